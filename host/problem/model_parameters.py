@@ -73,7 +73,7 @@ def levels(what: str, logs: Array, causes: str) -> Array:
     bad = ~((found > 0.0) & np.isfinite(found))
     if bad.any():
         raise ProblemError(
-            f"{what} must be a number above 0 in every state, but exp({logs[bad][0]:.4g}) is none in double "
-            f"precision: change {causes}"
+            f"{what} must be a number above 0 in every state, but exp({logs[bad][0]:.4g}) is 0 or infinite "
+            f"in double precision: change {causes}"
         )
     return found

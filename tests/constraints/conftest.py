@@ -1,4 +1,4 @@
-"""Directories of boards, written and run."""
+"""Fixtures that write the directories of boards and run their scripts."""
 
 from __future__ import annotations
 

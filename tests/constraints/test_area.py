@@ -1,4 +1,4 @@
-"""Area and speed: what is counted, what a path is, and whether the recorded figures belong to the present gateware."""
+"""Area and speed: counts of cells, lengths of paths, and recorded figures that match the present gateware."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from beltline.hw.interface.parameters import Multiplier
 
 INSTALLED = all(importlib.util.find_spec(tool.replace("-", "_")) for tool in TOOLS)
 QUICK = [("norm", "xcup"), ("axi-registers", "xc7"), ("pacer", "ecp5")]
-"""Units that are measured anew: a few seconds each."""
+"""Units that the test synthesises again, in a few seconds each."""
 
 needs_tools = pytest.mark.skipif(
     not INSTALLED, reason="Yosys or nextpnr is not installed: pip install '.[rtl,ecp5,dev]'"
@@ -211,7 +211,7 @@ def test_kept_machine_is_of_the_boards_build_and_fits(name: str) -> None:
 
 
 def test_the_headline_machine_fits_with_room() -> None:
-    """65,536 x 4 with 15 stages in a VU47P: less than three quarters of anything, for the shell takes some 12%."""
+    """65,536 x 4 with 15 stages in a VU47P: less than 75% of each resource, as the shell takes about 12%."""
     kept = area_figures.load()["machines"]["f2"]
     chip = dataclasses.asdict(chip_of(BOARDS["f2"]))
     assert kept["evaluators"] == 46
@@ -226,7 +226,7 @@ def test_the_page_has_the_figures_that_are_kept() -> None:
 @pytest.mark.gateware
 @pytest.mark.parametrize("name", UNITS)
 def test_kept_figures_are_of_the_verilog_as_it_is(name: str) -> None:
-    """For UltraScale+; others differ in the multipliers' tiles only, and ``make sim-full`` looks at all."""
+    """For UltraScale+; other families differ only in their multipliers, and ``make sim-full`` tests all."""
     assert area_figures.stale(Job(name, "xcup"), area_figures.load()) == []
 
 

@@ -1,4 +1,4 @@
-"""Checksums of bitstreams: one file of all, and nothing passes that was changed, lost or added since."""
+"""Checksums of bitstreams: one file has all, and a changed, missing or additional bitstream is found."""
 
 from __future__ import annotations
 

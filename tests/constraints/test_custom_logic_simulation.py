@@ -1,7 +1,7 @@
 """The custom logic of AWS F2, simulated: the driver reaches the machine through the shell's ports OCL and PCIS.
 
-What the HDK brings is replaced by stand-ins: its register slices by queues of two transfers, and the shell by the bus
-masters of the simulated board.
+Parts of the HDK are replaced: its register slices by queues of two transfers, and the shell by the bus masters of the
+simulated board.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def small() -> Board:
 
 
 def opened(board: Board, machine: dict[str, str], change: Callable[[str], str] = lambda text: text) -> RtlDevice:
-    """The custom logic of a board around a machine, behind the driver; ``change`` of its source."""
+    """Open the simulated custom logic of a board with a machine; ``change`` edits its source first."""
     build = {"beltline_build.v": f"module beltline_build(output [63:0] hash); assign hash = 64'h{0:016x}; endmodule\n"}
     files = f2_kit.simulated(vivado.project(board, build | machine))
     files["cl_beltline.sv"] = change(files["cl_beltline.sv"])
@@ -40,7 +40,7 @@ def opened(board: Board, machine: dict[str, str], change: Callable[[str], str] =
 
 
 def anywhere_in_a_table(device: RtlDevice) -> None:
-    """Write and read words of table V that begin and end anywhere in a beat."""
+    """Write and read blocks of table V with any alignment to the beats of the bus."""
     rng = np.random.default_rng(3)
     whole = rng.integers(-(2**63), 2**63, 64)
     device.write_block(Table.V, 0, whole)
@@ -54,7 +54,7 @@ def anywhere_in_a_table(device: RtlDevice) -> None:
 
 @pytest.mark.parametrize("name", ["f2", "f2-sweep"])
 def test_registers_and_tables_are_reached_through_ocl_and_pcis(name: str) -> None:
-    """With and without a clock of the machine's own, around a stand-in for the machine."""
+    """The custom logic works with and without a clock of the machine's own; a small module replaces the machine."""
     device = opened(BOARDS[name], machine(bus_bits=512))
     assert device.read_register("IDENTITY") == IDENTITY
     device.write_register("SWEEP_LIMIT", 0x89AB_CDEF)

@@ -1,4 +1,4 @@
-"""Bitstreams of ECP5 boards: the clock, the wrapper, the tools' steps, and what is refused."""
+"""Bitstreams of ECP5 boards: the clock, the wrapper, the steps of the tools, and requests that are refused."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ HASH = "module beltline_build(output [63:0] hash);\n    assign hash = 64'h012345
 
 
 def verilog_of(text: str) -> dict[str, str]:
-    """Verilog of a build, with a design in the machine's place that takes seconds to place."""
+    """Write the Verilog of a build in which a small design, placed in seconds, replaces the machine."""
     return {"beltline_serial.v": text, "beltline_build.v": HASH}
 
 
@@ -87,7 +87,7 @@ def test_tools_make_a_bitstream_that_bears_board_and_hash(tmp_path: Path) -> Non
     lines: list[str] = []
     report = ecp5.build(BOARD, verilog_of(ECHO), tmp_path, lines.append)
     bitstream = tmp_path / "beltline-ecp5-0123456789abcdef.bit"
-    # A bitstream's comment and preamble, as of FPGA-TN-02039; LFE5UM5G-85F has this identity.
+    # Comment and preamble of a bitstream (FPGA-TN-02039), and the identity code of the LFE5UM5G-85F.
     data = bitstream.read_bytes()
     assert b"\xff\xff\xbd\xb3" in data[:200]
     assert bytes.fromhex("81113043") in data[:200]
@@ -98,7 +98,7 @@ def test_tools_make_a_bitstream_that_bears_board_and_hash(tmp_path: Path) -> Non
     assert [one.file for one in listed] == [bitstream.name, bitstream.with_suffix(".svf").name]
     assert bitstreams.check(bitstream) == listed[0]
     assert listed[0].bytes == len(data)
-    # The PLL's output is what timing is measured against.
+    # Timing is measured against the clock at the PLL's output.
     log = (tmp_path / "nextpnr-1.log").read_text()
     passed = re.findall(r"Max frequency for clock +'clk': .* \(PASS at ([\d.]+) MHz\)", log)
     assert float(passed[-1]) == pytest.approx(BOARD.machine.clock_hz / 1e6, rel=1e-3)

@@ -1,4 +1,4 @@
-"""Clocks chosen by a user: what each board's source can make, what is written, and what is refused."""
+"""Clocks chosen by a user: frequencies that each board can make, files written, and requests refused."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def test_command_writes_a_directory_of_its_own(
 
 @pytest.mark.gateware
 def test_the_build_hash_does_not_depend_on_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else drivers would not know the build; and the Verilog differs in nothing but what register CLOCK_HZ reads."""
+    """The hash does not depend on the clock, so drivers know the build; the Verilog differs in CLOCK_HZ only."""
     use_yosys()
     machine = MachineParameters(grid=4, states=1, clock_hz=100_000_000)
     monkeypatch.setitem(BOARDS, "pynq-z2", dataclasses.replace(BOARDS["pynq-z2"], machine=machine))

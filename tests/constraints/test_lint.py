@@ -23,14 +23,14 @@ from support import f2_kit
 pytestmark = pytest.mark.gateware
 
 DISTINCT = list({(b.flow, b.machine): b for b in BOARDS.values() if b.flow is not Flow.ECP5}.values())
-"""A board for each wrapper and machine."""
+"""One board for each combination of wrapper and machine."""
 
 QUICK = ("arty-z7-20",)
-"""The machine of the smallest chip; the others take minutes."""
+"""The board with the smallest machine; the others take minutes."""
 
 
 def sources(board: Board, generated: Mapping[str, str], directory: Path) -> tuple[str, list[str]]:
-    """Write a board's Verilog into one directory, and for AWS F2 what stands in for the HDK: the top, and the files."""
+    """Write a board's Verilog, and for AWS F2 substitutes for the HDK, into one directory; return top and files."""
     made = vivado.project(board, dict(generated))
     files = {Path(name).name: text for name, text in made.items() if name.endswith((".v", ".sv", ".vh"))}
     top = WRAPPER
@@ -53,7 +53,7 @@ GENERATED = {
     "ASCRANGE": "a wire of no bits is written [-1:0]; it has no driver and no load",
     "VARHIDDEN": "a signal may be called what a unit that instances it has, too",
 }
-"""What Verilator may say of Verilog that Amaranth and Yosys wrote, and why."""
+"""Warnings of Verilator that are accepted for Verilog from Amaranth and Yosys, and the reasons."""
 
 WAIVED: dict[str, dict[str, str]] = {
     "beltline.v": GENERATED,
@@ -80,11 +80,11 @@ WAIVED: dict[str, dict[str, str]] = {
     "axi_register_slice_light.v": {"UNUSEDSIGNAL": "a stand-in"},
     "sh_ddr.sv": {"UNUSEDSIGNAL": "a stand-in"},
 }
-"""Likewise, by file."""
+"""Accepted warnings of single files, and the reasons."""
 
 
 def complaints(said: str) -> list[str]:
-    """Warnings that are not waived, and errors, each in a line.
+    """Return errors, and warnings that are not accepted, one in each line.
 
     Nothing in an evaluator is reset, so its reset is left open.
     """
@@ -154,7 +154,7 @@ def test_small_sweep_engine_behind_its_wrapper(tmp_path: Path) -> None:
 
 
 def test_small_sweep_engine_in_the_custom_logic(tmp_path: Path) -> None:
-    """With a clock of its own; and its cells are called as the floorplan has them."""
+    """The machine has a clock of its own, and its cells have the names that the floorplan uses."""
     use_yosys()
     board = BOARDS["f2-sweep"]
     machine = dataclasses.replace(board.machine, grid=64, states=2, results=0, lanes=4)
@@ -206,7 +206,7 @@ def test_custom_logic_with_the_kit_itself(small: dict[str, str], tmp_path: Path)
     for file in [*(design / "interfaces").iterdir(), design / "sh_ddr" / "sh_ddr.stub.sv"]:
         (tmp_path / file.name).write_text(file.read_text())
     said = lint(top, [name.replace("sh_ddr.sv", "sh_ddr.stub.sv") for name in names], tmp_path)
-    # The kit's own files are not ours to judge.
+    # Warnings in the kit's own files are ignored.
     assert [line for line in said if not re.match(r"%Warning-\w+: (unused_\w+\.inc|sh_ddr\.stub\.sv):", line)] == []
     found = {}
     pattern = r"^\s*(input|output|inout)\b([^\n,/]*?)(\w+)\s*,?\s*(?://.*)?$"

@@ -1,4 +1,4 @@
-"""Scripts that place and route single units, run against a stand-in for Vivado, and the Verilog that they get."""
+"""Scripts that place and route single units, run with a substitute for Vivado, and their Verilog."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_memory_has_a_register_on_both_sides(memory: Memory, tmp_path: Path) -> 
         (tmp_path / name).write_text(text)
     script = (
         f"read_verilog {' '.join(files)}; hierarchy -check -top {MEMORY}; proc; opt_clean; check -assert; "
-        # Nothing but registers between ports and the memory's own.
+        # There are only registers between the ports and those of the memory.
         f"select -assert-none {MEMORY}/t:$mux {MEMORY}/t:$and; select -assert-count 5 {MEMORY}/t:$dff"
     )
     (tmp_path / "check.ys").write_text(script.replace("; ", "\n") + "\n")
@@ -174,7 +174,7 @@ def test_command_writes_units_of_a_machine_that_are_whole(
     assert run(model, tmp_path / name / "out_of_context.tcl").code == 0
     assert model.implemented[-1] == MEMORY
     assert len(model.implemented) == 3
-    # Nothing that a unit instances is missing.
+    # All modules that a unit instantiates are in the file.
     for directory in sorted(path for path in (tmp_path / name).iterdir() if path.is_dir() and path.name != "reports"):
         top = dict(zip(out_of_context.units_of(BOARDS[name]), model.implemented, strict=True))[directory.name]
         files = " ".join(file.name for file in sorted(directory.iterdir()))
@@ -183,7 +183,7 @@ def test_command_writes_units_of_a_machine_that_are_whole(
             cwd=directory, capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert checked.returncode == 0, checked.stderr
-    # What was written and run is not overwritten.
+    # Results of an earlier run are not overwritten.
     shutil.copy(tmp_path / name / "settings.tcl", tmp_path / name / "mine.tcl")
     (tmp_path / name / "SHA256SUMS").write_text("")
     with pytest.raises(SystemExit) as ended:

@@ -17,7 +17,7 @@ from beltline.host.devices import DEVICES
 from beltline.hw.interface.parameters import MachineParameters
 
 ROOM = 0.85
-"""At most this share of a chip: what is placed needs room, and so do the buses."""
+"""Largest share of a chip that a machine may use: placement and the buses need room."""
 
 
 @pytest.mark.parametrize("name", ["index", *BOARDS])
@@ -76,7 +76,7 @@ def test_machine_fits_with_room(board: Board) -> None:
 
 @pytest.mark.parametrize("name", [name for name in BOARDS if name not in LINES])
 def test_sweep_engine_fits_with_room(name: str) -> None:
-    """By synthesis; on ECP5, whose multipliers are nearly all taken, place and route has the last word."""
+    """Figures of synthesis; on ECP5, where nearly all multipliers are used, place and route decides."""
     share = sweep_area.shares(name, sweep_area.recorded()[name])
     assert share["lut_sites"] <= 0.65
     assert share["bram18"] <= 0.8
@@ -108,11 +108,11 @@ def test_blocks_of_a_ram_by_hand(width: int, depth: int, blocks36: int, ultras: 
 
 def test_small_rams_are_luts() -> None:
     tiny = blocks(MachineParameters(grid=4, states=1))
-    # Nothing but the evaluators' tables, in halves of a block.
+    # Only the evaluators' tables, in halves of a block.
     assert tiny.bram == 21 * tiny.evaluators // 2
 
 
-@pytest.mark.skipif(not area_figures.FILE.exists(), reason="the figures of synthesis are not there: make area")
+@pytest.mark.skipif(not area_figures.FILE.exists(), reason="the figures of synthesis are missing: run make area")
 def test_evaluator_takes_what_synthesis_says() -> None:
     measured = area_figures.load()["units"]["evaluator"]
     for name, family in FAMILIES.items():

@@ -1,4 +1,4 @@
-"""Compare two designs up to names: which differences are found, and which are ignored."""
+"""The comparison of two designs up to names: differences that it finds, and those that it ignores."""
 
 from __future__ import annotations
 

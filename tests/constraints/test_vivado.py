@@ -1,6 +1,6 @@
-"""The Vivado flow: what is written for each board, and the scripts against a stand-in of Vivado.
+"""The Vivado flow: the files written for each board, and its scripts, run with a substitute for Vivado.
 
-The machine in these directories is a small one but for its buses: what a block design says does not depend on the rest.
+These directories have a small machine with the buses of the real one: block designs depend on the buses only.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def test_machine_has_clock_reset_and_interrupt(board: Board, built: Builds) -> N
     if board.flow is Flow.XDMA:
         assert model.drivers[line] == "beltline/interrupt"
     else:
-        # As PYNQ 3 wants it.
+        # As PYNQ 3 requires.
         assert model.drivers["interrupts/intr"] == "beltline/interrupt"
         assert model.drivers[line] == "interrupts/irq"
         assert model.drivers["interrupts/s_axi_aclk"] == clock
@@ -203,7 +203,7 @@ def test_critical_warnings_are_reported(built: Builds) -> None:
     said = "INFO: one\nCRITICAL WARNING: [PSU-1] two\nWARNING: three\n"
     _, ran, directory = built(BOARDS["zcu104"], said=said)
     assert ran.code == 0
-    # Of synthesis and of implementation.
+    # Reports of synthesis and of implementation.
     assert (directory / "reports" / "critical_warnings.txt").read_text() == "CRITICAL WARNING: [PSU-1] two\n" * 2
 
 
@@ -228,7 +228,7 @@ def test_messages_are_errors_about_own_files_alone(message: str, whose: str, bui
 def test_module_and_carrier_of_kv260_belong_together(built: Builds) -> None:
     model, ran, _ = built(BOARDS["kv260"])
     assert ran.code == 0
-    # Not the latest that there is, 2.0.
+    # Not the latest version, 2.0.
     assert model.board == "xilinx.com:kv260_som:part0:1.4"
     assert model.properties["project"]["board_connections"].endswith(":1.3")
 
@@ -335,7 +335,7 @@ SMALL = dataclasses.replace(BOARDS["pynq-z2"], machine=MachineParameters(grid=4,
 
 
 def command(directory: Path, *boards: str) -> int:
-    """The command's exit code."""
+    """Run the command and return its exit code."""
     try:
         return vivado.main([*boards, "--out", str(directory)])
     except SystemExit as stop:
@@ -360,7 +360,7 @@ def test_command_writes_a_directory_and_says_what_to_type(
     assert said[2] == f"    cd {out} && vivado -mode batch -source build.tcl"
     assert [path.name for path in out.parent.iterdir()] == ["pynq-z2"]
     assert subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=out, check=False).returncode == 0
-    # Once more, with results of Vivado beside it.
+    # Once more, with results of Vivado in the folder.
     (out / "beltline.bit").touch()
     assert command(tmp_path / "new", "pynq-z2") == 0
     assert capsys.readouterr().out.splitlines()[0].startswith(f"{out} is up to date: build ")
@@ -428,7 +428,7 @@ def test_command_refuses_a_directory_of_others(tmp_path: Path, capsys: pytest.Ca
     assert capsys.readouterr().err == (
         f"vivado: '{tmp_path / 'f2'}' was not written by this program: move it, or give another --out\n"
     )
-    # And that before any other is written.
+    # The error occurs before any other file is written.
     assert [path.name for path in tmp_path.iterdir()] == ["f2"]
     assert [path.name for path in (tmp_path / "f2").iterdir()] == ["kept"]
 

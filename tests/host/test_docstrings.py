@@ -1,4 +1,4 @@
-"""The examples in the docstrings of these packages run, and print what they say."""
+"""The examples in the docstrings of these packages run, and print what the docstrings show."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def test_errors_are_those_of_the_definition(eta: float) -> None:
 
 @pytest.mark.parametrize("delta", [0.05, 1.0])
 def test_resting_point_of_the_model_has_no_error(delta: float) -> None:
-    """Without shocks capital rests at ``kss``: the choice is exact where that is a grid point, and nowhere else."""
+    """Without shocks capital stays at ``kss``: the choice is exact if that is a grid point, and at no other point."""
     steady = ((1 / BETA - 1 + delta) / ALPHA) ** (1 / (ALPHA - 1))
     k = steady * np.linspace(0.9, 1.1, 101)[:, None]
     given = bl.Problem(
@@ -109,7 +109,7 @@ def test_report_is_the_paths_errors() -> None:
 
 
 def test_binding_constraint_is_no_error() -> None:
-    """The poorer state would like to have less than the grid has to offer."""
+    """In the poorer state the lowest grid point is a binding constraint."""
     k = np.linspace(5.0, 6.0, 50)
     wealth = 1.05 * k[:, None] + np.array([0.5, 1.0])
     given = bl.Problem(
@@ -176,7 +176,7 @@ def test_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(printed) == 4 + 2 + len(HEADS)
     first = [cell.strip() for cell in printed[2].split("|")[1:]]
     assert first[:2] == ["16", "-3.8"]
-    # The differences from what is published, by definition.
+    # The differences from the published numbers, for each definition of the error.
     assert printed[5] == "Difference from the published number, 16 points:"
     assert printed[6] == f"  path: mean      {float(first[2]) + 3.8:+.2f}"
     assert [line[:18].strip() for line in printed[6:]] == list(HEADS)
@@ -192,7 +192,7 @@ def test_definitions_of_the_table() -> None:
     errors, path, mass = bl.euler_errors(result), bl.simulate(result), bl.stationary_distribution(result)
     assert found["path: mean"] == pytest.approx(bl.euler_report(result).path.mean, abs=1e-6)
     assert found["long run: mean"] == pytest.approx((mass * log10_errors(errors))[mass > 0].sum(), abs=1e-6)
-    # In units of marginal utility: from the definition, at each period of the path.
+    # In units of marginal utility, computed from the definition at each period of the path.
     c = result.problem.wealth - result.policy_values
     assert result.problem.marginal_wealth is not None
     ahead = 0.984 * (result.problem.marginal_wealth * c**-2.0) @ result.problem.transition.T
@@ -230,5 +230,5 @@ def test_documented_table_is_the_programs(capsys: pytest.CaptureFixture[str]) ->
     np.testing.assert_allclose(numbers(said), numbers(differences.replace("log10", "")), atol=0.06)
     for line in printed.splitlines()[2:]:
         row = numbers(line)
-        # Near ties of the policy may fall otherwise in another computer's last bit, and paths with them.
+        # Rounding on another computer may decide near ties of the policy the other way, and change the paths.
         np.testing.assert_allclose(row, documented[row[0]], atol=0.05)

@@ -1,4 +1,4 @@
-"""Gini coefficients and Lorenz curves of results, and what is refused in a sentence."""
+"""Gini coefficients and Lorenz curves of results, and the messages for wrong arguments."""
 
 from __future__ import annotations
 

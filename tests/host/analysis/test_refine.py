@@ -29,7 +29,7 @@ def solved(problem: bl.Problem, tol: float = 1e-10) -> bl.Result:
 
 
 def brock_mirman(problem: bl.Problem) -> Array:
-    """The value of ``k' = alpha beta z k**alpha``: ``E(s) + alpha / (1 - alpha beta) ln k``."""
+    """Return the value of the policy ``k' = alpha beta z k**alpha``: ``E(s) + alpha / (1 - alpha beta) ln k``."""
     alpha, beta = problem.parameters["alpha"], problem.beta
     assert problem.shock_values is not None
     log_z, slope = np.log(problem.shock_values), alpha / (1 - alpha * beta)
@@ -39,7 +39,7 @@ def brock_mirman(problem: bl.Problem) -> Array:
 
 
 def drawn(rng: np.random.Generator, points: int, states: int, jumps: bool = True) -> bl.Problem:
-    """Uneven grid, wealth with kinks and jumps, and a value in ``start`` that bends both ways and may fall."""
+    """Return a problem with an uneven grid, kinks and jumps in wealth, and a start that is not concave and may fall."""
     grid = np.cumsum(rng.exponential(1.0, points)) / points
     wealth = grid[0] + 0.02 + np.cumsum(rng.exponential(1.0, (points, states)) ** (3 if jumps else 1), axis=0) / points
     value = np.cumsum(rng.normal(0.6, 1.0, (points, states)) * rng.exponential(1.0, (points, 1)), axis=0)
@@ -54,7 +54,7 @@ def drawn(rng: np.random.Generator, points: int, states: int, jumps: bool = True
 @pytest.mark.parametrize("pieces", ["cubics", "lines"])
 @pytest.mark.parametrize("seed", range(30))
 def test_choices_are_the_best_of_a_dense_mesh(seed: int, pieces: str) -> None:
-    """No point of 400 in every cell is better, and the choice is worth what it says, by SciPy's own evaluation."""
+    """No point of 400 in each cell is better, and the value of the choice is right, both by SciPy's interpolation."""
     problem = drawn(np.random.default_rng(seed), points=9 + seed % 14, states=1 + seed % 3)
     found = maximise(problem, problem.start, monotone_cubics if pieces == "cubics" else straight)
     grid, ahead = problem.grid, problem.beta * problem.start @ problem.transition.T
@@ -78,7 +78,7 @@ def test_choices_are_the_best_of_a_dense_mesh(seed: int, pieces: str) -> None:
 
 @pytest.mark.parametrize(("room", "inside"), [(2.0, 1), (1.05, 2)])
 def test_two_peaks_of_one_cell_are_both_looked_at(room: float, inside: int) -> None:
-    """``EV`` rises, falls, and rises steeply: the better peak is the first or the last, as its height says."""
+    """``EV`` rises, falls and rises steeply: the higher of two peaks must be found, whichever it is."""
     sides = set()
     for cube in (2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0):
         value, at = best_in_cell(room, 1.0, 1.0, 0.0, 1.5, -6.0, cube)
@@ -94,7 +94,7 @@ def test_two_peaks_of_one_cell_are_both_looked_at(room: float, inside: int) -> N
 
 @pytest.mark.parametrize("eta", [0.4, 1.0, 3.0])
 def test_a_choice_is_affordable_where_everything_is_saved(eta: float) -> None:
-    """The value ahead is so steep that next to nothing is consumed."""
+    """The continuation value is so steep that almost nothing is consumed."""
     grid = np.linspace(0.0, 1.0, 21)
     problem = bl.Problem(
         grid=grid, wealth=grid[:, None] + 1e-9, transition=np.eye(1), start=1e12 * grid[:, None], beta=0.9, eta=eta
@@ -105,7 +105,7 @@ def test_a_choice_is_affordable_where_everything_is_saved(eta: float) -> None:
 
 
 def test_closed_form() -> None:
-    """Log utility and full depreciation: consumption is a known share of output, and far nearer than on the grid."""
+    """Log utility and full depreciation: consumption is a known share of output, met far better than on the grid."""
     off = []
     for points in (65, 257):
         problem = closed(points)
@@ -117,7 +117,7 @@ def test_closed_form() -> None:
         assert found.success
         assert found.status == "converged"
         assert stairs > 100 * off[-1]
-        # Its bounds hold of the value in closed form, and of the right order.
+        # The bounds hold for the value in closed form, and are of the right order.
         true = brock_mirman(problem)
         assert found.proof == "concave"
         assert (found.lower <= true).all()
@@ -137,7 +137,7 @@ def test_bounds_close_with_the_square_of_the_step() -> None:
 
 
 def finer(problem: bl.Problem, times: int) -> bl.Problem:
-    """The same with wealth drawn by lines between the points, on a grid of ``times`` as many intervals."""
+    """Return the same problem on a grid with ``times`` as many intervals, with wealth interpolated linearly."""
     places = np.arange(problem.points)
     at = np.linspace(0.0, problem.points - 1, times * (problem.points - 1) + 1)
 
@@ -153,7 +153,7 @@ def finer(problem: bl.Problem, times: int) -> bl.Problem:
 
 @pytest.mark.parametrize("seed", range(24))
 def test_bounds_hold_of_finer_grids(seed: int) -> None:
-    """A finer grid of the same problem is worth no more than ``upper``, and its own bounds meet those of the coarse."""
+    """The value on a finer grid is at most ``upper``, and its own bounds overlap those of the coarse grid."""
     given = random_problem(seed, points=24, horizon=False)
     result = bl.solve(given.problem, tol=given.tol, device="cpu", progress=False)
     found = bl.refine(result, max_steps=20)
@@ -172,7 +172,7 @@ def test_bounds_hold_of_finer_grids(seed: int) -> None:
 
 
 def test_concave_bounds_of_any_table_hold() -> None:
-    """However far the table is from which the sweeps begin; only their width depends on it."""
+    """Bounds hold however far the first table is from the solution; only their width depends on that."""
     problem = closed(65)
     result, true = solved(problem), brock_mirman(problem)
     rng = np.random.default_rng(5)
@@ -184,7 +184,7 @@ def test_concave_bounds_of_any_table_hold() -> None:
 
 
 def test_bounds_of_what_no_double_can_hold_are_infinite() -> None:
-    """Marginal utility of the poorest overflows: a bound may then say nothing, but is a number."""
+    """Marginal utility of the poorest overflows: a bound may then be useless, but must be a number."""
     grid = np.linspace(0.0, 1.0, 9)
     problem = bl.Problem(
         grid=grid, wealth=1.02 * grid[:, None] + 1e-170, transition=np.eye(1), start=np.zeros((9, 1)), beta=0.9, eta=2.0
@@ -198,7 +198,7 @@ def test_bounds_of_what_no_double_can_hold_are_infinite() -> None:
 
 
 def test_binding_constraint() -> None:
-    """Where it binds, the lowest point is chosen exactly, and nowhere else; saving then begins without a step."""
+    """Where the borrowing limit binds, the lowest point is chosen exactly; beyond that saving rises continuously."""
     result = solved(savings(257))
     found = bl.refine(result)
     assert found.success
@@ -208,31 +208,31 @@ def test_binding_constraint() -> None:
     assert (np.diff(binds.astype(int)) <= 0).all()
     first = int(binds.sum())
     assert 0 < poorest[first] < 2 * (result.problem.grid[first] - result.problem.grid[first - 1])
-    # Who is bound would choose less if it were allowed: the Euler equation asks for more consumption.
+    # A bound household would save less if it could: its Euler equation requires more consumption.
     error = bl.euler_errors(found)
     assert np.isnan(error[binds, 0]).mean() > 0.9
     assert not np.isnan(error[first + 1 :, 0]).any()
-    # Below the top, where the grid ends the household's plans.
+    # The top is left out: there the end of the grid limits the choice.
     stairs = np.abs(np.diff(result.problem.wealth - result.policy_values, 2, axis=0))[:200].max()
     assert np.abs(np.diff(found.consumption, 2, axis=0))[:200].max() < stairs / 5
 
 
 def test_jump_of_wealth() -> None:
-    """A subsidy from a threshold on: who is just below it saves up to it, and one more grid point is no compromise."""
+    """With a subsidy above a threshold, households just below it save up to the threshold itself."""
     grid = np.linspace(0.0, 4.0, 161)
     wealth = 1.02 * grid[:, None] + 0.5 + 0.6 * (grid[:, None] >= 2.0)
     problem = bl.Problem(grid=grid, wealth=wealth, transition=np.eye(1), start=np.zeros((161, 1)), beta=0.93, eta=2.0)
     found = bl.refine(solved(problem))
     assert found.proof == "monotone"
     assert (np.diff(found.choice, axis=0) >= -1e-12).all()
-    # One more maximisation by brute force over a dense mesh of the value it settled at finds no better choice.
+    # A search by brute force over a dense mesh, with the value that was found, gives no better choice.
     ahead = PchipInterpolator(grid, problem.beta * found.value[:, 0])
     mesh = np.linspace(0.0, 4.0, 64_001)
     for x in range(0, 161, 4):
         objective = crra_utility(wealth[x, 0] - mesh, 2.0) + ahead(mesh)
         own = float(crra_utility(wealth[x, 0] - found.choice[x, 0], 2.0) + ahead(found.choice[x, 0]))
         assert own >= objective.max() - 1e-8
-    # Many of those below choose the threshold itself, for which lines and cubics agree.
+    # Many households below choose the threshold itself, where linear and cubic interpolation agree.
     assert (np.abs(found.choice - 2.0) < 0.026).sum() >= 5
 
 
@@ -263,7 +263,7 @@ def test_what_does_not_settle_is_no_success() -> None:
     )
     assert found.change > found.tol
     full = bl.refine(result)
-    # Bounds hold of any table.
+    # Bounds hold for any table.
     assert (found.lower <= full.upper).all()
     assert (full.lower <= found.upper).all()
 
@@ -322,7 +322,7 @@ def test_bad_input() -> None:
 
 
 def test_two_grid_points() -> None:
-    """The smallest grid: one cell, no chord beside it."""
+    """The smallest grid has one cell, and no neighbouring chord."""
     grid = np.array([0.0, 1.0])
     problem = bl.Problem(
         grid=grid, wealth=grid[:, None] + [[0.4, 1.3]], transition=np.full((2, 2), 0.5), start=np.zeros((2, 2)),

@@ -18,11 +18,11 @@ from beltline.host.bench.random_problems import random_problem
 Array = NDArray[np.float64]
 
 CRUMBS = 0.05
-"""Income of every age, so that who has eaten his cake does not starve."""
+"""Income of every age, so that consumption is above 0 when the cake is eaten."""
 
 
 def cake(points: int, ages: int = 6) -> bl.Problem:
-    """A cake of size ``x`` and some crumbs every age, log utility; nothing is worth anything after the last age."""
+    """Return a cake-eating problem: a cake of size ``x``, some crumbs at each age, log utility, no value at the end."""
     grid = 4.0 * np.linspace(0.0, 1.0, points) ** 2
     return bl.Problem(
         grid=grid, wealth=grid[:, None] + CRUMBS, transition=np.eye(1), start=np.zeros((points, 1)), beta=0.9, eta=1.0,
@@ -31,7 +31,7 @@ def cake(points: int, ages: int = 6) -> bl.Problem:
 
 
 def eaten(problem: bl.Problem) -> tuple[Array, Array]:
-    """Consumption and value in closed form, ``(T, N_k, 1)``.
+    """Return consumption and value in closed form, ``(T, N_k, 1)``.
 
     The cake is eaten over ``k`` ages, ``c, beta c, beta**2 c`` and so on, and only crumbs after them; ``k`` is the
     largest with which no agent would rather have saved a small amount.
@@ -72,16 +72,16 @@ def test_closed_form() -> None:
         off.append(errors.mean())
         stairs = np.abs((problem.wealth - result.policy_values) / consumption - 1)
         assert stairs.mean() > 100 * errors.mean()
-        # The last age eats all.
+        # At the last age everything is consumed.
         np.testing.assert_array_equal(found.choice[-1], 0.0)
-        # Its bounds hold of the value in closed form at every age, and are of the right order.
+        # The bounds hold for the value in closed form at every age, and are of the right order.
         assert found.proof == "concave"
         assert (found.lower <= value).all()
         assert (value <= found.upper).all()
         assert np.abs(found.value - value).max() <= found.value_error
         true = np.abs(result.value - value).max()
         assert true <= found.grid_error <= 3 * true
-        # What the solver may be off by is another matter.
+        # The error of the solver is bounded separately.
         assert found.error_bound == result.error_bound < 1e-12
         width = (found.upper - found.lower).max(axis=(1, 2))
         assert (np.diff(width) <= 0).all()
@@ -108,7 +108,7 @@ def test_each_age_is_the_best_on_the_cubic_of_the_next() -> None:
 
 
 def finer(problem: bl.Problem, times: int, after: Array | None = None) -> bl.Problem:
-    """Wealth and the value after the last age drawn by lines, on ``times`` as many intervals; or this value."""
+    """Return the problem with ``times`` as many intervals, by linear interpolation, or with another last value."""
     at = np.linspace(0.0, problem.points - 1, times * (problem.points - 1) + 1)
 
     def lines(table: Array) -> Array:
@@ -123,7 +123,7 @@ def finer(problem: bl.Problem, times: int, after: Array | None = None) -> bl.Pro
 
 @pytest.mark.parametrize("seed", range(24))
 def test_bounds_hold_of_finer_grids(seed: int) -> None:
-    """Kinks, jumps and values after the last age of any shape: a finer grid is worth no more than ``upper``."""
+    """With kinks, jumps and any values after the last age, the value on a finer grid is at most ``upper``."""
     given = random_problem(seed, points=24, horizon=False)
     rng = np.random.default_rng(seed)
     size = float(rng.choice([0.0, 1.0, 10.0]))
@@ -142,7 +142,7 @@ def test_bounds_hold_of_finer_grids(seed: int) -> None:
 
 @pytest.mark.parametrize("eta", [0.5, 1.0, 3.0])
 def test_concave_bounds_hold_of_every_concave_value_after_the_last_age(eta: float) -> None:
-    """One that agrees at the points and is as steep before each as the chord before: far above the lines."""
+    """Return a value that equals the table at grid points, and exceeds linear interpolation between them."""
     problem = replace(cake(17, ages=3), eta=eta, start=2.0 * np.sqrt(cake(17).grid + 0.1)[:, None])
     found = bl.refine(solved(problem))
     assert found.proof == "concave"
@@ -151,7 +151,7 @@ def test_concave_bounds_hold_of_every_concave_value_after_the_last_age(eta: floa
     better = solved(finer(problem, 16, curved))
     assert (better.value[:, ::16] <= found.upper).all()
     assert (found.lower <= better.value[:, ::16] + 1e-3).all()
-    # It is not covered by what only lines would be worth.
+    # A bound for linear interpolation alone does not cover it.
     lines = solved(finer(problem, 16))
     assert (better.value[-1] > lines.value[-1] + 1e-6).any()
 
@@ -175,7 +175,7 @@ def test_euler_errors_are_those_of_the_definition() -> None:
         consumed = np.interp(found.choice[age, x, 0], problem.grid, found.consumption[age + 1, :, 0])
         expected = 1 - (0.9 / consumed) ** -1 / found.consumption[age, x, 0]
         assert error[age, x, 0] == pytest.approx(expected, abs=1e-13)
-    # Who saves nothing is bound where crumbs are worth less than what they would buy.
+    # A household that saves nothing is at the borrowing limit, where no Euler error is defined.
     assert np.isnan(error[:, 0]).all()
     assert np.nanmax(np.abs(error)) < np.nanmax(np.abs(bl.euler_errors(result))) / 10
 

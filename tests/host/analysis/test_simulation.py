@@ -27,12 +27,12 @@ def rbc() -> bl.Result:
 
 @pytest.fixture(scope="module")
 def small() -> bl.Result:
-    """With so much depreciation and such large shocks that the policy moves even on a small grid."""
+    """Return a model with depreciation and shocks so large that the policy changes even on a small grid."""
     return solved(60, states=3, delta=0.9, sigma=0.2, rho=0.5, width=1.5)
 
 
 def chain(result: bl.Result) -> np.ndarray:
-    """The transition of the joint state, dense."""
+    """Return the transition matrix of the joint state, as a dense array."""
     given = result.problem
     size = given.points * given.states
     dense = np.zeros((size, size))
@@ -53,7 +53,7 @@ def dense_distribution(result: bl.Result) -> np.ndarray:
 
 def test_stationary_distribution_is_the_eigenvector(small: bl.Result) -> None:
     mass = bl.stationary_distribution(small)
-    # The ends' distributions met within 1e-12; the eigenvector has its own rounding.
+    # The distributions from both starts agree to 1e-12; the eigenvector has rounding errors of its own.
     np.testing.assert_allclose(mass, dense_distribution(small), atol=1e-9)
     assert mass.sum() == pytest.approx(1, abs=1e-12)
     np.testing.assert_allclose(mass.sum(axis=0), chain_distribution(small.problem.transition), atol=1e-12)
@@ -84,7 +84,7 @@ def test_exact_moments_are_those_of_the_dense_chain(small: bl.Result) -> None:
 def test_simulated_moments_approach_the_exact_ones(small: bl.Result) -> None:
     exact, simulated = bl.moments(small), bl.moments(small, "simulation", periods=400_000)
     for name in exact.names:
-        # 400,000 periods of correlation under 0.9 weigh as 20,000 that are independent: 1 % is more than their noise.
+        # 400,000 periods with a correlation below 0.9 are worth 20,000 independent ones: 1% exceeds their noise.
         assert simulated.mean[name] == pytest.approx(exact.mean[name], rel=0.01)
         assert simulated.std[name] == pytest.approx(exact.std[name], rel=0.02)
         assert simulated.autocorrelation[name] == pytest.approx(exact.autocorrelation[name], abs=0.01)
@@ -128,7 +128,7 @@ def test_seed_and_burn_in(rbc: bl.Result) -> None:
 
 
 def lotteries(result: bl.Result) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """The transition of the joint state where choices lie between grid points, dense, and the tables of a period."""
+    """Return the dense transition matrix of the joint state for choices off the grid, and the tables of a period."""
     given = result.problem
     chosen = refined(given, result.value, result.policy)
     size = given.points * given.states
@@ -140,7 +140,7 @@ def lotteries(result: bl.Result) -> tuple[np.ndarray, dict[str, np.ndarray]]:
             low, high = given.grid[upper - 1], given.grid[upper]
             weights[upper] = (chosen[x, s] - low) / (high - low)
             weights[upper - 1] = 1 - weights[upper]
-            # The mean of the lottery is the choice.
+            # The mean of the lottery over two grid points is the choice.
             assert weights @ given.grid == pytest.approx(chosen[x, s], rel=1e-14)
             dense[x * given.states + s] = np.outer(weights, given.transition[s]).ravel()
     assert given.output is not None
@@ -172,14 +172,14 @@ def test_impulse_response_is_that_of_the_dense_chain(small: bl.Result, state: in
 
 @pytest.mark.parametrize("grid", [256, 1024, 4096])
 def test_default_response_is_no_staircase(grid: int) -> None:
-    """Four states of persistence 0.998: all sit at a few points, which choices from the grid leave by whole steps."""
+    """With persistence 0.998 the mass is at a few points, and choices on the grid move it by whole grid steps."""
     result = solved(grid)
     response = bl.impulse_response(result)
     investment, consumption, capital = map(response.percent, ("investment", "consumption", "capital"))
-    # Most of a fall in one period, of what it falls in all, if it were even: 1 / 199.
+    # The largest fall in one period as a share of the whole fall; an even fall would have 1 / 199.
     assert (np.diff(investment) < 0).all()
     assert -np.diff(investment).min() < 0.04 * np.ptp(investment)
-    # Consumption rises to a single peak, below output's; capital is built up from nothing.
+    # Consumption rises to a single peak that is below that of output; the response of capital starts at 0.
     peak = int(consumption.argmax())
     assert (np.diff(consumption[: peak + 1]) > 0).all()
     assert (np.diff(consumption[peak:]) < 0).all()

@@ -26,11 +26,11 @@ dask = pytest.importorskip("distributed", reason="needs Dask's distributed")
 psutil = pytest.importorskip("psutil", reason="needs psutil, which comes with distributed")
 
 LONG = 120.0
-"""Seconds within which things happen, on a busy computer too."""
+"""Seconds to wait for an event, enough for a busy computer."""
 
 
 def soon(what: Any) -> Any:
-    """Wait for something, and return it."""
+    """Call a function until it returns a true value, and return that."""
     end = time.monotonic() + LONG
     while not (found := what()):
         assert time.monotonic() < end
@@ -44,7 +44,7 @@ def family(process: int) -> list[Any]:
 
 
 def listens_at(process: int) -> set[str]:
-    """Addresses at which a process and its children wait for others."""
+    """Return the addresses at which a process and its children listen."""
     found = set()
     for one in family(process):
         found |= {c.laddr.ip for c in one.net_connections("inet") if c.status == psutil.CONN_LISTEN}
@@ -52,7 +52,7 @@ def listens_at(process: int) -> set[str]:
 
 
 class Cluster:
-    """What ``docs/security.md`` starts on one computer: a scheduler, and a worker with its nanny."""
+    """A scheduler and a worker with its nanny on one computer, started as ``docs/security.md`` says."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir()
@@ -67,7 +67,7 @@ class Cluster:
         )  # fmt: skip
 
     def start(self, *arguments: str) -> None:
-        # Without the second it serves HTTP to everybody, with or without a dashboard.
+        # Without the second option it serves HTTP to any computer, with or without a dashboard.
         loopback = ["--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0"]
         command = [sys.executable, "-m", "dask", *arguments, *loopback]
         environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"}
@@ -83,7 +83,7 @@ class Cluster:
             client.close(timeout=1)
 
     def kill(self) -> None:
-        """Kill everything that is left."""
+        """Kill all processes that are still running."""
         for process in self.processes:
             if process.poll() is None:
                 for one in family(process.pid):
@@ -124,7 +124,7 @@ def test_workers_and_scheduler_killed_at_random(
         killed = []
 
         def kill_workers() -> None:
-            # Fewer than the deaths after which Dask gives a problem up.
+            # Fewer than the number of dead workers after which Dask abandons a problem.
             while len(killed) < 3 and not over.wait(rng.uniform(0.2, 0.6)):
                 found = [p for p in family(cluster.processes[1].pid)[1:] if "spawn_main" in " ".join(p.cmdline())]
                 if found:
@@ -156,7 +156,7 @@ def test_workers_and_scheduler_killed_at_random(
         for attempt in delivered:
             same(attempt, expected[attempt.index])
         assert last <= len(delivered) < len(expected)
-    # Whatever was delivered is in the store, and what is there is right.
+    # All results that were returned are in the store, and all stored results are right.
     again = list(bl.solve_many(many(24, 64), TOL, store=store, progress=False, device="emulator"))
     assert sum(attempt.stored for attempt in again) >= len(delivered)
     for attempt, other in zip(again, expected, strict=True):

@@ -51,7 +51,7 @@ def test_on_a_graphics_card(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_neighbour_that_leads_astray(monkeypatch: pytest.MonkeyPatch) -> None:
     def far(neighbours: Neighbours, work: Any) -> Any:
-        # A convex problem: the staged search goes to the end of the grid.
+        # In a convex problem the staged search ends at the last grid point.
         square = np.arange(work.image.start.shape[0], dtype=np.int64)[:, None] ** 2
         return np.broadcast_to(square << 40, work.image.start.shape).copy()
 

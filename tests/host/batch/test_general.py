@@ -34,7 +34,7 @@ def solved(problems: list[Made], **options: Any) -> list[bl.Attempt]:
 
 
 def same(one: Any, other: Any) -> None:
-    """Two results are the same to the bit, but for their problem and for times."""
+    """Check that two results are equal to the bit, except for their problems and times."""
     assert type(one) is type(other)
     for field in fields(one):
         if field.name not in ("problem", "timing"):
@@ -71,7 +71,7 @@ def test_what_is_stored_is_not_solved_again(tmp_path: Path, monkeypatch: pytest.
         assert other.result.problem is other.problem
     store = bl.Store(tmp_path / "runs")
     for attempt in again:
-        # By its key alone, with the problem of its file.
+        # Read by its key alone: the problem is that of the file.
         for found in (store.load(attempt.key), bl.load(store.file(attempt.key))):
             same(found, attempt.result)
             assert attempt.problem is not None
@@ -105,7 +105,7 @@ def test_a_file_under_the_name_of_another_problem_is_refused(tmp_path: Path) -> 
 
 
 def test_the_key_is_what_decides_the_answer() -> None:
-    """Names do not, and how tables are written down does not; every table that a solver reads does."""
+    """Names and the form of tables do not change the key of a result; every table that a solver reads does."""
     problem = career(0)
     work, retire, rest = problem.alternatives
 
@@ -209,7 +209,7 @@ def test_progress_tells_how_far_it_is() -> None:
 
 
 def test_closing_the_iterator_ends_the_solve_in_progress(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without policy evaluation and corrections it would take some 300,000 sweeps."""
+    """Return a problem that would take about 300,000 sweeps without policy evaluation and corrections."""
     endless = replace(firm(0), beta=0.9999)
     begun = threading.Event()
 
@@ -250,7 +250,7 @@ def test_on_a_graphics_card_simple_ones_share_a_launch(monkeypatch: pytest.Monke
 
 
 def test_an_estimation_by_batches_recovers_the_disutility_of_work() -> None:
-    """Simulated data are the thresholds of wealth at which the retirement model's workers retire, age by age."""
+    """The data are the thresholds of wealth, by age, above which workers of the retirement model retire."""
 
     def thresholds(disutilities: list[float]) -> list[Any]:
         models = [bl.retirement(grid=400, ages=8, disutility=each) for each in disutilities]
@@ -272,7 +272,7 @@ def test_an_estimation_by_batches_recovers_the_disutility_of_work() -> None:
         lambda guess: float(((thresholds([guess])[0] - data) ** 2).sum()),
         bounds=(best - 0.1, best + 0.1), method="bounded", options={"xatol": 1e-3},
     )  # fmt: skip
-    # The thresholds are grid points, one of which a change of the disutility by 0.01 moves.
+    # The thresholds are grid points; a change of the disutility by 0.01 moves one of them.
     assert found.x == pytest.approx(true, abs=0.01)
 
 

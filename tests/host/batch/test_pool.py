@@ -208,7 +208,7 @@ dask = pytest.importorskip("distributed", reason="needs Dask's distributed")
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """Two processes, each with a nanny, which starts it anew."""
+    """Two worker processes, each with a nanny that restarts it."""
     with (
         dask.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as made,
         dask.Client(made) as client,
@@ -234,7 +234,7 @@ def test_a_worker_of_dask_that_is_killed_costs_what_it_held_and_nothing_else(clu
     logged = Logged(cluster.get_executor(pure=False), tmp_path / "log")
     attempts = []
     killed = 0
-    # The victim is under way from the beginning.
+    # The process that is killed works from the beginning.
     in_flight = VICTIM + 1
     for attempt in bl.solve_many(
         many(COUNT, GRID), 1e-6, executor=logged, in_flight=in_flight, progress=False, device="emulator"
@@ -243,5 +243,5 @@ def test_a_worker_of_dask_that_is_killed_costs_what_it_held_and_nothing_else(clu
         if len(attempts) == 5:
             killed = logged.kill_one()
     same(attempts, COUNT, GRID)
-    # Dask solves again what the worker was at, and every result in its memory that the batch has not returned yet.
+    # Dask repeats the solve that the worker was doing, and those whose results were still in its memory.
     assert 1 <= repeated(logged, COUNT, killed) <= in_flight

@@ -119,7 +119,7 @@ def test_problems_are_taken_as_they_are_needed() -> None:
             yield tiny(number % 100)
 
     attempts = bl.solve_many(given(), TOL, progress=False, in_flight=3, device="emulator")
-    assert next(taken) == 0, "before anything is asked for, nothing is done"
+    assert next(taken) == 0, "nothing is done before the first result is requested"
     for _ in range(5):
         next(attempts)
     attempts.close()  # type: ignore[attr-defined]
@@ -135,7 +135,7 @@ def test_memory_stays_flat() -> None:
                 marks[attempt.index] = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()
-    # A result and its problem take 5 kB; 200 of them would be a million.
+    # A result and its problem take 5 kB; 200 of them would take 1 MB.
     assert marks[299] - marks[99] < 100_000
 
 
@@ -161,7 +161,7 @@ def test_only_tables_that_changed_are_moved() -> None:
 
 
 class Slow:
-    """A model of a board that takes its time, and whose host sleeps meanwhile, as with a real one."""
+    """A software model whose runs take time in which the host sleeps, as with a real board."""
 
     def __init__(self, device: ModelDevice, log: list[tuple[str, float]]) -> None:
         self._device, self._log = device, log
@@ -202,7 +202,7 @@ def test_tables_are_converted_and_results_verified_while_the_device_works(monkey
     runs = [when for what, when in log if what == "run"]
     assert [what for what, _ in log] == ["run", "end"] * 10
     gaps = sorted(run - end for end, run in zip(ends, runs[1:], strict=False))
-    # One after the other they would be 40 ms at least.
+    # In sequence they would take at least 40 ms.
     assert gaps[len(gaps) // 2] < 0.02
 
 
@@ -325,7 +325,7 @@ def test_the_nearest_neighbour_is_by_parameters_over_their_spread() -> None:
         runs = [completed(session, bl.rbc(16, 2, beta=beta, eta=eta)) for beta, eta in cases]
         for run in runs:
             near.add(run)
-        # The last is nearer to the second in risk aversion alone, whose spread is large.
+        # The last is nearer to the second in risk aversion only, whose spread is large.
         for given, expected in (((0.905, 1.5), 0), ((0.905, 6.0), 1), ((0.93, 2.0), 2), ((0.935, 5.5), 2)):
             work = session.prepare(bl.rbc(16, 2, beta=given[0], eta=given[1]), SolveOptions(TOL))
             start = near.nearest(work)
@@ -380,7 +380,7 @@ def test_a_device_that_was_lost_is_opened_anew_for_the_next_problem(monkeypatch:
 
     class Fragile(Slow):
         def close(self) -> None:
-            raise bl.DeviceLostError("nobody answers")
+            raise bl.DeviceLostError("no answer")
 
         def wait(self, seconds: float) -> bool:
             if next(count) == 1:
@@ -398,7 +398,7 @@ def test_a_graphics_card_takes_chunks_of_one_shape(monkeypatch: pytest.MonkeyPat
 
     def batch(tables: Any, epsilon: float, max_sweeps: int, method: str, **options: Any) -> Any:
         batches.append(len(tables))
-        # As the card's own: what is wrong with one is an error of all.
+        # As with memory of the card itself: an error of one problem is an error of all.
         return [cpu.solve(*one, epsilon, max_sweeps, method=method, **options) for one in tables]
 
     monkeypatch.setattr(cuda, "available", lambda: "")
@@ -486,7 +486,7 @@ def test_progress_tells_how_far_it_is(tmp_path: Path) -> None:
 
 
 def test_threads_are_as_many_as_the_caller_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    # conftest.py leaves one.
+    # conftest.py leaves one thread.
     seen: set[int] = set()
     measure = worker.Completed.result
 
@@ -508,7 +508,7 @@ def test_any_executor_will_do_whose_threads_share_a_device() -> None:
 
 
 class Broken(Executor):
-    """One whose calls all end with an error of its own."""
+    """A device whose calls all raise an exception of its own."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error

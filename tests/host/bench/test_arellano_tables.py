@@ -1,4 +1,4 @@
-"""The tables of the page on Arellano's economy: what they print, at small sizes, is what the model says."""
+"""The tables of the page on Arellano's economy print the numbers of the model; tested at small sizes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.paths import ROOT
 
 
 def rows(text: str) -> list[list[str]]:
-    """The cells of every row of the printed table, its head first, without the line below that."""
+    """Return the cells of each row of the printed table, the head first, without the line below it."""
     lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"]
     return [line for line in lines if not set("".join(line)) <= {"-", ":"}]
 
@@ -61,7 +61,7 @@ def test_the_page_has_the_published_times_and_our_grids() -> None:
     head, *lines = rows(page[page.index("| bonds x incomes") :].split("\n\n")[0])
     assert head[1:-1] == [f"{bonds:,} x {incomes}" for bonds, incomes in GRIDS]
     assert [line[0] for line in lines] == list(MOMENTS.values())
-    # As the page says: it falls with the grid, by a quarter from the second to the fourth.
+    # As the page says: it falls with finer grids, by a quarter from the second to the fourth.
     sd = [float(cell.split()[0]) for cell in lines[1][1:-1]]
     assert sd == sorted(sd, reverse=True)
     assert sd[3] / sd[1] == pytest.approx(0.75, abs=0.02)

@@ -1,4 +1,4 @@
-"""The measures of batches, at sizes of a test."""
+"""The measurements of batches, with small sizes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from beltline.host.bench.batch_bench import main
 
 
 def test_many_small_problems(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    # How long it takes is no test's business, on a computer that does other things.
+    # Times are not tested: the computer may be busy.
     monkeypatch.setattr(batch_bench, "OVERHEAD", 10.0)
     assert main(["--problems", "300", "--sweeps", "5"]) == 0
     text = capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Times from call to return: every part is told, and a solve that fails is no time."""
+"""Times from call to return: each part is reported, and a solve that fails has no time."""
 
 from __future__ import annotations
 

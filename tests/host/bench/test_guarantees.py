@@ -92,7 +92,7 @@ def test_what_is_below_baseline_is_found(monkeypatch: pytest.MonkeyPatch, capsys
     drawn = random_problem(71)
     told: list[str] = []
     tallies = measure([drawn], ["cpu"], verify=[False], report=told.append)
-    # These start so far off that 3,000 sweeps are too few for them, where they are enough for warm.
+    # These starts are so far from the solution that 3,000 sweeps do not converge, which suffice for a warm start.
     assert {name for (name, _), tally in tallies.items() if tally.below_baseline} == {"cpu egm", "cpu macqueen stay"}
     assert any(line.endswith(": cpu egm failed where cpu warm succeeds") for line in told)
     assert main(["--problems", "1", "--first", "71", "--devices", "cpu"]) == 1

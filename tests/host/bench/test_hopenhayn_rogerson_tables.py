@@ -1,4 +1,4 @@
-"""The tables of the page on Hopenhayn and Rogerson's economy: at small sizes they print what the model says."""
+"""The tables of the page on Hopenhayn and Rogerson's economy print the model's numbers; tested at small sizes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SMALL = {"grid": 40, "states": 7, "share": 0.6}
 
 
 def parts(text: str) -> list[list[list[str]]]:
-    """The cells of every row of every printed table, without the line below the head."""
+    """Return the cells of each row of all printed tables, without the lines below the heads."""
     found: list[list[list[str]]] = [[]]
     for line in text.splitlines():
         if not line.startswith("|"):
@@ -104,7 +104,7 @@ def test_the_page_has_the_published_numbers_and_our_grids() -> None:
     for name, (digits, _) in ROWS.items():
         assert table[name][:3] == [f"{value:.{digits}f}" for value in PAPER[name]]
         assert table[name][6:9] == [f"{value:.{digits}f}" for value in REPLICATION[name]]
-    # As the page says, prices and turnover are the replication's to the digits printed.
+    # As the page says, prices and turnover equal those of the replication in all printed digits.
     for name in ("price", "job turnover rate"):
         ours, theirs = ([float(cell) for cell in table[name][part]] for part in (slice(9, 12), slice(6, 9)))
         assert ours == pytest.approx(theirs, abs=0.011 if name != "price" else 1e-9)

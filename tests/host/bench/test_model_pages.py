@@ -1,4 +1,4 @@
-"""The tables of the pages on the life cycle, on paths after a shock, and on several types of households, in small."""
+"""The tables of the pages on the life cycle, paths after a shock and types of households; tested at small sizes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from beltline.host.bench import aiyagari_path_tables, aiyagari_types_tables, coh
 
 
 def rows(printed: str) -> list[list[str]]:
-    """Cells of the rows of a table, without its head."""
+    """Return the cells of the rows of a table, without its head."""
     lines = [line for line in printed.splitlines() if line.startswith("| ")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[1:]]
 

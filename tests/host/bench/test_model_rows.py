@@ -1,4 +1,4 @@
-"""Rows of models by device: on the processor, and with a stand-in for the second device that does not agree."""
+"""Rows of models by device: on the processor, and with a substitute for a second device whose results differ."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from beltline.host.models.catalogue import MODELS
 
 
 def test_every_model_of_the_command_line_has_a_row() -> None:
-    """But the real business cycle, whose rows are those of the bench."""
+    """All models but the real business cycle, whose rows are those of the bench."""
     assert {case.name.partition(",")[0] for case in CASES} == set(MODELS) - {"rbc"}
 
 
@@ -48,7 +48,7 @@ def test_devices_are_compared_with_the_processor(off: float, agrees: bool, monke
 
     monkeypatch.setattr(model_rows, "solve", other)
     done = rows(("cpu", "gpu"), 1, True, ["lumpy-investment"])
-    # A convex cost is for the processor alone.
+    # Only the processor solves problems with a convex cost.
     assert [each.device for each in done] == ["cpu", "gpu", "cpu"]
     assert math.isnan(done[0].difference)
     assert good(done) is agrees
@@ -66,13 +66,13 @@ def test_what_is_not_solved_is_no_good_row() -> None:
         (["rbc"], "model must be one of 'arellano', "),
         (["--repeats", "0"], "--repeats must be from 1, not 0"),
         (["--out", "rows.csv"], "out must end in .json, not 'rows.csv'"),
-        (["--devices", "gpu"], "device 'gpu' cannot be used: there is none"),
+        (["--devices", "gpu"], "device 'gpu' cannot be used: no GPU was found"),
     ],
 )
 def test_what_is_refused(
     words: list[str], sentence: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(model_rows, "available", lambda: "there is none")
+    monkeypatch.setattr(model_rows, "available", lambda: "no GPU was found")
     with pytest.raises(SystemExit) as stop:
         main(words)
     assert stop.value.code == 2

@@ -1,4 +1,4 @@
-"""The table of the clocks that costs of choices take on the sweep engine."""
+"""The table of clock cycles of the sweep engine for problems with a cost of choices."""
 
 from __future__ import annotations
 

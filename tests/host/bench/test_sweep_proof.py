@@ -1,4 +1,4 @@
-"""The table of what proofs cost."""
+"""The table of the clock cycles that proofs take."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command that counts what proven sweeps compute, and that its counts are right."""
+"""The command that counts the operations of proven sweeps: its counts are right."""
 
 from __future__ import annotations
 

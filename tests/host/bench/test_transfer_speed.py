@@ -47,7 +47,7 @@ def test_all_tables_move(rows: dict[str, Any]) -> None:
 
 @pytest.mark.speed
 def test_tables_move_at_a_gigabyte_a_second(rows: dict[str, Any]) -> None:
-    # At best, for other programs may have the processor meanwhile.
+    # The fastest of several runs, as other programs may use the processor.
     for what in ("mapped device, load", "mapped device, read back"):
         assert rows[what].best >= 1e9, rows
 
@@ -61,7 +61,7 @@ def test_tables_move_in_blocks(count: int, tmp_path: Path) -> None:
     back = read_table(device, Table.V, count)
     assert (back == words).all()
     device.write_block(Table.V, 0, np.zeros(1, dtype=np.int64))
-    # A copy, and no view of the mapping.
+    # A copy, not a view of the mapping.
     assert back[0] == words[0]
 
 

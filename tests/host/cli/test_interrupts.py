@@ -67,7 +67,7 @@ sys.exit(run())
 
 
 def interrupted(program: str, **names: object) -> tuple[int, str]:
-    """Run a program until it says ``now``, press Ctrl-C, and return its exit code and what it said of it."""
+    """Run a program until it prints ``now``, press Ctrl-C, and return its exit code and its error output."""
     text = "".join(f"{name} = {value!r}\n" for name, value in names.items()) + program
     process = subprocess.Popen(
         [sys.executable, "-c", text],
@@ -102,7 +102,7 @@ def test_while_modules_load(module: str, arguments: list[str]) -> None:
 
 
 def test_while_modules_load_in_the_middle_of_work() -> None:
-    # The device's, which it imports when it runs.
+    # The module of the device, which the program imports when it runs.
     arguments = ["solve", "--grid", "16", "--quiet", "--device", "emulator"]
     found = interrupted(IMPORTING, WANTED="beltline.hw.top.engine_table", ARGUMENTS=arguments)
     assert found == (130, "beltline solve: interrupted\n")

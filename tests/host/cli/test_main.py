@@ -190,7 +190,7 @@ def test_plot_without_a_name(
 def test_unwritable_directory(
     brute: list[BruteDevice], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Asked for and not made: root may write to any directory that a test can make.
+    # The check for permission is replaced: root may write to any directory that a test can create.
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path)
     assert main([*SMALL, "--out", str(tmp_path / "a.npz")]) == 2
     assert "is in a directory that cannot be written to" in capsys.readouterr().err
@@ -281,7 +281,7 @@ def test_checkpoint_and_timeout(tmp_path: Path, capsys: pytest.CaptureFixture[st
 def test_interrupt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     class Endless(EndlessDevice):
         def wait(self, seconds: float) -> bool:
-            # Before the run, where others may have taken Ctrl-C over, it could be lost.
+            # Before the run, while other code may handle Ctrl-C, the signal could be lost.
             if not timers:
                 timers.append(interrupt_main_after(0.3))
             return super().wait(seconds)
@@ -409,7 +409,7 @@ def test_plot_is_refused(
     for name in ("text.npz", "text.nc"):
         saved.with_name(name).write_text("hello")
     before = sorted(os.listdir(saved.parent))
-    # The file is an absolute path; options' values stay as they are.
+    # The file is an absolute path; values of options do not change.
     given = [str(saved.with_name(text)) if text and i == 0 else text for i, text in enumerate(arguments)]
     assert main(["plot", *given]) == code
     printed = capsys.readouterr()

@@ -1,4 +1,4 @@
-"""Which tests of a kind of device the default suite leaves to the long one."""
+"""Tests of devices that run in the long suite only."""
 
 from __future__ import annotations
 

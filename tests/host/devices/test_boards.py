@@ -72,7 +72,7 @@ from support.paths import ROOT, TESTS
 
 @pytest.fixture(autouse=True)
 def locks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Keep the locks of these tests to themselves."""
+    """Use a folder of locks of the test's own."""
     monkeypatch.setattr(beltline.host.devices.lock, "directory", lambda: tmp_path)
     return tmp_path
 
@@ -105,11 +105,11 @@ def test_lock_is_exclusive_names_its_holder_and_can_be_had_again(tmp_path: Path)
     with pytest.raises(DeviceInUseError, match=f"^{sentence}$"):
         BoardLock("card-0")
     first.release()
-    # After a release the file names no process.
+    # After a release the lock file names no process.
     assert first.path.read_text() == ""
     first.release()
     again = BoardLock("card-0")
-    # One that has been released is no one's, so it cannot take the lock from its next holder.
+    # Releasing a lock twice does not take it from its next holder.
     first.release()
     with pytest.raises(DeviceInUseError):
         BoardLock("card-0")
@@ -189,7 +189,7 @@ def test_directory_of_locks_depends_on_the_computer_alone(monkeypatch: pytest.Mo
 
 @contextlib.contextmanager
 def solving_elsewhere(name: str, directory: Path) -> Iterator[subprocess.Popen[str]]:
-    """Another process in the middle of a solve that does not end, on the board ``name``."""
+    """Start another process that solves without end on the board ``name``."""
     program = f"""
         import sys
         from pathlib import Path
@@ -232,7 +232,7 @@ def test_process_killed_in_mid_solve_leaves_the_board_to_the_next(board: tuple[s
             bl.solve(GIVEN, device=name, tol=1e-6)
         process.send_signal(signal.SIGKILL)
         assert process.wait(60) == -signal.SIGKILL
-    # What it left: a run under way, on tables of its own.
+    # The state that a killed process leaves: a run in progress, with other tables.
     device = open_device(name)
     run(device, fixed_point(problem(30, 2, seed=9), 1e-6), 1)
     device.write_register("SWEEP_LIMIT", 2**32 - 1)
@@ -357,9 +357,9 @@ def test_status_that_no_beltline_has(board: tuple[str, Fabric], monkeypatch: pyt
 
 
 def endless(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
-    """A solve that meets its fault before it ends."""
+    """Solve so that the fault occurs before the end."""
     monkeypatch.setattr(beltline.host.solver.waiting, "POLL_SECONDS", 0.02)
-    # Twelve sweeps a look would end a small problem between two.
+    # With twelve sweeps between two reads of the status a small problem would end before the fault.
     monkeypatch.setattr("support.boards.SLICE_SECONDS", 0.0)
     return lambda name: bl.solve(GIVEN, device=name, tol=1e-13, max_sweeps=10**9)
 
@@ -417,7 +417,7 @@ def test_stuck_device(board: tuple[str, Fabric], monkeypatch: pytest.MonkeyPatch
     sentence = f"device '{name}' is stuck: it is busy, but its counters have not changed for \\d+\\.\\d seconds; "
     sentence += f"last seen with status <Status.BUSY: 1> after 7 sweeps and {clocks:,} clocks"
     assert re.fullmatch(sentence, str(raised.value))
-    # The next one cannot stop it either, and says so too.
+    # The next process cannot stop the run either, and reports the same.
     with pytest.raises(DeviceTimeoutError, match="^device .* is stuck: "):
         solve(name)
     fabric.fault = lambda: None
@@ -426,7 +426,7 @@ def test_stuck_device(board: tuple[str, Fabric], monkeypatch: pytest.MonkeyPatch
 
 
 def test_slow_device_is_not_stuck(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One whose counters move between looks may take any time."""
+    """A run whose counters change between two reads may take any time."""
     monkeypatch.setattr(beltline.host.solver.waiting, "STUCK_SECONDS", 0.05)
     monkeypatch.setattr(beltline.host.solver.waiting, "POLL_SECONDS", 0.01)
 
@@ -472,7 +472,7 @@ class Mapping(MappedDevice):
 
 
 class Watched(np.ndarray[Any, np.dtype[np.int64]]):
-    """Mapped memory as ARM has it: a block is copied in whole lines, from and to buffers aligned alike."""
+    """Mapped memory as on ARM: blocks are copied in whole lines, between buffers of equal alignment."""
 
     def __setitem__(self, where: Any, words: Any) -> None:
         assert isinstance(where, int), "a block is not copied by the C library, which may write a word twice"
@@ -552,7 +552,7 @@ def test_pynq_with_interrupt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
         device.write_register("COMMAND", Command.RUN)
         assert not device.wait(0.3)
         assert ("interrupt", "beltline/interrupt") in module.calls
-        # One look at the status for each tenth of a second, and not one every 2 ms.
+        # The status is read about every 0.1 s, not every 2 ms.
         assert fabric.status_reads - reads < 20
         device.write_register("COMMAND", Command.STOP)
         assert device.wait(10.0)
@@ -570,7 +570,7 @@ def test_pynq_with_interrupt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
 def test_pynq_interrupt_that_never_comes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     install_pynq(monkeypatch, tmp_path, Fabric(SIZES))
     device = open_device("pynq", interrupt="beltline/interrupt")
-    # As where another process cleared it.
+    # The interrupt never arrives, as if another process had cleared it.
     monkeypatch.setattr(Fabric, "line", False)
     assert bl.solve(GIVEN, device=device, tol=1e-6).success
     device.close()
@@ -858,7 +858,7 @@ def test_f2_library_that_lacks_a_function(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_writes_reach_the_card_before_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After every block a register is read, and then a word on the port of the tables."""
+    """After each block the driver reads a register, and then a word on the port of the tables."""
     fabric = Fabric(SIZES)
     install_f2(monkeypatch, fabric)
     device = open_device("f2")
@@ -881,7 +881,7 @@ def test_status_of_a_solve(board: tuple[str, Fabric]) -> None:
 
 
 def test_stand_in_has_the_signatures_of_pynq_and_pynq_solves() -> None:
-    """With the package itself: its ``Bitstream`` and ``MMIO`` carry a solve, and the stand-in is called as they are."""
+    """A solve works with the real package, and the substitute of the other tests has the same signatures."""
     python = os.environ.get("PYNQ_PYTHON", "")
     if not python and importlib.util.find_spec("pynq"):
         python = sys.executable

@@ -75,7 +75,7 @@ def test_model_is_never_wrong_in_silence(bonus: float) -> None:
     else:
         assert result.status == "not verified"
         assert result.message.startswith("The run ended after ")
-    # The kinks that make a second peak, and those that do not.
+    # Kinks that cause a second peak, and kinks that do not.
     assert result.success == (bonus < 0.1)
 
 
@@ -87,7 +87,7 @@ def test_report_of_the_model() -> None:
 
 
 def test_the_older_name_of_the_emulator_is_taken() -> None:
-    """Wherever a device is named; what was solved says the name of now."""
+    """The older name works in every call that names a device; results have the present name."""
     given = bl.rbc(grid=16, states=2)
     with bl.open("model", lanes=2) as device:
         found = [
@@ -217,7 +217,7 @@ def test_folded_model_returns_the_same_bits_in_the_clocks_of_its_formula(fold: i
         device.solve(given, tol=1e-7)
         assert device.device is not None
         assert [device.device.read_register(name) for name in ("FOLD", "EVALUATORS")] == [fold, evaluators]
-        # Made anew for a larger problem, it is folded as it was.
+        # Opened again for a larger problem, the device keeps its fold and its number of evaluators.
         assert device.solve(problem(70, 3), max_sweeps=2).clocks == run_clocks(
             replace(built, grid=128, results=0), 70, 3, 2
         )

@@ -1,4 +1,4 @@
-"""The device of docs/add-a-device.md conforms: every test of the conformance suite is run on it, too."""
+"""The device of docs/add-a-device.md passes the conformance suite."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ REQUEST = EXAMPLE["REQUEST"]
 
 
 class Server:
-    """The board's end of the connection: a fabric behind a port of this computer, for one client after the other."""
+    """The server of the board: a software model at a port of this computer, for one client after the other."""
 
     def __init__(self, fabric: Fabric) -> None:
         self._fabric = fabric
@@ -36,7 +36,7 @@ class Server:
         self._thread.start()
 
     def close(self) -> None:
-        # Closing alone does not wake who waits in accept.
+        # Closing the socket alone does not end an accept that waits.
         self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()
         self._thread.join(10)
@@ -70,7 +70,7 @@ class Server:
 
 
 class SocketBench(Bench):
-    """As :class:`support.conformance.Bench`, with a fabric behind a socket."""
+    """A :class:`support.conformance.Bench` with a software model at the other end of a socket."""
 
     def __init__(self, patch: pytest.MonkeyPatch, directory: Path) -> None:
         super().__init__("socket", patch, directory)

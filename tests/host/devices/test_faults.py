@@ -24,7 +24,7 @@ BUILDS = {"line": LINE, "sweep": SWEEP}
 SEEDS = 3
 
 UNKNOWN = {("wrong change", "line"), ("wrong change", "sweep"), ("wrong clocks", "sweep")}
-"""What a device can report wrongly every time without contradicting itself."""
+"""Wrong reports of a device that are consistent with each other."""
 
 CASES = [
     (build, kind, always)
@@ -47,7 +47,7 @@ def opened(build: str) -> Device:
 
 
 def solved(device: Device, verify: bool) -> Iterator[bl.Result]:
-    """The problems one after the other in a session, of which the second leaves tables of the first where they are."""
+    """Solve the problems in one session; the second uses tables that the first has loaded."""
     with Session(device, False) as session:
         for given in PROBLEMS:
             yield session.solve(given, tol=1e-3, verify=verify)
@@ -72,7 +72,7 @@ def same(result: bl.Result, right: bl.Result) -> bool:
 
 
 def end(device: FaultyDevice, rights: tuple[bl.Result, ...], verify: bool) -> str:
-    """How solving ends, and that it is honest."""
+    """Solve with a fault, check that a result that succeeded is right, and return how the solve ended."""
     results = solved(device, verify)
     for right in rights:
         try:
@@ -98,14 +98,14 @@ def test_faults_end_honestly(build: str, kind: str, always: bool, verify: bool) 
     assert struck
     assert ends <= {"right", "error", "failure"}
     if not always and kind.endswith((" writes", " reads", " settings", "sums")):
-        # What is written or read once more is right.
+        # A fault of a single transfer is repaired by repeating it.
         assert ends == {"right"}
 
 
 @pytest.mark.gateware
 @pytest.mark.parametrize("options", [{}, pytest.param({"lanes": 2}, marks=pytest.mark.slow)])
 def test_faults_of_the_gateware_end_honestly(options: dict[str, int]) -> None:
-    """One of each kind, one after the other on one device, which keeps what the last one left behind."""
+    """One fault of each kind in turn, on one device that keeps the state after the fault before."""
     size = MachineParameters(grid=64, states=4, engine=Engine.SWEEP, lanes=2) if options else SMALL
     given = problem(12, 3, seed=1, beta=0.6)
     device = open_device("rtl", size, None, **options)

@@ -97,7 +97,7 @@ def test_every_slot_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [(entry.place, entry.missing) for entry in found] == [("slot 0", ""), ("slot 1", ""), ("slot 2", "")]
     card = "an FPGA card of AWS F2 (VU47P), through the library of the AWS FPGA SDK"
     assert found[2].what == f"{card}: 0000:36:00.0, PCI identity 1d0f:f010"
-    # Nothing is opened, and nothing that only root may ask.
+    # The list opens no device and needs no rights of root.
     assert set(fpga.calls) == {"fpga_pci_get_all_slot_specs"}
     assert "f2 slot 1  " in table(inventory())
     fpga.fabrics.clear()
@@ -111,7 +111,7 @@ HEAVY = "print([m for m in ('numba', 'matplotlib', 'amaranth', 'scipy') if m in 
 
 
 def heavy_after(program: str) -> str:
-    """What of the heavy packages a program has imported."""
+    """Return which of the large packages a program has imported."""
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     return done.stdout.splitlines()[-1]
 

@@ -33,7 +33,7 @@ Install = Callable[[str, MachineParameters], Fabric]
 
 @pytest.fixture
 def install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Install]:
-    """Puts a board of these sizes behind a device, whose bitstream is foreign."""
+    """Connect a device to a board of these sizes whose bitstream is unknown."""
     monkeypatch.setattr(beltline.host.devices.lock, "directory", lambda: tmp_path)
     monkeypatch.chdir(tmp_path)
     lines: list[SerialEnd] = []
@@ -120,7 +120,7 @@ def test_foreign_bitstream_is_refused(
         f"device {name!r} has a bitstream of build 0123456789abcdef, {says} or pass the build.json of your own build "
         "with option builds"
     )
-    # Twice: what was refused is let go of.
+    # Twice: after the refusal the board is released.
     for _ in range(2):
         with pytest.raises(DeviceError, match="^" + re.escape(sentence) + "$"):
             bl.solve(problem(12, 2), device=name, **OPTIONS[name])
@@ -148,7 +148,7 @@ def test_boards_builds_and_recorded_ones_are_taken(install: Install, name: str, 
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_files_of_builds_that_are_wrong(name: str, tmp_path: Path) -> None:
-    """There is no board and no library: the options are looked at before."""
+    """Options are checked before the board and its library are needed."""
     (tmp_path / "bad.json").write_text("[1")
     for builds, sentence in (
         (3, "builds must be the path of a file of builds, such as 'build.json', not 3"),
@@ -163,7 +163,7 @@ def test_files_of_builds_that_are_wrong(name: str, tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore:device 'pynq'. PYNQ cannot read the clock")
 @pytest.mark.parametrize(("name", "board"), [("pynq", "kv260"), ("f2", "f2"), ("f2", "f2-sweep")])
 def test_a_clock_of_its_builders_choice_is_no_unknown_build(install: Install, name: str, board: str) -> None:
-    """The hash does not depend on the clock, which the registers report; a foreign hash is named with its board."""
+    """The hash does not depend on the clock, which registers report; an unknown one is named with its board."""
     fabric = install(name, replace(OWN, clock_hz=150_000_000))
     fabric.build_hash = recorded()[board].build_hash
     device = open_device(name, **OPTIONS[name])
@@ -175,7 +175,7 @@ def test_a_clock_of_its_builders_choice_is_no_unknown_build(install: Install, na
 
 
 def test_f2_solves_with_the_sweep_engine(install: Install) -> None:
-    """A small machine with the hash of board ``f2-sweep``: what the engine is, the driver reads from the registers."""
+    """A small machine with the hash of board ``f2-sweep``: the driver reads the kind of engine from the registers."""
     machine = MachineParameters(grid=64, states=2, clock_hz=125_000_000, engine=Engine.SWEEP, lanes=4)
     fabric = install("f2", machine)
     fabric.build_hash = recorded()["f2-sweep"].build_hash

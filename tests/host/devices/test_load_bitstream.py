@@ -1,4 +1,4 @@
-"""Loading a bitstream: checked first, by a stand-in for the program that writes it into the chip."""
+"""Loading a bitstream: it is checked first; a substitute replaces the program that writes it into the chip."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from support.bitstreams import finished
 
 @pytest.fixture
 def loader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A program that writes down how it was called, and ends with the number in ``code``."""
+    """A program that records its arguments and ends with the exit code in the file ``code``."""
     folder = tmp_path / "bin"
     folder.mkdir()
     program = folder / "openFPGALoader"

@@ -54,7 +54,7 @@ def sentence(kind: type[Exception], text: str) -> Any:
 
 
 def every_other() -> Callable[[], bool]:
-    """True at every second call."""
+    """Return True at every second call."""
     calls = iter(range(10**9))
     return lambda: next(calls) % 2 == 1
 
@@ -91,7 +91,7 @@ def test_every_other_frame_spoilt(end: SerialEnd, towards: bool, spoilt: Callabl
 
 @pytest.mark.parametrize("count", [1, 96, 288])
 def test_bytes_on_the_line(end: SerialEnd, count: int) -> None:
-    """As many as the pages say; the last table is of more than one request."""
+    """The number of bytes per request is the documented one; the largest table takes several requests."""
     device = opened(end)
     passed = 0
 
@@ -126,7 +126,7 @@ def test_a_run_is_begun_once_though_its_answer_is_lost(end: SerialEnd) -> None:
     command = end.fabric._command
     end.fabric._command = lambda word: (commands.append(word), command(word))[1]  # type: ignore[func-returns-value, method-assign]
     result = bl.solve(given, tol=1e-4, device="serial", port=end.port, **QUICK)
-    # Five, and more where an answer comes late.
+    # Five at least, and more if an answer is late.
     assert len(lost) == 1
     assert end.requests.count(RUN) >= 5
     assert commands == [Command.RESET, Command.RUN, Command.SUM, Command.SUM]
@@ -162,7 +162,7 @@ def test_a_device_that_is_lost_is_named(
     with sentence(DeviceLostError, f"{where(end)} {says}, asked 3 times"):
         device.read_register("STATUS")
     assert time.monotonic() - begin < 5
-    # It is used again when the line is.
+    # The device can be used again once the line works.
     end.spoil = lambda data, there: data
     assert device.read_register("STATUS") == 0
     device.close()
@@ -214,7 +214,7 @@ def test_unplugged_during_a_run(end: SerialEnd) -> None:
 
 
 def test_what_the_board_refuses_is_a_sentence(end: SerialEnd) -> None:
-    """The device asks nothing of the kind by itself."""
+    """The driver never sends such requests, so the test sends them directly."""
     device = opened(end)
     with sentence(DeviceError, f"{where(end)} refuses READ_WORDS at byte 4: it has no such register or table word"):
         device._ask(Operation.READ_WORDS, 4)
@@ -327,7 +327,7 @@ def test_on_the_command_line(end: SerialEnd, capsys: pytest.CaptureFixture[str])
     end.spoil = lambda data, towards: b""
     assert main([*arguments, "--option", f"port={end.port}", "--option", "retries=0"]) == 1
     assert f"{where(end)} does not answer, asked 1 time: is it the board's port, and " in capsys.readouterr().err
-    assert main([*arguments, "--option", "port=/dev/nobody"]) == 2
-    assert "device 'serial' cannot open '/dev/nobody' at 1000000 baud" in capsys.readouterr().err
+    assert main([*arguments, "--option", "port=/dev/missing"]) == 2
+    assert "device 'serial' cannot open '/dev/missing' at 1000000 baud" in capsys.readouterr().err
     assert main(arguments) == 2
     assert capsys.readouterr().err.endswith(PORT + "None\n")

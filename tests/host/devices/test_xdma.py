@@ -36,7 +36,7 @@ def test_card_solves_to_the_bits_of_the_model(monkeypatch: pytest.MonkeyPatch, t
     assert (result.policy == model.policy).all()
     assert result.device == "xdma"
     assert fabric.guards_hold()
-    # The card was never accessed.
+    # The card was not accessed.
     assert (cards / CARD / "enable").read_text() == "1"
     assert bl.solve(GIVEN, device="xdma", card=CARD, tol=1e-4).success
 
@@ -51,7 +51,7 @@ def test_card_is_for_one_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 
 def test_writes_reach_the_card_before_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """After every block a register is read, and then a word of the tables."""
+    """After each block the driver reads a register, and then a word of the tables."""
     fabric = Fabric(SIZES)
     install_xdma(monkeypatch, tmp_path, fabric)
     device = open_device("xdma")
@@ -66,7 +66,7 @@ def test_writes_reach_the_card_before_the_run(monkeypatch: pytest.MonkeyPatch, t
 
 
 def test_registers_are_words_of_the_first_bar(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Without the stand-in of registers: the file itself, as the processor would write it."""
+    """Registers are the plain file itself, without a software model."""
     card = tmp_path / CARD
     card.mkdir()
     words = np.zeros(1024, dtype="<u4")

@@ -17,7 +17,7 @@ from support.paths import ROOT
 
 @dataclass(frozen=True)
 class Growth(bl.Model):
-    """A user's own model in twenty lines: growth with log utility and full depreciation, whose solution is known."""
+    """A user's own model, in twenty lines: growth with log utility and full depreciation, which has a closed form."""
 
     grid: int = 2000
     beta: float = 0.9
@@ -61,10 +61,10 @@ def test_hours_and_taxes_fit_into_wealth() -> None:
     found = model.variables(result)
     assert {name: table.shape for name, table in found.items()} == dict.fromkeys(found, (60, 3))
     earned = found["wage"] * found["hours"]
-    # What is earned and what assets bring is eaten, saved or taxed away.
+    # Income from work and assets is consumed, saved or paid as tax.
     spent = found["consumption"] + found["next_assets"] + found["tax"]
     assert spent == pytest.approx((1 + model.interest) * found["assets"] + earned, rel=1e-12)
-    # Hours are where the wage after tax is what another hour's effort costs.
+    # Hours equate the wage after tax to the marginal disutility of work.
     assert found["hours"] ** (1 / model.frisch) == pytest.approx((1 - model.tax) * found["wage"], rel=1e-12)
 
 

@@ -89,7 +89,7 @@ def test_lives_follow_policy_and_chain(life: bl.Result) -> None:
     problem = life.problem
     spent = lives.series["consumption"][:, :-1] + lives.series["assets"][:, 1:]
     assert spent == pytest.approx(problem.wealth[lives.points, lives.states][:, :-1], rel=1e-12)
-    # The draws have the chain's frequencies, within four standard errors.
+    # The simulated transitions have the chain's probabilities, within four standard errors.
     moves = np.zeros((3, 3))
     np.add.at(moves, (lives.states[:, :-1].ravel(), lives.states[:, 1:].ravel()), 1)
     shares = moves / moves.sum(axis=1, keepdims=True)
@@ -118,7 +118,7 @@ def test_figures(life: bl.Result, tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["ages", "life"])
 def test_figures_of_ages_need_ages(tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
-    # On the command line before any work.
+    # The command line refuses it before any work.
     assert main(["solve", "rbc", "--grid", "1048576", "--plot", str(tmp_path / "a.png"), "--kind", kind]) == 2
     sentence = f"kind {kind!r} needs ages, and the horizon of this problem is infinite"
     assert capsys.readouterr().err == f"beltline solve: {sentence}\n"

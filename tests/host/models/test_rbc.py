@@ -1,4 +1,4 @@
-"""The RBC against its formulas at 40 digits, and its refusals."""
+"""The real business cycle model against its formulas at 40 digits, and parameters that it refuses."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_facts_of_the_rbc() -> None:
     assert given.shock_values is not None
     k, z = given.grid[:, None], given.shock_values
     np.testing.assert_allclose(given.output + 0.9 * k, given.wealth, rtol=1e-15)
-    # Differences of second order, whose error is that of a step of a sixtieth of the grid.
+    # Central differences, whose error is that of a step of 1/60 of the grid.
     slope = (given.wealth[2:] - given.wealth[:-2]) / (k[2:] - k[:-2])
     np.testing.assert_allclose(given.marginal_wealth[1:-1], slope, rtol=1e-5)
     assert given.labels[1] == f"z = {z[1]:.4f}"

@@ -1,4 +1,4 @@
-"""Figures in notebooks, and what legends call exogenous states."""
+"""Figures in notebooks, and the names of exogenous states in legends."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_every_solution_has_a_status_and_a_figure_that_a_notebook_shows_once(sol
         assert known.status
         assert isinstance(known.success, bool)
         figure = known.plot()
-        # Shown as the value of a cell, and by nothing else: pyplot shows at the end of a cell what it knows.
+        # The figure is displayed only as the value of a cell: pyplot would display figures of its own a second time.
         assert figure._repr_png_().startswith(b"\x89PNG"), name
         assert pyplot.get_fignums() == [], name
         assert pickle.loads(pickle.dumps(figure))._repr_png_().startswith(b"\x89PNG")
@@ -108,5 +108,5 @@ def test_figures_of_many_alternatives_and_regimes_keep_their_size(regimes: int) 
         assert "and 42 more" in named or regimes > 1
         assert ("the first 8 of 12 regimes" in figure.get_suptitle()) == (regimes > 1)
     named = [text.get_text() for text in result.plot().legends[0].get_texts()]
-    # Those that are taken are among them: the best of each regime.
+    # The choices that are taken are among them: the best of each regime.
     assert {f"a{60 - 1 - n}" for n in range(min(regimes, 8))} <= set(named)

@@ -1,4 +1,4 @@
-"""Which starts are concave enough to search from, and their least concave majorant."""
+"""Starts that are concave enough for a search, and the least concave majorant of others."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_start_less_convex_than_utility_is_concave_is_taken() -> None:
     # The second difference of the objective, U'' h^2 + beta V0'' h^2, is what must be negative: -2 / c^3 + beta V0''.
     grid = np.linspace(0.0, 1.0, 101)
     given = {"grid": grid, "wealth": grid[:, None] + 0.5, "transition": [[1.0]], "beta": 0.5, "eta": 2.0}
-    bend = 2 / 1.5**3 / 0.5  # at the largest consumption, 1.5
+    bend = 2 / 1.5**3 / 0.5  # At the largest consumption, 1.5.
     assert at(problem(101, 1, start=0.5 * 0.95 * bend * grid[:, None] ** 2, **given)) is None
     steep = problem(101, 1, start=0.5 * 1.05 * bend * grid[:, None] ** 2, **given)
     where = at(steep)
@@ -61,7 +61,7 @@ def test_start_beyond_all_slopes_is_not_concave() -> None:
 
 
 def hull(values: NDArray[np.float64], grid: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The definition, by all pairs: at each point the highest chord between two others."""
+    """Return the majorant by its definition: at each point the highest chord between any two points."""
     found = values.copy()
     for i in range(grid.size):
         for j in range(i + 2, grid.size):
@@ -79,7 +79,7 @@ def test_majorant_is_that_of_the_definition(seed: int) -> None:
     found = bl.concave_majorant(values, grid)
     for s in range(3):
         np.testing.assert_allclose(found[:, s], hull(values[:, s], grid), rtol=1e-12, atol=1e-12)
-    # What it touches is the value itself, and what is concave stays, to the bit.
+    # Where it equals the value it does so to the bit, and a concave value does not change.
     assert (found == values).sum() >= 6
     np.testing.assert_array_equal(bl.concave_majorant(values[:, 0], grid), found[:, 0])
     np.testing.assert_array_equal(bl.concave_majorant(np.sqrt(grid), grid), np.sqrt(grid))

@@ -1,4 +1,4 @@
-"""What discrete problems are made from, what is refused, and the way back."""
+"""Discrete problems: accepted forms, refused ones, and the conversion back."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_what_does_not_fit_the_memory_is_refused_before_anything_is_asked_for() 
 
 
 def general_problem() -> bl.Problem:
-    """Save or leave for good, or go bust: two regimes, a bound, a mix of regimes, and a table without a choice."""
+    """A problem with two regimes, a bound, a lottery over regimes, and an alternative given by its value."""
     grid = np.linspace(0.0, 4.0, 12)
     wealth = 1.02 * grid[:, None] + [0.5, 1.2]
     return bl.Problem(
@@ -149,7 +149,7 @@ def general_problem() -> bl.Problem:
 
 
 def whole_tables(arrays: tuple[Any, ...]) -> tuple[Any, Any, float]:
-    """The product form of pairs."""
+    """Return the problem in product form, from the form of state-action pairs."""
     rewards, rows, beta, s, a = arrays
     R, Q = np.full((rows.shape[1], a.max() + 1), -np.inf), np.zeros((rows.shape[1], a.max() + 1, rows.shape[1]))
     R[s, a], Q[s, a] = rewards, rows.toarray()
@@ -166,7 +166,7 @@ def test_problems_of_every_form_have_the_value_of_their_discrete_dp() -> None:
         again = bl.solve(bl.from_discrete_dp(*arrays))
         assert again.success
         np.testing.assert_allclose(again.value, value, atol=1e-9)
-    # The last problem has every alternative taken somewhere, and one state more than its tables.
+    # In the last problem each alternative is taken in some state, and there is one state more than its tables have.
     assert set(np.unique(solved.choice)) == {0, 1, 2, 3}
     assert value.size == solved.value.size + 1
     assert value[-1] == 0.0

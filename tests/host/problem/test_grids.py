@@ -1,4 +1,4 @@
-"""Grids against their formulas at 40 digits, and their refusals."""
+"""Grids against their formulas at 40 digits, and arguments that are refused."""
 
 from __future__ import annotations
 

@@ -36,15 +36,15 @@ def test_against_integration(n: int, rho: float, sigma: float, mean: float, widt
             for j in range(n):
                 low = (points[j] - step / 2 - centre) / sd if j > 0 else mpmath.mpf(-60)
                 high = (points[j] + step / 2 - centre) / sd if j < n - 1 else mpmath.mpf(60)
-                # Where an interval lies in a tail, nearly all of it is at the end next to the centre.
+                # The mass of an interval in the tail is nearly all at its end next to the centre.
                 start, end = max(low, min(high, 0) - 20), min(high, max(low, 0) + 20)
-                # The quadrature's error is absolute: scaled by the largest density, it is relative.
+                # Quadrature has an absolute error; divided by the largest density the error is relative.
                 top = min(max(mpmath.mpf(0), start), end)
                 exact = mpmath.npdf(top) * mpmath.quad(
                     lambda y, top=top: mpmath.exp((top - y) * (top + y) / 2),
                     mpmath.linspace(start, end, 3 + int(end - start)),
                 )
-                # The arguments of the tails are rounded in double precision: relative error grows with their square.
+                # Arguments in the tails are rounded in double precision: the relative error grows with their square.
                 far = float(max(abs(low), abs(high)) if 0 < j < n - 1 else min(abs(low), abs(high)))
                 assert transition[i, j] == pytest.approx(float(exact), rel=1e-15 * (20 + far**2), abs=1e-300)
 
@@ -89,7 +89,7 @@ def test_rouwenhorst_has_the_moments_of_the_process(n: int, rho: float, sigma: f
     assert grid.shape == (n,)
     assert transition.min() >= 0
     assert np.abs(transition.sum(axis=1) - 1).max() <= 1e-15
-    # The number of heads among n - 1 fair coins, in the long run.
+    # In the long run states have the distribution of the number of heads of n - 1 fair coins.
     weights = np.array([mpmath.binomial(n - 1, heads) * mpmath.mpf(2) ** (1 - n) for heads in range(n)], dtype=float)
     assert weights @ transition == pytest.approx(weights, abs=1e-14)
     off = grid - 0.5
@@ -136,7 +136,7 @@ def test_a_chain_by_age_has_the_moments_of_its_process(n: int, rho: float) -> No
         if n > 1:
             assert weights @ grid[age] ** 2 == pytest.approx(variance, rel=1e-13)
         if age < 4:
-            # What is expected of the next age, and how far it is spread.
+            # Conditional mean and variance of the next age.
             mean = transition[age] @ grid[age + 1]
             assert mean == pytest.approx(rho * grid[age], abs=1e-14)
             spread = weights @ (transition[age] @ grid[age + 1] ** 2 - mean**2)

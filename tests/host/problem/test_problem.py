@@ -1,4 +1,4 @@
-"""Every refusal of a problem, by its whole sentence; and what is accepted."""
+"""All messages of refused problems, in full, and problems that are accepted."""
 
 from __future__ import annotations
 

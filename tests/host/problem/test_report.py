@@ -1,4 +1,4 @@
-"""What a notebook shows of problems, results and economies."""
+"""Reports of problems, results and economies in notebooks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import beltline as bl
 from beltline.host.problem.report import REPORT_WIDTH, as_html
 
 LONGEST = 3000
-"""Characters."""
+"""Largest number of characters of a report."""
 
 GIVEN = bl.rbc(grid=256)
 

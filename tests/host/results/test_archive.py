@@ -34,7 +34,7 @@ def result() -> bl.Result:
 
 
 def refused(path: Path, reason: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Check what ``load`` and ``beltline plot`` say of a file."""
+    """Check the messages of ``load`` and ``beltline plot`` for a file."""
     with pytest.raises(bl.ProblemError, match=f"^{re.escape(repr(str(path)))} {reason}$") as raised:
         bl.load(path)
     sentence = str(raised.value)
@@ -47,13 +47,13 @@ def refused(path: Path, reason: str, capsys: pytest.CaptureFixture[str]) -> None
 
 
 def parts(result: bl.Result) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Facts and arrays of a result, to be changed."""
+    """Return the metadata and arrays of a result, to be changed."""
     facts = json.loads(json.dumps(record.facts_of(result)))
     return facts, {name: np.array(array) for name, array in record.arrays_of(result).items()}
 
 
 def crafted(suffix: str, path: Path, result: bl.Result, facts: dict[str, Any], arrays: dict[str, Any]) -> None:
-    """Write a file whose checksum is right, whatever it says."""
+    """Write a file with any content and the right checksum."""
     if suffix == "npz":
         archive.write(path, record.KIND, facts, arrays)
         return
@@ -174,7 +174,7 @@ def test_content_that_was_changed(
 
 
 def test_one_flipped_bit_of_netcdf_that_others_wrote(result: bl.Result, tmp_path: Path) -> None:
-    """Without the line that the package adds after the end, and without compression, which notices by itself."""
+    """Damage is found without the checksum line at the end and without compression, which has checks of its own."""
     path = tmp_path / "a.nc"
     result.to_xarray().to_netcdf(path, engine="h5netcdf")
     data = bytearray(path.read_bytes())
@@ -187,7 +187,7 @@ def test_one_flipped_bit_of_netcdf_that_others_wrote(result: bl.Result, tmp_path
 def test_one_flipped_bit_of_netcdf_that_is_not_loaded(
     result: bl.Result, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What other programs read, an attribute, a name or the last line itself, is compared as well."""
+    """Attributes, names and the last line, which other programs read, are compared as well."""
     path = result.save(tmp_path / "a.nc")
     whole = path.read_bytes()
     for text in (b": value and policy", b"Beltline sha256"):
@@ -219,7 +219,7 @@ def repacked(result: bl.Result, path: Path, change: dict[str, bytes], method: in
 
 
 class Payload:
-    """What leaves a trace when it is unpickled."""
+    """An object that leaves a trace when it is unpickled."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

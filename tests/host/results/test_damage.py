@@ -14,7 +14,7 @@ from beltline.host.cli.main import main
 from support.files import WRITERS, content, small
 
 DAMAGES = 1000
-"""Of each kind of file."""
+"""Number of damaged copies of each kind of file."""
 
 
 def flip(rng: random.Random, data: bytearray) -> None:
@@ -27,7 +27,7 @@ def flips(rng: random.Random, data: bytearray) -> None:
 
 
 def at_an_end(rng: random.Random, data: bytearray) -> None:
-    """Where directories and headers are."""
+    """Change a byte near the beginning or the end, where directories and headers are."""
     reach = min(len(data), 400)
     place = rng.randrange(reach)
     data[place if rng.random() < 0.5 else -1 - place] = rng.randrange(256)

@@ -54,7 +54,7 @@ def test_what_is_loaded_is_what_was_saved(result: bl.DiscreteResult, tmp_path: P
 
 
 def changed(path: Path, **arrays: Any) -> Path:
-    """A copy of a file with other arrays and a checksum that fits."""
+    """Write a copy of a file with other arrays and a matching checksum."""
     with np.load(path) as file:
         members = {name: file[name] for name in file.files if name != "checksum"} | arrays
     members["checksum"] = np.array(archive.checksum(members))
@@ -103,7 +103,7 @@ def test_a_damaged_file_is_refused(result: bl.DiscreteResult, tmp_path: Path) ->
             said = str(error)
         if said:
             assert str(path) in said
-        else:  # What the zip format does not look at.
+        else:  # Bytes that the zip format ignores.
             np.testing.assert_array_equal(found.value, result.value)
 
 

@@ -1,4 +1,4 @@
-"""Files are written completely or not at all: on full disks, under signals, among threads, and beside planted links."""
+"""Files are written completely or not at all: on full disks, under signals, by threads, and with links in the way."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_content_is_on_the_disk_before_its_name(
 def test_planted_links_are_not_followed(result: bl.Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     victim = tmp_path / "victim"
     victim.write_text("precious")
-    # The name that files had once, and one that is guessed right.
+    # A link at the fixed name of earlier versions, and one at the right name.
     for name in (f".result.{os.getpid()}.part.npz", PART.format("00")):
         (tmp_path / name).symlink_to(victim)
     drawn = iter(["00", "01"])
@@ -206,5 +206,5 @@ def test_a_full_disk_is_an_error_with_the_name(result: bl.Result, tmp_path: Path
     probe = tmp_path / "probe"
     probe.mkdir()
     if subprocess.run(["unshare", "-rm", "mount", "-t", "tmpfs", "none", str(probe)], check=False).returncode:
-        pytest.skip("this system lets nobody but root mount a small disk")
+        pytest.skip("on this system only root can mount a small disk")
     full(result, tmp_path, "full", ["unshare", "-rm", "sh", "-c", f'{mount} && exec "$@"', "sh"])

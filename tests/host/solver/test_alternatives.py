@@ -1,4 +1,4 @@
-"""Problems with alternatives on machines: what they are given, what is refused, and what is known of their answers."""
+"""Problems with alternatives on machines: their tables, the problems refused, and the guarantees of results."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TOL = 1e-6
 
 
 def compared(given: bl.Problem, found: Any, right: Any) -> int:
-    """Compare a result with the processor's: values within both bounds; how many choices are others."""
+    """Check that values equal the processor's within both bounds; return the number of choices that differ."""
     assert found.success, found.message
     assert right.success
     assert type(found) is type(right)
@@ -48,7 +48,7 @@ def compared(given: bl.Problem, found: Any, right: Any) -> int:
 
 
 def check(seeds: range, horizon: int | None) -> None:
-    """Choices differ only where both are worth the same within the bound, which few are; the certificate has them."""
+    """Choices differ from the processor's in few states, where both have the same value within the bound."""
     states = others = 0
     with bl.open("emulator", **BUILD) as device:
         for seed in seeds:
@@ -83,7 +83,7 @@ def test_without_verification_the_proof_bounds_the_error(kind: str, horizon: int
     found, right = (bl.solve(given, tol=TOL, verify=verify, **EMULATOR) for verify in (False, True))
     assert (found.success, found.verified) == (True, False)
     assert np.array_equal(found.value, right.value)
-    # The change of all alternatives, times the largest discount factor, is no less than the residual of the best.
+    # The change over all alternatives times the largest discount factor is at least the residual of the best one.
     assert right.error_bound <= found.error_bound < 2.0 * right.error_bound + 1e-9
     with bl.open("emulator", **BUILD) as device:
         work = device.prepare(given)
@@ -119,14 +119,14 @@ def test_product_states_of_a_default() -> None:
     back = given.alternatives[1].chances()["good"]  # type: ignore[attr-defined]
     q = given.beta * given.transition
     zero = np.zeros((2, 2))
-    # To repay leads to the good regime, whose last alternative is default; that leads to both.
+    # Repayment leads to the good regime, whose last alternative is default; default leads to both regimes.
     assert weights[0::3, 1::3] == pytest.approx(q, rel=1e-15)
     for first in (1, 2):
         assert weights[first::3, 1::3] == pytest.approx(back * q, rel=1e-15)
         assert weights[first::3, 2::3] == pytest.approx((1.0 - back) * q, rel=1e-15)
     assert np.array_equal(weights[0::3, 2::3], zero)
     assert not weights[:, 0::3].any()
-    # A forced choice: what is below costs as much, and nobody can afford what is above.
+    # A forced choice: lower candidates have the same cost, and higher ones are not affordable.
     choice = int(given.alternatives[1].choice)  # type: ignore[attr-defined]
     assert (products.cost[: choice + 1, 1::3] == 0.0).all()
     assert (products.cost[choice + 1 :, 1::3] >= products.wealth[:, 1::3].max(axis=0)).all()
@@ -141,7 +141,7 @@ def test_tables_of_values_come_first_and_keep_their_values() -> None:
     assert image.last_groups is not None
     assert image.products.place.tolist() == [1, 0, 2]
     assert image.groups.marks.tolist() == [5, 0, 2] * 2
-    # In the last age they count for nothing in what follows it.
+    # In the last age tables of values do not enter the value after it.
     assert image.last_groups.marks.tolist() == [5, 1, 0] * 2
     table = np.asarray(given.alternatives[1].value)  # type: ignore[attr-defined]
     own = image.start[:, image.products.of(1)]
@@ -152,7 +152,7 @@ def test_tables_of_values_come_first_and_keep_their_values() -> None:
 
 
 def test_a_table_of_values_counts_for_nothing_after_the_last_age() -> None:
-    """One that is worth more than the value after the last age, which ages before may take all the same."""
+    """A table above the value after the last age is not part of that value, but can be taken at earlier ages."""
     given = with_alternatives("exit", 0, 20, 2, 3)
     alternatives = list(given.alternatives)
     alternatives[1] = bl.Alternative(name="leave", value=np.full((20, 2), 50.0))
@@ -175,7 +175,7 @@ def test_values_stay_within_their_bounds(kind: str, horizon: int | None) -> None
 
 
 def test_what_a_machine_missed_is_found() -> None:
-    """A value, a choice of x' or of an alternative that is another than the sweep's."""
+    """Change a value, a choice of x' or a choice of an alternative of a result; verification must find it."""
     given = with_alternatives("retirement", 1, 30, 2)
     with bl.open("emulator", **BUILD) as device:
         done = device.run(device.prepare(given))
@@ -187,7 +187,7 @@ def test_what_a_machine_missed_is_found() -> None:
     values[0, 9, 1] += 1e-6
     missed = measure_products(given, image, found._replace(values=values), change).missed
     assert "the value of alternative 'work' wrong by 1e-06 at grid point 9, state 1" in missed
-    # A candidate that can be afforded, and one that cannot.
+    # A candidate that is affordable, and one that is not.
     for index in (3 if found.policy[0, 9, 1] > 8 else 11, 29):
         policy = found.policy.copy()
         policy[0, 9, 1] = index
@@ -202,7 +202,7 @@ def test_what_a_machine_missed_is_found() -> None:
 
 
 def test_single_alternatives_with_bounds_and_discounts_of_their_own() -> None:
-    """Problems that name no alternative, but are of the general form."""
+    """Problems of the general form that name no alternatives."""
     given = with_cost("kink", 1, 40)
     for change in ({"low": 3, "high": 30}, {"beta": np.array([0.9, 0.8, 0.85])}, {"cost": None, "high": 20}):
         general = replace(given, **change)

@@ -1,4 +1,4 @@
-"""Any finite start is taken by every device: returned values, age loops, transition paths, and what is convex."""
+"""Every device accepts any finite start: returned values, loops over ages, transition paths, and convex starts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SAVINGS = bl.Problem(
     eta=2.0,
     name="savings",
 )
-"""Households stop at the borrowing limit, so that values are not concave from point to point."""
+"""A problem with a borrowing limit that binds, so that values are not concave between grid points."""
 
 DEVICES: dict[str, dict[str, Any]] = {
     "line": {"device": "emulator"},
@@ -38,7 +38,7 @@ DEVICES: dict[str, dict[str, Any]] = {
 STAGED = ("line", "folded line", "lanes", "shift on lanes", "binary")
 
 AGES = ("line", "folded line", "grid", "binary", "monotone", "warm")
-"""Those that solve ages."""
+"""Methods that solve problems with a horizon."""
 
 
 def convex(problem: bl.Problem) -> bool:
@@ -103,7 +103,7 @@ def test_an_age_loop_is_a_horizon(name: str) -> None:
         bent += convex(one)
         found = bl.solve(one, progress=False, **DEVICES[name])
         assert found.success, (age, found.message)
-        # The value after the last age is the problem's own: nothing takes its place.
+        # The value after the last age is part of the problem, and is never replaced.
         assert "majorant" not in found.message
         assert np.abs(found.value[0] - whole.value[age]).max() <= found.error_bound + whole.error_bound + 1e-9
         following = found.value[0]
@@ -127,7 +127,7 @@ def test_a_transition_path_takes_the_value_of_the_next_date(name: str, results: 
 
 
 def test_a_value_after_the_last_age_that_a_line_cannot_search_is_said() -> None:
-    # A prize for ending up rich: two peaks. Not replaced, found wrong by verification, and solved on the processor.
+    # A reward for final wealth causes two peaks: the start is kept, verification fails, 'cpu' solves it.
     prize = np.where(SAVINGS.grid > 1.0, 5.0, 0.0)[:, None] + np.zeros(3)
     problem = replace(SAVINGS, horizon=1, start=prize)
     for engine in ({}, {"fold": 2}):

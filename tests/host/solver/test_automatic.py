@@ -1,4 +1,4 @@
-"""Solves that name no device: what is chosen, what is refused, and what takes the place of what fails."""
+"""Solves that name no device: the device chosen, problems refused, and the replacement of a device that fails."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_board_that_is_ready_comes_first(monkeypatch: pytest.MonkeyPatch) -> N
     [attempt] = bl.solve_many([GIVEN], tol=1e-6, progress=False)
     assert attempt.result is not None
     assert attempt.result.device == "brute"
-    # What a board cannot hold is solved elsewhere, and so is what a method is named for.
+    # A problem that is too large for the board, or a method that it does not have, is left to another device.
     large = bl.solve(bl.rbc(grid=65, states=2), progress=False)
     assert (large.device, large.success) == ("cpu", True)
     assert "xdma failed: the problem has 65 grid points" in large.chosen
@@ -178,7 +178,7 @@ def test_batches_choose_for_each_problem() -> None:
     attempts = list(bl.solve_many(given, progress=False))
     methods = [attempt.result.method for attempt in attempts if attempt.result]
     assert methods == ["shift", "mpi"] == [ways(problem)[0].method for problem in given]
-    # Another method is another result to a store.
+    # A store keeps results of different methods apart.
     assert attempts[0].key != next(iter(bl.solve_many(given, device="cpu", progress=False))).key
 
 

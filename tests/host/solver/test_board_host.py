@@ -1,4 +1,4 @@
-"""What a board's own computer needs: Python 3.10, and neither SciPy nor Numba."""
+"""The package on a board's own processor: it needs Python 3.10, but neither SciPy nor Numba."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ NEEDED = (
     "beltline.host.cli.main",
     "beltline.host.models.rbc",
 )
-"""What is imported there."""
+"""Modules that the board's processor imports."""
 
 BLOCKED = "import sys\nsys.modules.update(dict.fromkeys(('numba', 'llvmlite', 'scipy')))\n"
-"""As where they are not installed."""
+"""Make imports of SciPy and Numba fail, as if they were not installed."""
 
 NEWER = {"UTC", "StrEnum", "ReprEnum", "EnumType", "TaskGroup", "file_digest", "add_note", "Self", "LiteralString"}
 NEWER |= {"NotRequired", "Required", "Never", "assert_never", "assert_type", "reveal_type", "Unpack", "TypeVarTuple"}
 NEWER |= {"dataclass_transform", "ExceptionGroup", "BaseExceptionGroup", "tomllib", "cbrt", "exp2", "nonmember"}
 NEWER |= {"batched", "override", "TypeAliasType", "getLevelNamesMapping", "show_flag_values"}
-"""Names that the standard library has since Python 3.11 or 3.12, as they are imported or looked up."""
+"""Names added to the standard library in Python 3.11 and 3.12, as code would import or use them."""
 
 
 def run(code: str, python: str = sys.executable) -> subprocess.CompletedProcess[str]:
@@ -45,7 +45,7 @@ def run(code: str, python: str = sys.executable) -> subprocess.CompletedProcess[
 
 
 def modules_of(python: str, blocked: str) -> list[Path]:
-    """Files of the package that what is needed imports."""
+    """Return the files of the package that the needed modules import."""
     code = (
         f"{blocked}import importlib, sys\nfor name in {NEEDED}: importlib.import_module(name)\n"
         "for name, module in sorted(sys.modules.items()):\n"
@@ -70,7 +70,7 @@ def test_board_part_is_imported_by_python_3_10() -> None:
 
 @pytest.mark.parametrize("python", [sys.executable, os.environ.get("BOARD_PYTHON", "")], ids=["this", "board"])
 def test_device_is_checked_without_scipy_and_numba(python: str) -> None:
-    """By another process, on a line whose other end is here."""
+    """Another process solves over a serial line whose other end is in this process."""
     if not python:
         pytest.skip("name a Python 3.10 that has NumPy, mpmath and pyserial in BOARD_PYTHON")
     end = SerialEnd(Fabric(MachineParameters(grid=16, states=3)))
@@ -104,7 +104,7 @@ def test_sources_are_python_3_10(folder: str) -> None:
     assert files
     found = {}
     for path in files:
-        # A syntax that 3.10 lacks is an error here.
+        # Syntax that Python 3.10 does not have is an error here.
         tree = ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 10))
         if names := newer(tree):
             found[str(path.relative_to(ROOT))] = names

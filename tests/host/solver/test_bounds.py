@@ -1,4 +1,4 @@
-"""Error bounds of results that are a little off at every age: errors reappear, discounted, at all earlier ages."""
+"""Error bounds of results with a small error at each age, which earlier ages inherit, discounted."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def swept(value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def off_in_every_age() -> tuple[np.ndarray, np.ndarray, float]:
-    """Values that gain ``OFF`` in every age, their policy, and how far the first age is from the solution."""
+    """Return values with an error of ``OFF`` added at each age, their policy, and the error of the first age."""
     values, policies = np.empty((AGES, 24, 2)), np.empty((AGES, 24, 2), np.int32)
     following, right = LIFE.start, LIFE.start
     for age in range(AGES - 1, -1, -1):
@@ -54,7 +54,7 @@ def test_errors_of_ages_that_nobody_measured_add_up() -> None:
     value, policy = (table[None] for table in swept(LIFE.start))
     image = fixed_point(LIFE, 1.0, value_bits=20)
     one = trust(ONE_AGE, image, value, policy, 0.0).error_bound
-    # Two units of value, and more for the utility and for amounts.
+    # The rounding error is two units of value, plus those of utility and of amounts.
     assert one >= 2 * image.value_unit
     all_ages = trust(LIFE, image, np.tile(value, (AGES, 1, 1)), np.tile(policy, (AGES, 1, 1)), 0.0).error_bound
     assert all_ages == pytest.approx(one * (1 - LIFE.beta**AGES) / (1 - LIFE.beta), rel=1e-9, abs=0.0)
@@ -65,7 +65,7 @@ def test_rounding_of_ages_in_double_precision_adds_up() -> None:
     one = _ages_bound(ONE_AGE, value, policy, "grid")
     assert one > 0.0
     assert one < _ages_bound(ONE_AGE, value, policy, "warm") < 10.0 * one
-    # The values after the last age are zero, which round less.
+    # The values after the last age are 0, whose rounding error is smaller.
     all_ages = _ages_bound(LIFE, np.tile(value, (AGES, 1, 1)), np.tile(policy, (AGES, 1, 1)), "grid")
     assert all_ages == pytest.approx(one * (1 - LIFE.beta**AGES) / (1 - LIFE.beta), rel=1e-9, abs=0.0)
 

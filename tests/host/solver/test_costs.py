@@ -1,4 +1,4 @@
-"""Problems with a cost of choices on the accelerator: which tables it gets, and what its results guarantee."""
+"""Problems with a cost of choices on the accelerator: its tables, and the guarantees of its results."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EMULATOR = {"device": "emulator", **BUILD}
 
 
 def dominated(problem: bl.Problem) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Candidates of which a higher one costs less, ``(N_k, N_z)``, by looking at each."""
+    """Return which candidates are dominated, that is, a higher one costs less, ``(N_k, N_z)``, by comparing all."""
     assert problem.cost is not None
     cost = np.broadcast_to(np.asarray(problem.cost).reshape(problem.points, -1), (problem.points, problem.states))
     return np.array(
@@ -39,7 +39,7 @@ def dominated(problem: bl.Problem) -> np.ndarray[Any, np.dtype[np.bool_]]:
 @pytest.mark.parametrize("horizon", [None, 5])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_emulator_finds_what_the_processor_finds(shape: str, horizon: int | None) -> None:
-    """Whether the host verifies or relies on the proof."""
+    """The bound holds whether the host verifies or relies on the proof."""
     for seed in range(4):
         given = with_cost(shape, seed, 60, horizon=horizon)
         right = bl.solve(given, tol=1e-7)
@@ -74,7 +74,7 @@ def test_the_gateware_finds_what_the_emulator_finds(shape: str) -> None:
         assert (found.sweeps, found.clocks) == (wanted.sweeps, wanted.clocks)
         assert "counted by the gateware in simulation" in found.clocks_source
         assert found.build_hash > 0
-        # Another cost of the same shape: nothing else is moved.
+        # With another cost of the same shape only the cost is written.
         gateware.solve(replace(given, cost=np.asarray(given.cost) * 0.99), tol=1e-4)
         assert set(gateware.moved) <= {"X", "V", "UTILITY_B"}
         ages = [where.solve(replace(given, horizon=3)) for where in (gateware, model)]
@@ -123,7 +123,7 @@ def test_values_stay_within_their_bounds(shape: str) -> None:
         found = bl.solve(given, tol=1e-9)
         assert low <= found.value.min() <= found.value.max() <= high
         cost = np.broadcast_to(np.asarray(given.cost).reshape(40, -1), given.wealth.shape)
-        # As near as they are said to be: those who always eat all in the best and the worst state.
+        # The bounds are the values of always consuming everything, in the best and in the worst state.
         most, least = (given.wealth[-1] - cost.min(axis=0)).max(), (given.wealth[0] - cost.min(axis=0)).min()
         u = [float(np.log(c)) if given.eta == 1 else c ** (1 - given.eta) / (1 - given.eta) for c in (least, most)]
         bounds = sorted(v for c in u for v in (c, c / (1 - given.beta)))
@@ -202,7 +202,7 @@ def test_a_solve_resumes_from_its_checkpoint(tmp_path: Path) -> None:
 
 
 def test_what_a_machine_missed_is_found() -> None:
-    """One value, or one choice, that is another than the sweep's."""
+    """Change one value or one choice of a result; verification must find it."""
     given = with_cost("random", 1, 40)
     image = fixed_point(given, 1e-9)
     found = bl.solve(given, tol=1e-9, **EMULATOR)
@@ -226,7 +226,7 @@ def test_what_a_machine_missed_is_found() -> None:
 
 
 def test_the_bound_without_verification_counts_what_rounding_leaves_of_dominated_candidates() -> None:
-    """Beside what it counts of the same problem as one of the simple form: three errors of an objective."""
+    """The bound exceeds that of the same problem in simple form by three rounding errors of an objective."""
     plain = savings("floor", 1, 40)
     given = replace(plain, cost=plain.grid)
     image = fixed_point(given, 1e-6)
@@ -236,7 +236,7 @@ def test_the_bound_without_verification_counts_what_rounding_leaves_of_dominated
         error = image.value_unit + 2.0**-50 * 6.0
         assert bounds[1].residual - bounds[0].residual == pytest.approx(3 * error, rel=1e-3, abs=0.0)
         assert bounds[1].error_bound == pytest.approx(bounds[1].residual / (1 - given.beta), rel=1e-6)
-    # The next dearer choice is the next one that is not dominated.
+    # The next dearer candidate is the next higher one that is not dominated.
     given = bl.Problem(
         grid=np.arange(5.0), wealth=np.full((5, 1), 8.0), transition=np.eye(1), start=np.zeros((5, 1)), beta=0.9,
         eta=2.0, cost=np.array([5.0, 3.0, 4.0, 3.5, 40.0]),
@@ -247,7 +247,7 @@ def test_the_bound_without_verification_counts_what_rounding_leaves_of_dominated
 
 
 def test_a_run_that_was_not_proven_is_verified_all_the_same() -> None:
-    """As one that was stopped behind choices that were held would be."""
+    """Such a run is, for example, one that was stopped after policy evaluation steps."""
     given = with_cost("laffer", 1, 40)
     with bl.open("emulator", **BUILD) as device:
         work = device.prepare(given)
@@ -272,7 +272,7 @@ def test_results_with_clocks_are_stored(tmp_path: Path) -> None:
     assert found.to_xarray().attrs["clocks"] == found.clocks
     assert "64-bit fixed point" in str(found)
     assert "evaluations" not in str(found)
-    # Files of before have no clocks.
+    # Files of earlier versions have no clocks.
     assert {name for name, rule in RESULT.items() if rule.absent} == set(RESULT) - {
         name for name in parts_of(found)[0]["result"] if not RESULT[name].absent
     }

@@ -1,4 +1,4 @@
-"""Binary points that cannot overflow, exact rounding of every table, and the refusals."""
+"""Fraction bits with which nothing overflows, exact rounding of all tables, and problems that are refused."""
 
 from __future__ import annotations
 

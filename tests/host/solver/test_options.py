@@ -1,4 +1,4 @@
-"""The options of a solve: one object, checked once, with one word for every start."""
+"""The options of a solve: one object, checked once."""
 
 from __future__ import annotations
 
@@ -90,12 +90,12 @@ def test_one_start_has_two_words() -> None:
         runs = [device.solve(tiny(0), 1e-3, start=start) for start in ("given", "problem", "last")]
         assert [run.sweeps for run in runs[:2]] == [runs[0].sweeps] * 2
         again = bl.solve(tiny(0), 1e-3, device=device, method="shift", start="last")
-    # The last value is one, whatever made it.
+    # start='last' takes the last value, whatever method computed it.
     assert max(runs[2].sweeps, again.sweeps) < runs[0].sweeps / 10
 
 
 class Twice:
-    """No subclass of Model: what the solver asks of a model is ``solve``."""
+    """A model that is no subclass of Model: it only needs a method ``solve``."""
 
     def solve(self, **options: Any) -> Any:
         self.options = options
@@ -106,7 +106,7 @@ def test_whatever_solves_itself_is_a_model() -> None:
     model = Twice()
     result = bl.solve(model, 1e-3, device="cpu", method="shift", start="stay", progress=False)
     assert result.success
-    # What is given and no more: a model has defaults of its own.
+    # Only options that were given are passed on: a model has defaults of its own.
     given = {"tol": 1e-3, "device": "cpu", "method": "shift", "start": "stay", "progress": False}
     assert model.options == given
 

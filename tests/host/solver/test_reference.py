@@ -1,4 +1,4 @@
-"""The solvers in double precision behind the common front."""
+"""The solvers in double precision, called through ``bl.solve``."""
 
 from __future__ import annotations
 

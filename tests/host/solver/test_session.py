@@ -58,7 +58,7 @@ def test_five_etas_in_one_session(name: str) -> None:
 
 
 def test_new_eta_moves_two_registers() -> None:
-    """With the same formats, nothing but the utility's constants; the start is what the device holds."""
+    """With the same number formats only the constants of utility are written; the start is already on the device."""
     with bl.open("emulator") as device:
         first = device.solve(problem(eta=2.0), value_bits=40)
         second = device.solve(problem(eta=2.5), value_bits=40, start="last")
@@ -106,7 +106,7 @@ def test_only_dirty_tables_move() -> None:
 
 @pytest.mark.parametrize("options", [{}, {"lanes": 2}])
 def test_a_horizon_solved_twice_is_the_same(options: dict[str, Any]) -> None:
-    """The device's values are those of the ages, not what follows the last one, which is moved anew."""
+    """After a solve the device has the values of the ages, so the value after the last age is written again."""
     given = problem(horizon=4)
     with bl.open("emulator", **options) as device:
         first = device.solve(given)
@@ -116,7 +116,7 @@ def test_a_horizon_solved_twice_is_the_same(options: dict[str, Any]) -> None:
 
 
 def test_same_bits_as_alone_whatever_came_before() -> None:
-    """Random problems of all sizes in one session: the device grows, and shrinks no more."""
+    """Random problems of all sizes in one session: the device grows if needed, and never shrinks."""
     rng = np.random.default_rng(5)
     with bl.open("emulator") as device:
         for seed in range(25):
@@ -224,7 +224,7 @@ def test_two_threads_on_one_session() -> None:
 
 
 def test_interrupt_and_then_the_same_bits() -> None:
-    """Ctrl-C in any phase leaves the session usable."""
+    """After Ctrl-C in any phase the session can be used."""
     given = problem(60, 3)
     right = bl.solve(given, device="emulator")
     with bl.open("emulator") as device:
@@ -233,7 +233,7 @@ def test_interrupt_and_then_the_same_bits() -> None:
         def interrupted(seconds: float) -> None:
             timer = interrupt_main_after(seconds)
             device.solve(given)
-            # It was faster: the press comes here.
+            # If the solve ended earlier, the interrupt arrives here.
             timer.join()
             time.sleep(0.01)
 
@@ -245,7 +245,7 @@ def test_interrupt_and_then_the_same_bits() -> None:
 
 def test_second_ctrl_c_does_not_wait_for_the_sweep() -> None:
     class Deaf(EndlessDevice):
-        """Does not hear that it is to stop."""
+        """A device that ignores the command to stop."""
 
         def write_register(self, name: str, value: int) -> None:
             super().write_register(name, 0 if name == "COMMAND" and value == 2 else value)
@@ -316,7 +316,7 @@ def test_checkpoints_change_no_bit(tmp_path: Path) -> None:
     assert (found.policy == alone.policy).all()
     assert (found.sweeps, found.states_done, found.norm) == (alone.sweeps, alone.states_done, alone.norm)
     assert found.sweeps == right.sweeps
-    # Every part begins with a prologue, and a run in one has one.
+    # Each part begins with a prologue; the clocks of the resumed run count one prologue only.
     assert found.clocks == alone.clocks
     assert not file.exists(), "a run that has converged has no use for it"
 
@@ -350,7 +350,7 @@ def test_resumed_runs_count_one_prologue(options: dict[str, int], tmp_path: Path
     if "fold" in options:
         assert parts == [one + k * (two - one) for k in (9, 10, 11)]
     else:
-        # The first sweep of a part is that of a run from its value, which has no choices yet.
+        # The first sweep of each part starts from a value without a policy.
         cold = [later - before for before, later in itertools.pairwise(parts)]
         assert max(cold) < one
         assert min(cold) > 0
@@ -488,7 +488,7 @@ def test_timeout_covers_the_verification_of_ages(verify: bool, monkeypatch: pyte
     ages = 400
     given = replace(bl.rbc(grid=24, states=2), horizon=ages)
     assert bl.solve(given, timeout=300.0, verify=verify, device="emulator").success
-    # A second for each age that is verified.
+    # One second for each age that is verified.
     seconds = itertools.count()
     monkeypatch.setattr(beltline.host.solver.verify, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
     monkeypatch.setattr(beltline.host.solver.complete, "time", SimpleNamespace(monotonic=lambda: 0.0))

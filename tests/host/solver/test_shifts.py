@@ -46,7 +46,7 @@ def test_weights_are_what_all_sweeps_to_come_add() -> None:
     for _ in range(400):
         term = weights @ term
         total += term
-    # c is a multiple of 2**SCALE; what a double leaves out is far less.
+    # c is a multiple of 2**SCALE; the rounding error of a double is far smaller.
     assert np.abs(c - total).max() <= 2**SCALE
     assert np.abs(e - weights @ c).max() <= 2
 
@@ -72,7 +72,7 @@ def test_weights_move_with_the_transition() -> None:
         plain = device.solve(given)
         assert device.moved == ("Q", "V", "MODE")
         assert plain.sweeps > first.sweeps
-        # The last value is one, whatever made it.
+        # start='last' takes the last value, whatever method computed it.
         assert device.solve(given, method="shift", start="last").sweeps <= 3
 
 
@@ -151,7 +151,7 @@ def test_batch_shifts_as_one_solve_does(workers: int | None, tmp_path: Path) -> 
         assert attempt.result.sweeps == alone.sweeps
     again = bl.solve_many(problems, store=tmp_path, **options)
     assert [attempt.stored for attempt in again] == [True] * 3
-    # What begins elsewhere, or makes plain sweeps, is another result.
+    # A result from another start, or without shifts, has another key.
     for other in (options | {"start": "stay"}, options | {"start": "given"}, plain):
         assert not any(attempt.stored for attempt in bl.solve_many(problems, store=tmp_path, **other))
 
@@ -195,7 +195,7 @@ def test_household_that_ends_on_another_peak_is_solved_from_a_concave_value() ->
     assert found.household is again
     assert found.steps[-1].interest == found.steps[-2].interest
     assert np.array_equal(again.problem.start, bl.concave_majorant(last.value, last.problem.grid))
-    # It moved the value, which the machine did not have before, and had little left to do.
+    # The value was written, as the machine did not have it, and few sweeps remained.
     assert "V" in found.steps[-1].moved
     assert again.sweeps < found.steps[0].sweeps / 2
     assert np.abs(again.value - last.value).max() <= again.error_bound + last.error_bound

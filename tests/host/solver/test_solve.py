@@ -119,7 +119,7 @@ def test_horizon_in_the_order_of_time() -> None:
     assert ", 4 ages, on device" in str(result)
     assert "last change" not in str(result)
     trusted = bl.solve(given, device=BruteDevice(results=160), verify=False)
-    # The check is in doubles, and counts what its comparisons may miss by rounding.
+    # Verification uses doubles, and its bound includes the rounding of its comparisons.
     assert result.error_bound <= 2.0 * trusted.error_bound < 1e-12
 
 
@@ -181,7 +181,7 @@ def test_planted_unaffordable_policy_is_caught() -> None:
 
 def test_planted_fault_in_an_age_is_caught() -> None:
     given = problem(20, 2, horizon=4)
-    slot = 1  # the third age of four
+    slot = 1  # The third age of four.
     fault = plant(Table.V, slot * 40 + 7 * 2 + 1, 2**20)
     result = bl.solve(given, device=BruteDevice(results=160, fault=fault))
     assert result.status == "not verified"

@@ -13,7 +13,7 @@ from beltline.gpu_ref.discrete import exact_step
 from support.discrete import by_brute_force, growth, random_dp, savings, storage
 
 PRINTED_POLICY = [0, 0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 4, 5, 5, 5, 5]
-"""Of the storage problem, as the lecture prints it."""
+"""Policy of the storage problem, as the lecture prints it."""
 
 
 def test_storage_as_the_lecture_prints_it() -> None:
@@ -23,7 +23,7 @@ def test_storage_as_the_lecture_prints_it() -> None:
     assert result.policy.tolist() == PRINTED_POLICY
     assert result.value[[0, 15]] == pytest.approx([19.01740222, 23.27761762], abs=5e-9)
     np.testing.assert_allclose(result.value, by_brute_force(R, Q, beta)[0], atol=result.error_bound + 1e-12)
-    # The next stock depends on what is stored, and not on the stock.
+    # The next stock depends on the amount stored, not on the present stock.
     assert result.problem.program.chances.shape == (6, 16)
     rows = np.arange(16)
     np.testing.assert_array_equal(result.transitions().toarray(), Q[rows, result.policy])
@@ -36,7 +36,7 @@ def test_growth_by_pairs_comes_near_the_value_without_a_grid() -> None:
     result = bl.solve(bl.from_discrete_dp(R, sparse.csr_matrix(Q), beta, s, a))
     assert result.success
     assert result.error_bound < 1e-9
-    # The value on a grid is never above the value without one.
+    # The value on a grid is never above that with continuous choices.
     assert (result.value <= exact + result.error_bound).all()
     assert np.abs(result.value - exact)[20:].max() < 0.2
     dense = bl.solve(bl.from_discrete_dp(R, Q, beta, s, a))

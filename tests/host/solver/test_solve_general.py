@@ -1,4 +1,4 @@
-"""Problems of the general form through the public face: solved, reported, drawn, saved."""
+"""Problems of the general form in the public API: solve, report, plot and save."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GRID = np.linspace(0, 30, POINTS)
 
 
 def retirement(**more: Any) -> bl.Problem:
-    """Work or retire for good, as of Iskhakov and others (2017)."""
+    """The choice to work or to retire for good, of Iskhakov, Jorgensen, Rust and Schjerning (2017)."""
     wealth = 0.5 + GRID[:, None]
     return bl.Problem(
         grid=GRID,
@@ -45,7 +45,7 @@ def retirement(**more: Any) -> bl.Problem:
 
 
 def by_hand(taste: float) -> tuple[Array, Array]:
-    """Values of worker and retired by age, ``(T, N_k)``, in plain loops over ages."""
+    """Return the values of workers and retired by age, ``(T, N_k)``, by loops over ages."""
     worker, retired = np.zeros((AGES + 1, POINTS)), np.zeros((AGES + 1, POINTS))
     for age in range(AGES - 1, -1, -1):
 
@@ -82,7 +82,7 @@ def test_retirement(taste: float) -> None:
 
 
 def arellano(bonds: int = 41, incomes: int = 7) -> tuple[bl.Problem, Any]:
-    """Sovereign default, small: the problem at a price of the safe bond, and what moves the prices."""
+    """A small problem of sovereign default: the problem at given bond prices, and the update of prices."""
     r, theta = 0.017, 0.282
     log_y = np.linspace(-0.15, 0.15, incomes)
     distance = np.abs(log_y[:, None] * 0.945 - log_y[None, :])
@@ -134,7 +134,7 @@ def test_default_with_prices_that_move(tmp_path: Path) -> None:
     assert result.price_change < 1e-8
     assert result.prices is not None
     assert 0 < result.taken("default").mean() < 1
-    # Who owes more defaults sooner, and pays a lower price.
+    # A country with more debt defaults in more states, and its bonds have a lower price.
     assert (np.diff(result.taken("default").astype(int), axis=0) <= 0).all()
     assert (np.diff(result.prices, axis=0) >= 0).all()
     text = str(result)
@@ -149,7 +149,7 @@ def test_default_with_prices_that_move(tmp_path: Path) -> None:
 
 @pytest.fixture
 def spoilt(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Have the solver return an answer with one wrong entry: ``spoilt(name, index, change)``."""
+    """Make the solver return a result with one wrong entry: ``spoilt(name, index, change)``."""
     module = sys.modules["beltline.gpu_ref.general.solve"]
     solve = module.solve  # type: ignore[attr-defined]
 
@@ -253,14 +253,14 @@ def test_figures(kind: str, tmp_path: Path) -> None:
     for k, result in enumerate((bl.solve(retirement()), bl.solve(arellano()[0], tol=1e-4))):
         path = tmp_path / f"{kind}{k}.png"
         figure = result.plot(path, kind)
-        # Saving costs what is saved, and bonds what lenders ask.
+        # The cost of saving is the amount saved, that of bonds depends on their price.
         assert figure.axes[0].get_xlabel() == ("assets a, units of the good", "bonds B")[k]
         assert path.stat().st_size > 5_000
         assert len(figure.axes) == (2 if kind == "regions" else 4)
         if kind == "policy":
             best = (result.choice[0] if k == 0 else result.choice)[0, :, result.problem.states // 2]
             for axes in figure.axes[:2]:
-                # A rectangle for each run of states that take the same alternative, from the first point to the last.
+                # One rectangle for each run of states with the same alternative; together they cover all points.
                 assert len(axes.patches) == 1 + np.count_nonzero(np.diff(best))
                 assert len({patch.get_facecolor() for patch in axes.patches}) == np.unique(best).size
                 ends = [edge for patch in axes.patches for edge in (patch.get_x(), patch.get_x() + patch.get_width())]
@@ -280,7 +280,7 @@ def test_labelled_arrays() -> None:
 
 
 def everything() -> bl.GeneralResult:
-    """A result whose problem has every table, with shapes of every kind."""
+    """A result whose problem has all tables, in all shapes that are accepted."""
     points, ages, states = 12, 3, 2
     grid = np.linspace(0, 4, points)
     aged = np.stack([0.5 + 1.02 * grid[:, None] + np.array([0.1, 0.6]) + 0.1 * t for t in range(ages)])
@@ -384,7 +384,7 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_graphics_card_tells_the_parts_of_its_time_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another solver in its place: only what the front does with it is looked at."""
+    """Replace the solver, to test only what ``bl.solve`` does with its result."""
 
     def stand_in(*arguments: Any, seconds: dict[str, float], **more: Any) -> Any:
         seconds |= {"load": 1.0, "solve": 2.0, "read": 3.0}

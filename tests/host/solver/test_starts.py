@@ -16,7 +16,7 @@ from beltline.host.solver.starts import start_value
 SMOOTH = bl.rbc(grid=FEWEST, states=3)
 
 KINKED = bl.aiyagari(grid=FEWEST + 100, states=3).problem(0.03)
-"""Many households stop at the borrowing limit, where a cubic polynomial does not fit."""
+"""A problem in which the borrowing limit often binds, where a cubic polynomial fits badly."""
 
 
 def coarse(problem: bl.Problem) -> np.ndarray:
@@ -39,7 +39,7 @@ def test_few_points_are_not_made_coarse() -> None:
 
 
 def test_what_kinks_bend_up_is_made_concave() -> None:
-    # Far from the solution of the coarse grid, what it draws is nearer all the same.
+    # The problem's start is so far from the solution that the interpolated coarse solution is closer.
     given = replace(KINKED, start=np.full(KINKED.start.shape, 1.0) * np.linspace(0.0, 1e6, KINKED.points)[:, None])
     drawn = coarse(given)
     assert convex(given, drawn)

@@ -37,7 +37,7 @@ def same(a: bl.Result, b: bl.Result) -> None:
 
 @pytest.mark.parametrize("lanes", [1, 2, 8, 64])
 def test_same_bits_as_the_assembly_line(lanes: int) -> None:
-    """One session: sizes change, and with them where everything lies."""
+    """In one session the sizes of problems change, and with them the addresses of all words."""
     random = np.random.default_rng(lanes)
     with bl.open("emulator", lanes=lanes) as device:
         for seed in range(6):
@@ -94,7 +94,7 @@ def test_ages_move_the_value_once() -> None:
             "UTILITY_FORM",
         ]
     )
-    # The problem's start is not what the device holds after the last age.
+    # After a solve by age the device has other values than the problem's start.
     assert driver.run(image, 1, 6).moved == ("V",)
 
 
@@ -120,7 +120,7 @@ def test_ages_end_with_one_that_cannot_afford_anything() -> None:
 
 
 def test_words_that_lie_elsewhere_are_moved_again() -> None:
-    """The same words of another shape, which lie elsewhere."""
+    """The same words in another shape have other addresses, and must be written again."""
     one = problem(24, 1)
     column = replace(one, wealth=one.wealth.repeat(2, 1), start=one.start.repeat(2, 1), transition=np.eye(2))
     table = replace(
@@ -157,7 +157,7 @@ def test_resumes_from_a_checkpoint(tmp_path: Path) -> None:
     given = problem(40, 3)
     file = tmp_path / "saved.npz"
     assert not bl.solve(given, max_sweeps=7, lanes=4, checkpoint=file, device="emulator").success
-    # Where a solve left off on one engine the other goes on.
+    # A solve that was stopped on one engine can be resumed on the other.
     assert not bl.solve(given, max_sweeps=11, checkpoint=file, device="emulator").success
     same(bl.solve(given, lanes=4, checkpoint=file, device="emulator"), bl.solve(given, device="emulator"))
     assert not file.exists()
@@ -203,7 +203,7 @@ def test_engines_that_are_unknown(registers: dict[str, int], sentence: str) -> N
 def test_a_walk_that_ends_on_another_peak_is_never_silent(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The assembly line's search happens to find the maximum of every state of this problem."""
+    """The search of the assembly line finds the maximum in every state of this problem, though none is guaranteed."""
     given = convex_kink(0.2)
     right = bl.solve(given, device="emulator")
     assert right.success
@@ -260,7 +260,7 @@ def test_command_line_makes_a_sweep_engine(capsys: pytest.CaptureFixture[str]) -
 
 @pytest.mark.parametrize("kind", [*KINDS, "convex kink"])
 def test_a_proof_solves_what_walks_cannot(kind: str) -> None:
-    """Whether the host verifies or relies on the bit, which alone gives a bound then."""
+    """The bound holds whether the host verifies or relies on the status bit, which then is the only proof."""
     given = convex_kink(0.2) if kind == "convex kink" else savings(kind, 1)
     right = bl.solve(given, device="cpu", tol=1e-6)
     assert right.success
@@ -320,7 +320,7 @@ def test_proofs_that_no_device_has(options: dict[str, Any], sentence: str) -> No
 
 
 def test_the_bound_of_a_proof_counts_its_rounding() -> None:
-    """Two errors of two objectives a point, a unit of value or ``2**-50`` of utility each."""
+    """The bound counts, per point, the errors of two objectives: a unit of value or ``2**-50`` of utility each."""
     given = savings("uneven")
     image = fixed_point(given, 1e-6)
     value, policy = np.full(image.start.shape, -3.0), np.zeros(image.start.shape, np.int32)
@@ -331,7 +331,7 @@ def test_the_bound_of_a_proof_counts_its_rounding() -> None:
 
 
 def test_a_proof_begins_from_any_start() -> None:
-    """Nothing is made concave for it."""
+    """The start is not made concave for the sweep engine."""
     given = savings("jumps", 3)
     convex = replace(given, start=np.cumsum(np.random.default_rng(2).exponential(size=given.start.shape), axis=0))
     assert "concave majorant" in bl.solve(convex, device="emulator", lanes=2, tol=1e-6).message

@@ -1,4 +1,4 @@
-"""A successful result is within its bound, whatever the problem and the start. Each case once failed."""
+"""A successful result is within its bound for any problem and start. Each case failed in an earlier version."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def savings(points: int, floor: float = 0.0, **changes: Any) -> bl.Problem:
 
 
 def kinked(beta: float) -> bl.Problem:
-    """Smooth, but steep at the bottom, where a coarse grid with polynomials goes astray."""
+    """A smooth problem with a steep value at low wealth, where polynomials on a coarse grid are inaccurate."""
     grid = np.linspace(0.0, 20.0, 1100)
     wealth = ((grid + 0.01) ** 0.36 + 0.9 * grid + 0.05)[:, None]
     return bl.Problem(
@@ -123,7 +123,7 @@ def test_a_nearer_start_is_taken() -> None:
     tables = given.grid, given.wealth, given.transition, given.beta, given.eta
     right = exact(given).value.astype(np.float64)
     assert nearer(*tables, given.start, right)
-    # Levels of value may differ between exogenous states in any way: a shift corrects that.
+    # Levels of the value may differ between exogenous states by any amount: a shift corrects that.
     assert nearer(*tables, given.start, right + np.array([5.0, -3.0, 0.0]))
     assert not nearer(*tables, right, given.start)
     assert not nearer(*tables, given.start, np.full(right.shape, np.nan))
@@ -151,11 +151,11 @@ def test_what_fails_falls_back(wrong: str, method: str, monkeypatch: pytest.Monk
     assert result.method == "warm"
     assert f"Method 'warm' replaced {method!r}, which had failed: " in result.message
     assert trusted(result)
-    # However few sweeps are allowed, where they are enough for warm.
+    # A small limit of sweeps, which suffices for a warm start.
     few = bl.solve(given, tol=1e-8, device="cpu", method=method, max_sweeps=result.sweeps)
     assert few.success
     assert few.method == "warm"
-    # Too few for anything.
+    # Too few sweeps for any start.
     none = bl.solve(given, tol=1e-8, device="cpu", method=method, max_sweeps=20)
     assert not none.success
     assert none.method == method

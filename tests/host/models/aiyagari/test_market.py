@@ -1,4 +1,4 @@
-"""An economy is solved where its market clears and its grid is long enough, and not elsewhere."""
+"""An economy counts as solved only if its market clears and its grid is long enough."""
 
 from __future__ import annotations
 

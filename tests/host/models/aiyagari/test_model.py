@@ -1,4 +1,4 @@
-"""Aiyagari's economy: its market, its distribution, and what is printed, saved and drawn of it."""
+"""Aiyagari's economy: its market, its distribution, its report, files and figures."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_household_tables() -> None:
     units, transition = model.labour()
     assert chain_distribution(transition) @ units == pytest.approx(1.0, rel=1e-13)
     assert (problem.transition == transition).all()
-    # Firms' two conditions, written out: alpha K^(alpha-1) - delta = r, and what capital leaves of output is wages.
+    # The firms' conditions: alpha K^(alpha-1) - delta = r, and wages are output less the share of capital.
     capital = model.capital(0.03)
     assert 0.36 * capital**-0.64 - 0.08 == pytest.approx(0.03, rel=1e-12)
     assert model.wage(0.03) + (0.03 + 0.08) * capital == pytest.approx(capital**0.36, rel=1e-12)
@@ -57,7 +57,7 @@ def test_the_market_clears(economy: Economy) -> None:
     assert economy.capital == pytest.approx(
         float(economy.household.problem.grid @ economy.distribution.sum(axis=1)), rel=1e-12
     )
-    # Within what one grid step of everybody's choice can do.
+    # Within the change of capital if every household's choice moved by one grid step.
     assert abs(economy.excess) < 0.01
     below = max((step for step in economy.steps if step.supply <= step.demand), key=lambda step: step.interest)
     above = min((step for step in economy.steps if step.supply >= step.demand), key=lambda step: step.interest)
@@ -75,7 +75,7 @@ def test_mass_is_one_and_stays_where_it_is(economy: Economy) -> None:
     np.add.at(moved, (policy, np.arange(3)), mass)
     assert np.abs(moved @ transition - mass).sum() < 1e-11
     assert mass.sum(axis=0) == pytest.approx(chain_distribution(transition), abs=1e-10)
-    # It is the one that every start leads to.
+    # The long run does not depend on the start.
     assert np.abs(mass - bl.stationary_distribution(economy.household)).sum() < 1e-9
 
 
@@ -84,7 +84,7 @@ def test_devices_agree(economy: Economy) -> None:
     assert machine.success, machine.message
     assert machine.interest == pytest.approx(economy.interest, abs=2e-6)
     assert machine.household.verified
-    # A session is open throughout: after the first household only wealth is written.
+    # All households are solved in one session: after the first one only wealth is written.
     assert "Q" in machine.steps[0].moved
     assert all(set(step.moved) <= {"W", "UTILITY_A", "UTILITY_B"} for step in machine.steps[1:])
     assert machine.steps[-1].sweeps < machine.steps[0].sweeps
@@ -168,7 +168,7 @@ def test_a_household_at_the_sweep_limit_is_no_economy(
     assert found.message.startswith("The problem of a household was not solved: ")
     assert "after the limit of 2 sweeps" in found.message
     assert found.status == "household not solved"
-    # What there is is written, and the exit code tells.
+    # The unsolved household is written to the file, and the exit code is 1.
     out, words = tmp_path / "a.npz", ["--grid", "60", "--states", "3", "--max-sweeps", "2", "--device", device]
     assert main(["solve", "aiyagari", *words, "--out", str(out)]) == 1
     assert "beltline solve: not solved: The problem of a household" in capsys.readouterr().err
@@ -195,7 +195,7 @@ def test_nobody_holding_anything_is_no_economy() -> None:
 
 
 class Counting(BruteDevice):
-    """Counts what is written to it, and has no option but to be searched by brute force."""
+    """A device with brute-force search that counts what is written to it, by solve."""
 
     def __init__(self) -> None:
         super().__init__(grid=32, states=2)
@@ -204,7 +204,7 @@ class Counting(BruteDevice):
     def write_register(self, name: str, value: int) -> None:
         super().write_register(name, value)
         if name.startswith("SUM_") or (name == "COMMAND" and value != Command.RUN):
-            # How transfers are checked, and counters cleared.
+            # Accesses that check transfers and clear counters are not counted.
             return
         self.runs[-1][name] = self.runs[-1].get(name, 0) + 1
         if name == "COMMAND":
@@ -222,18 +222,18 @@ def test_a_step_of_the_market_costs_one_table_one_register_and_a_solve() -> None
     assert len(found.steps) > 4
     first, *later = device.runs[: len(found.steps)]
     assert {"X", "W", "Q", "V", "GRID", "STATES", "EPSILON", "COMMAND"} <= set(first)
-    # Wealth holds r and the wage in every entry. Nothing else moves, the value of the step before least of all.
+    # Only wealth depends on r and the wage. Nothing else is written, and the value of the step before stays there.
     assert later == [{"W": 30 * 2, "COMMAND": 1}] * (len(found.steps) - 1)
     assert device.runs[len(found.steps) :] == [{}]
     assert not device.closed
-    # Each begins where the last ended: the nearer the rates, the fewer the sweeps.
+    # Each solve starts from the value before: the closer the rates, the fewer the sweeps.
     cold = bl.solve(model.problem(found.interest), tol=1e-4, device="emulator", progress=False)
     assert found.steps[-1].sweeps < cold.sweeps / 2
     assert sum(step.sweeps for step in found.steps) < 0.7 * len(found.steps) * cold.sweeps
 
 
 def egm_rate(model: Aiyagari, points: int) -> float:
-    """The rate that clears the market where choices are continuous: Euler equations, and mass split between points."""
+    """Return the rate that clears the market with continuous choices, by Euler equations and lotteries over points."""
     units, chain = model.labour()
     assets = bl.grid_polynomial(0.0, model.high, points, model.power)
     size = points * units.size
@@ -265,8 +265,8 @@ def egm_rate(model: Aiyagari, points: int) -> float:
 
 
 def test_the_rate_is_that_of_continuous_choices() -> None:
-    # Another way to all of it: no table problem, no choice from a grid, no session, and nothing moves point to point.
-    # The riskiest case of the paper's table II, for which -0.3456 per cent is in print, is that where they differ most.
+    # A solution by another method: no table problem, no choice from a grid, and mass split between grid points.
+    # The case of the paper's table II with the most risk, printed as -0.3456%, is that in which they differ most.
     model = bl.aiyagari(grid=800, eta=5.0, rho=0.9, sigma=0.4, high=100.0)
     found = bl.solve(model, tol=1e-7, device="cpu", progress=False)
     assert found.success
@@ -292,7 +292,7 @@ def test_the_chain_is_that_of_the_paper() -> None:
 def test_the_long_run_is_unique_where_one_class_is_closed() -> None:
     chain = np.array([[0.9, 0.1], [0.2, 0.8]])
     start = np.full((4, 2), 1 / 8)
-    # Down by one in the first state, up in the second: a walk on all points, found from any start.
+    # Down by one point in the first state, up by one in the second: a random walk on all points, from any start.
     walk = np.array([[0, 1], [0, 2], [1, 3], [2, 3]], dtype=np.int32)
     mass, moves, unique = long_run(walk, chain, start)
     assert unique
@@ -305,13 +305,13 @@ def test_the_long_run_is_unique_where_one_class_is_closed() -> None:
     mass, moves, unique = long_run(halves, chain, np.where(np.arange(4)[:, None] < 2, 0.05, 0.2))
     assert not unique
     assert mass[:2].sum() == pytest.approx(0.2, rel=1e-12)
-    # All come to rest at one point of one state of certainty.
+    # All mass ends in one absorbing state, at one point.
     mass, moves, unique = long_run(np.zeros((3, 1), np.int32), np.ones((1, 1)), np.full((3, 1), 1 / 3))
     assert (mass.ravel().tolist(), moves, unique) == ([1.0, 0.0, 0.0], 0.0, True)
 
 
 def test_little_risk_takes_no_longer() -> None:
-    # Wealth hardly drifts near 1/beta - 1: carried on period by period, mass would not settle in a day.
+    # Near 1/beta - 1 wealth has almost no drift: iterating the distribution would take a day.
     begin = time.perf_counter()
     found = bl.solve(bl.aiyagari(grid=400, eta=1.0, rho=0.0, sigma=0.2), tol=1e-6, device="cpu", progress=False)
     assert found.moves < 1e-13
@@ -321,7 +321,7 @@ def test_little_risk_takes_no_longer() -> None:
 
 
 def test_a_grid_whose_points_are_never_left_is_no_economy() -> None:
-    # Without risk everybody stays where the rate is below 1/beta - 1 by less than a step of the grid.
+    # Without risk no household moves if the rate is so close to 1/beta - 1 that a grid step does not pay.
     found = bl.solve(bl.aiyagari(grid=30, states=1), tol=1e-6, device="cpu", progress=False)
     assert not found.success
     assert re.fullmatch(
@@ -437,7 +437,7 @@ def test_lorenz_and_gini() -> None:
     assert share.tolist() == [0.0, 0.0, 0.25, 1.0]
     assert bl.gini([3.0, 1.0, 0.0, 0.0]) == pytest.approx(0.625, rel=1e-15)
     assert bl.gini(np.ones(7)) == pytest.approx(0.0, abs=1e-15)
-    # Wealth that is exponential: one half; weights instead of a sample.
+    # The Gini coefficient of an exponential distribution is 1/2; weights replace a sample.
     levels = np.linspace(0, 40, 40_001)
     assert bl.gini(levels, np.exp(-levels)) == pytest.approx(0.5, abs=1e-3)
     for arguments, sentence in (

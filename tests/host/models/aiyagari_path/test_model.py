@@ -1,4 +1,4 @@
-"""Aiyagari's economy after a shock: every date's market, by code that shares nothing, and what is printed and kept."""
+"""Aiyagari's economy after a shock: the market of each date by independent code, the report and the file."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_market_clears_at_every_date(path: bl.TransitionPath) -> None:
     assert path.success, path.message
     assert (path.status, path.excess.shape) == ("solved", (121,))
     assert path.largest_excess <= PATH_TOLERANCE
-    # By hand: households where choices lead, half of them here and half there, and what firms pay for what they hold.
+    # Independent code: households move to both points around a choice, and prices follow from capital.
     economy, (units, chain) = path.model.economy, path.model.economy.labour()
     grid, mass = path.assets, path.distribution[0]
     for date in range(120):
@@ -58,7 +58,7 @@ def test_the_market_clears_at_every_date(path: bl.TransitionPath) -> None:
         assert (path.interest[date], path.wage[date]) == pytest.approx((interest, wage), rel=1e-13)
         cash = (1 + interest) * grid[:, None] + wage * units
         eaten = float((mass * (cash - path.choice[date])).sum())
-        # All that is made and left of capital is consumed or kept.
+        # Output and undepreciated capital are consumed or saved.
         made = level * path.capital[date] ** 0.36 + 0.92 * path.capital[date]
         moved = np.zeros_like(mass)
         for s in range(3):
@@ -91,7 +91,7 @@ def test_choices_are_best_at_the_prices_of_the_path(path: bl.TransitionPath) -> 
 
 
 def held_by_euler_equations(path: bl.TransitionPath) -> Array:
-    """What households hold at every date at the prices of ``path``, by the endogenous grid method."""
+    """Return households' assets by date at the prices of ``path``, by the endogenous grid method."""
     (units, chain), grid = path.model.economy.labour(), path.assets
     rates, wages = np.append(path.interest, path.final.interest), np.append(path.wage, path.final.wage)
     cash = (1 + rates)[:, None, None] * grid[:, None] + wages[:, None, None] * units
@@ -137,14 +137,14 @@ def test_without_a_shock_nothing_moves(still: bl.TransitionPath) -> None:
     assert still.largest_excess < 1e-8
     assert np.abs(still.distribution - still.distribution[0]).max() < 1e-8
     assert still.initial == still.final
-    # It is the economy whose choices are those of a fine grid.
+    # The stationary economy is that whose choices are those of a fine grid.
     on_grid = bl.solve(bl.aiyagari(grid=800, states=3, sigma=0.4, high=40.0), tol=1e-7, device="cpu", progress=False)
     assert still.initial.interest == pytest.approx(on_grid.interest, abs=2e-4)
 
 
 def test_a_shock_that_fades_and_what_it_does(path: bl.TransitionPath) -> None:
     before = path.initial
-    # Capital of date 0 is what it was, and prices fall with productivity alone.
+    # Capital of date 0 is given, so prices change only because productivity falls.
     assert path.capital[0] == before.capital
     assert path.output[0] / before.capital**0.36 == pytest.approx(0.98, rel=1e-12)
     assert path.wage[0] / before.wage == pytest.approx(0.98, rel=1e-5)
@@ -153,7 +153,7 @@ def test_a_shock_that_fades_and_what_it_does(path: bl.TransitionPath) -> None:
     assert 3 < deepest < 15
     assert path.interest[deepest] > before.interest
     eaten = before.capital**0.36 - 0.08 * before.capital
-    # It is smoothed: consumption falls by less than output.
+    # Households smooth the shock: consumption falls by less than output.
     assert -0.02 < path.consumption[0] / eaten - 1 < 0
     assert path.capital[-1] == pytest.approx(before.capital, rel=1e-4)
     assert path.final == before
@@ -165,13 +165,13 @@ def test_a_shock_that_fades_and_what_it_does(path: bl.TransitionPath) -> None:
 def test_a_shock_for_good_leads_to_the_new_steady_state() -> None:
     found = solved(shock=0.02, persistence=1.0, periods=130)
     assert found.success, found.message
-    # With this utility and no borrowing all scales with output; only the grid does not.
+    # With this utility and no borrowing everything but the grid is proportional to output.
     assert found.final.capital / found.initial.capital == pytest.approx(1.02 ** (1 / 0.64), rel=2e-3)
     assert found.final.interest == pytest.approx(found.initial.interest, abs=1e-4)
     assert (np.diff(found.capital) > -1e-6).all()
     assert found.capital[-1] == pytest.approx(found.final.capital, rel=1e-4)
     assert np.abs(found.resources).max() < PATH_TOLERANCE
-    # Prices by date of one's own, the same ones.
+    # The user passes the same prices by date.
     again = bl.aiyagari_path(**{**SMALL, "periods": 130}, productivity=[1.02])
     assert again.productivity == found.model.productivity
     assert again.after == found.model.after

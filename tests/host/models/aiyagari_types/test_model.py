@@ -1,4 +1,4 @@
-"""Aiyagari's economy with several types of households: its market by Euler equations, and what each kind holds."""
+"""Aiyagari's economy with several types of households: its market by Euler equations, and the assets of each type."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_market_clears_and_shares_add_up(economy: bl.TypesEconomy) -> None:
     assert economy.wealth_shares.sum() == pytest.approx(1.0, rel=1e-14)
     assert economy.distribution.sum(axis=(1, 2)) == pytest.approx(1.0, rel=1e-12)
     assert economy.households.sum() == pytest.approx(1.0, rel=1e-12)
-    # What is made is consumed, or replaces capital.
+    # Output is consumed, or replaces depreciated capital.
     eaten = economy.model.shares @ economy.consumption
     assert eaten == pytest.approx(economy.output - 0.08 * economy.capital, rel=1e-6)
 
@@ -55,7 +55,7 @@ def test_the_patient_hold_most(economy: bl.TypesEconomy) -> None:
 
 
 def test_euler_equations_of_each_kind_hold_the_same(economy: bl.TypesEconomy) -> None:
-    # Each kind at the rate of the economy, by the endogenous grid method, on the same points.
+    # Each type at the interest rate of the economy, by the endogenous grid method on the same points.
     (units, chain), grid = economy.model.economy.labour(), economy.assets
     cash = (1 + economy.interest) * grid[:, None] + economy.wage * units
     for kind, (beta, eta) in enumerate([(0.93, 3.0), (0.955, 2.0), (0.96, 3.0)]):

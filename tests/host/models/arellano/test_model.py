@@ -33,7 +33,7 @@ def economy() -> bl.DefaultEconomy:
 
 
 def by_hand() -> tuple[Array, Array, Array, NDArray[np.bool_], Array]:
-    """Income, chain, value of good standing, default set and prices, by value iteration that shares no code."""
+    """Return income, chain, value of good standing, default set and prices, by independent value iteration."""
     half = 3 * 0.025 / math.sqrt(1 - 0.945**2)
     logs = np.linspace(-half, half, INCOMES)
     edges = np.concatenate([[-np.inf], (logs[:-1] + logs[1:]) / 2, [np.inf]])
@@ -75,7 +75,7 @@ def test_names_are_consistent(economy: bl.DefaultEconomy) -> None:
     assert bonds[economy.model.zero] == 0.0
     assert (economy.value == np.maximum(economy.repay_value, economy.default_value)).all()
     assert (defaults == (economy.repay_value < economy.default_value)).all()
-    # Less debt is never worse; a creditor country never defaults, and its bonds are safe.
+    # Less debt is never worse; a country without debt never defaults, and its bonds have the safe price.
     assert (np.diff(defaults.astype(int), axis=0) <= 0).all()
     assert not defaults[bonds >= 0].any()
     assert economy.default_probability[bonds >= 0] == pytest.approx(0.0, abs=1e-15)
@@ -119,7 +119,7 @@ def test_values_are_measured_at_the_prices_that_are_returned() -> None:
 
 
 def long_run(economy: bl.DefaultEconomy) -> dict[str, float]:
-    """The moments under the stationary distribution of standing, bonds and income."""
+    """Return the moments under the stationary distribution of standing, bonds and income."""
     shape, size = economy.value.shape, economy.value.size
     chain, zero, back = economy.model.chain[1], economy.model.zero, economy.model.reentry
     number = np.arange(size).reshape(shape)
@@ -307,7 +307,7 @@ def test_a_netcdf_file_holds_what_an_archive_holds(economy: bl.DefaultEconomy, t
         np.testing.assert_array_equal(data["value"].sel(regime="good").values, economy.value)
         assert data["bonds"].attrs == {"long_name": "bonds B", "units": "units of bonds B"}
         assert data.attrs["interest"] == economy.model.interest
-    # Another economy's file is refused there, too.
+    # A file of another economy is refused there, too.
     other = replace(economy, model=replace(economy.model, bonds=21)).save(tmp_path / "b.nc")
     with pytest.raises(
         bl.ProblemError, match=r"b\.nc' is damaged or .* its solution does not fit its model, which has 21 grid po"
@@ -432,8 +432,8 @@ def test_prices_are_not_to_be_given() -> None:
         ({"sigma": 0.0}, "sigma must be a number above 0, not 0.0"),
         (
             {"sigma": 200.0},
-            "income must be a number above 0 in every state, but exp(-1834) is none in double precision: change rho, "
-            "sigma or width",
+            "income must be a number above 0 in every state, but exp(-1834) is 0 or infinite in double precision: "
+            "change rho, sigma or width",
         ),
         ({"share": 0.0}, "share must be a number above 0, not 0.0"),
         ({"width": -1}, "width must be a number above 0, not -1"),

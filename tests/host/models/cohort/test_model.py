@@ -1,4 +1,4 @@
-"""A cohort: against backward induction in plain NumPy, a closed form, Euler equations, and simulated people."""
+"""A cohort: against backward induction in plain NumPy, a closed form, Euler equations, and simulated lives."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def people() -> bl.CohortResult:
 def test_it_is_backward_induction_in_plain_numpy(people: bl.CohortResult) -> None:
     model, grid = people.model, people.assets
     survival = [0.9, 0.95, 0.8, 0.99, 0.7, 0.6, 0.0]
-    # Of age, state and choice; nothing is shared with the model but its incomes and its chain.
+    # By age, state and choice; only incomes and the chain come from the model.
     left = 5.0 * -1.0 / (20.0 + 1.02 * grid)
     ahead = np.zeros((60, 9))
     for age in reversed(range(7)):
@@ -60,7 +60,7 @@ def test_it_is_backward_induction_in_plain_numpy(people: bl.CohortResult) -> Non
 def test_incomes_follow_profile_chain_and_pension() -> None:
     model = bl.cohort(**SMALL)
     assert model.incomes.shape == (7, 9)
-    # The middle of the middle is the profile, then the pension; extremes are where the chain and the shock say.
+    # The middle state has the income of the profile, then the pension; extreme states have the extreme shocks.
     profile = np.exp(0.530339 + 0.16818 * 60 - 0.00323371 * 60**2 + 0.000019704 * 60**3)
     assert model.incomes[0, 4] == pytest.approx(profile, rel=1e-12)
     assert model.incomes[4:, 4] == pytest.approx(0.68212 * model.incomes[3, 4], rel=1e-12)
@@ -107,15 +107,15 @@ def test_the_cohort_is_that_of_simulated_people(people: bl.CohortResult) -> None
 def test_mass_adds_up_to_survival(people: bl.CohortResult) -> None:
     assert people.distribution.shape == (7, 60, 9)
     assert people.alive == pytest.approx(np.cumprod([1, 0.9, 0.95, 0.8, 0.99, 0.7, 0.6]), rel=1e-13)
-    # What comes in is consumed or kept.
+    # Income is consumed or saved.
     mean = people.paths().mean
     assert mean["consumption"] + mean["saving"] == pytest.approx(mean["income"] + 0.02 * mean["assets"], rel=1e-12)
-    # Who dies is no richer or poorer than who lives.
+    # Those who die have the same distribution of wealth as those who survive.
     assert np.diff(mean["assets"]) == pytest.approx(mean["saving"][:-1], rel=1e-12)
 
 
 def test_eating_a_cake_with_log_utility_and_survival() -> None:
-    # Next to no income, so that a share of wealth is consumed that follows from survival and the weight of bequests.
+    # With almost no income the share of wealth consumed depends on survival and the weight of bequests alone.
     survival = np.array([0.95, 0.7, 0.9, 0.5])
     found = solved(
         grid=3000, states=1, first=30, retirement=30, last=34, eta=1.0, bequest=2.0, luxury=1e-9, income=[1e-9],
@@ -153,11 +153,11 @@ def test_a_wish_to_leave_something_is_heeded(people: bl.CohortResult) -> None:
     more = solved(**{**SMALL, "bequest": 50.0}, survival=people.model.survival)
     less = solved(**{**SMALL, "bequest": 0.0}, survival=people.model.survival)
     assert less.mean_bequest < people.mean_bequest < more.mean_bequest
-    # Without it whoever is sure to die consumes everything.
+    # Without a bequest motive everything is consumed at the last age.
     assert (less.policy[-1] == 0).all()
     assert less.at_limit[-1] == pytest.approx(1.0, rel=1e-14)
     assert people.at_limit[-1] < 1
-    # A luxury: where it matters little, the poorest leave nothing and the richest do.
+    # Bequests are a luxury: if their weight is small, the poorest leave nothing and the richest do.
     little = solved(**{**SMALL, "bequest": 1.0}, survival=people.model.survival)
     assert little.policy[-1, 0, 0] == 0
     assert little.policy[-1, -1, 0] > 0
@@ -180,7 +180,7 @@ def test_incomes_and_survival_of_ones_own() -> None:
     assert bl.cohort(education="college").replacement == 0.9389
     assert bl.cohort(education="college", replacement=0.5).replacement == 0.5
     assert len(bl.cohort().survival) == 79
-    # A hump; with more schooling it is higher, and later.
+    # The income profile has a hump, which is higher and later with more schooling.
     peaks = {name: 20 + process.income(np.arange(20.0, 66.0)).argmax() for name, process in EDUCATION.items()}
     assert 35 <= peaks["no high school"] <= peaks["high school"] < peaks["college"] <= 55
     at_fifty = [process.income(np.array([50.0]))[0] for process in EDUCATION.values()]

@@ -1,4 +1,4 @@
-"""The distribution of firms, compared with mass that is moved period by period."""
+"""The distribution of firms, compared with a loop over periods."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Array = NDArray[np.float64]
 
 
 def carried(policy: Array, stays: Array, produces: Array, chain: Array, entry: Array, periods: int) -> Array:
-    """Mass after some periods, moved one entry of a table at a time."""
+    """Return the mass of firms after some periods, by a loop over the entries of the tables."""
     mass = np.zeros(policy.shape)
     for _ in range(periods):
         following = np.zeros_like(mass)
@@ -39,7 +39,7 @@ def test_it_is_where_mass_comes_to_rest(seed: int) -> None:
     assert found == pytest.approx(wanted, rel=1e-9, abs=1e-12)
     assert found.sum() > 1.0
     assert ahead(found, policy, stays, produces, chain, entry) == pytest.approx(found, abs=1e-12)
-    # As many exit as enter.
+    # Exit equals entry.
     leaves = 1.0 - survival(policy, stays, produces, chain)
     assert (found * leaves).sum() == pytest.approx(1.0, rel=1e-12)
 
@@ -56,5 +56,5 @@ def test_there_is_none_where_some_firms_never_exit() -> None:
     # After the first period no firm has size 0, and entrants draw the first state: size 2 is not reached.
     assert found[2].tolist() == [0.0, 0.0]
     assert found[0].tolist() == [1.0, 0.0]
-    # Of the first period 0.9 are in the first state; of size 1 there is x = 0.9 + 0.9 x.
+    # After the first period 0.9 are in the first state; the mass of size 1 there solves x = 0.9 + 0.9 x.
     assert found[1] == pytest.approx([9.0, 0.1 + 0.1 * 9.0], rel=1e-12)

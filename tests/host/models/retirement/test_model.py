@@ -35,7 +35,7 @@ def lives() -> bl.RetirementResult:
 
 
 def by_hand(wealth: Array, taste: float, interest: float) -> dict[str, Array]:
-    """Values, consumption and probabilities by age, ``(T, N_M)``, by search over all that can be afforded."""
+    """Return values, consumption and probabilities by age, ``(T, N_M)``, by a search over all affordable choices."""
     points, gross = wealth.size, 1 + interest
     worker, retired = np.zeros(points), np.zeros(points)
     found: dict[str, list[Array]] = {name: [] for name in ("worker", "retired", "work_c", "rest_c", "retires")}
@@ -79,7 +79,7 @@ def test_it_is_backward_induction_in_plain_numpy(taste: float, interest: float) 
 def test_the_error_falls_with_the_grid() -> None:
     found = [Errors.of(solved(grid=grid)) for grid in (500, 2_000, 8_000)]
     for coarse, fine in itertools.pairwise(found):
-        # Values are off by the square of a step or so, consumption and thresholds by a step.
+        # The error of values is about the square of a grid step, that of consumption and thresholds one step.
         assert fine.worker < coarse.worker / 6
         assert fine.retired < coarse.retired / 6
         assert fine.consumption < coarse.consumption / 2
@@ -97,7 +97,7 @@ def test_names_are_consistent(lives: bl.RetirementResult) -> None:
     assert (lives.retires == (lives.retire_value > lives.work_value)).all()
     assert (lives.retires == (lives.retirement_probability == 1)).all()
     assert (lives.consumption == np.where(lives.retires, lives.retired_consumption, lives.work_consumption)).all()
-    # At the last age all are retired and consume everything; the poor save nothing, to the last bit.
+    # At the last age all are retired and consume everything; poor households save exactly nothing.
     assert lives.retires[-1].all()
     assert (lives.consumption[-1] == wealth).all()
     assert (lives.consumption[:-1, wealth < wage] == wealth[wealth < wage]).all()
@@ -135,11 +135,11 @@ def test_a_grid_that_ends_too_early_is_no_success() -> None:
     assert found.message == "Some people choose the highest wealth, 60, and might choose more: raise high."
     assert np.isnan(found.threshold[0])
     assert "retires       at age 1 at no wealth up to 60, at age 11 from a wealth of " in str(found)
-    # Without interest no worker's wealth grows beyond the grid, so the same grid is as good as a longer one.
+    # Without interest no worker's wealth exceeds the grid, so a longer grid gives the same solution.
     short, long = solved(grid=800, ages=12, high=60.0), solved(grid=960, ages=12, high=400.0)
     assert short.success
     assert Errors.of(short).worker < 2 * Errors.of(long).worker < 0.02
-    # Steps of 13 at the upper end: the richest stay there, which is no sign that they would go on.
+    # With grid steps of 13 at the top the richest stay at the last point, though they would not save more.
     assert solved(grid=256, taste=0.1).success
 
 
