@@ -1,12 +1,12 @@
-"""Numba for this package: the same decorators, with a cache that follows all the code that is compiled in.
+"""Numba's decorators for this package, with a cache that notices changes of any file that a function depends on.
 
-Numba keeps compiled functions on disk and by itself compares the time stamp of the file that a function stands in, and
-of no other: a function that calls one of another file would go on with the old code of that file. Here the content of
-the function's file counts, and that of all files of the package that it imports, and theirs.
+Numba caches compiled functions on disk and recompiles a function only if the time stamp of its own file has changed. A
+function that calls one of another file would keep the old code of that file. The cache of this module compares the
+contents of the function's file and of all files of the package that it imports, directly or indirectly.
 
-Numba's threads are those of GNU OpenMP on Linux, which by itself has waiting threads spin, so that on a busy computer
-they take the cores from the threads that work. Here they sleep. Nor does GNU OpenMP survive a fork: Numba ends the
-child at once. Here the child gets an exception.
+On Linux, Numba's threads are those of GNU OpenMP. By default these poll while they wait, and so take the cores of a
+busy computer from threads that work; this module makes them sleep. GNU OpenMP does not work in a forked process, which
+Numba would end without a message; here a call of a function that uses threads raises an exception there.
 
 Modules import what they need of Numba from here::
 
@@ -38,30 +38,33 @@ FORKED = (
     "this process was forked from one that had solved already, and the threads that solve do not survive a fork: "
     "start processes with multiprocessing.get_context('spawn'), or set NUMBA_THREADING_LAYER=workqueue for all of them"
 )
-"""What a child is told that cannot go on."""
+"""Message of the exception that a function that uses threads raises in a forked process."""
 
 OPENMP = "numba.np.ufunc.omppool"
 """Module of Numba's OpenMP layer."""
 
 ARRAYS, BLAS = "numba.np.arraymath", "scipy.linalg.cython_blas"
-"""Numba's module of array functions, and what that looks for."""
+"""Numba's module of array functions, and the module of SciPy that it tries to import."""
 
 WAITING = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
-"""Variables of the environment by which users say themselves how threads wait."""
+"""Environment variables that set how waiting threads behave."""
 
 IMPORTED = re.compile(r"\bbeltline((?:\.\w+)+)(?: import (\([^)]*\)|[^\n]*))?")
-"""A dotted name of the package, and what is imported from it."""
+"""Matches a dotted name of the package, and the names imported from it."""
 
 
 @functools.cache
 def _folder(name: str) -> Path:
-    """Return where a subpackage is, or a module without its suffix; a folder of the package may be a link."""
+    """Return the folder of a subpackage, or the path of a module without its suffix; links are resolved."""
     return (PACKAGE / name).resolve()
 
 
 @functools.cache
 def _content(path: Path) -> tuple[bytes, frozenset[Path]]:
-    """Return the hash of a module and of the table of its name, if there is one, and the modules that it names."""
+    """Return a hash of a module, and the modules that it imports.
+
+    The hash includes the JSON file of the same name, if there is one: the tables that the module reads.
+    """
     text = path.read_bytes()
     table = path.with_suffix(".json")
     found = set()
@@ -78,12 +81,17 @@ def _content(path: Path) -> tuple[bytes, frozenset[Path]]:
 
 @functools.cache
 def source_stamp(path: Path) -> str:
-    """Return a hash of all the code that functions of a module can be compiled from.
+    """Return a hash of all files whose code can become part of the compiled functions of a module.
 
     Parameters
     ----------
     path
         File of a module of this package, without links.
+
+    Returns
+    -------
+    str
+        SHA-256 of the module and of all modules of this package that it imports, directly or indirectly.
 
     Raises
     ------
@@ -99,32 +107,34 @@ def source_stamp(path: Path) -> str:
 
 
 class _Followed:
-    """What makes a locator of Numba's one of this package's functions alone, by the content of their code."""
+    """Mixin that restricts a locator of Numba's cache to this package, and stamps functions by content."""
 
     @classmethod
     def from_function(cls, py_func: Any, py_file: str) -> Any:
+        """Return a locator for a function of this package, None for other functions."""
         if not (py_func.__module__ or "").startswith("beltline."):
             return None
         return super().from_function(py_func, py_file)  # type: ignore[misc]
 
     def get_source_stamp(self) -> Any:
+        """Return the hash to compare with that of the cached function."""
         return source_stamp(Path(self._py_file).resolve())  # type: ignore[attr-defined]
 
 
 class ProvidedLocator(_Followed, caching.UserProvidedCacheLocator):
-    """In the directory that ``NUMBA_CACHE_DIR`` names."""
+    """Cache in the directory that ``NUMBA_CACHE_DIR`` names."""
 
 
 class InTreeLocator(_Followed, caching.InTreeCacheLocator):
-    """Beside the source."""
+    """Cache in the folder of the source."""
 
 
 class UserLocator(_Followed, caching.UserWideCacheLocator):
-    """In the user's cache, where the source cannot be written to."""
+    """Cache in the user's cache folder, used where the folder of the source is read-only."""
 
 
 def _install() -> None:
-    """Have Numba ask these locators first. Functions of other packages go on to those that Numba has itself."""
+    """Make Numba try these locators first; functions of other packages use Numba's own."""
     own = [f"{__name__}.{locator.__name__}" for locator in (ProvidedLocator, InTreeLocator, UserLocator)]
     others = config.CACHE_LOCATOR_CLASSES or ",".join(
         locator.__name__ for locator in caching.CacheImpl._locator_classes
@@ -133,7 +143,11 @@ def _install() -> None:
 
 
 def _load_threads() -> None:
-    """Load Numba's OpenMP layer now, told that threads that wait are to sleep; other libraries are told nothing."""
+    """Import Numba's OpenMP layer now, so that its waiting threads sleep; other libraries are not affected.
+
+    OpenMP reads its settings from the environment when it is loaded, so they are set for the import only. Settings of
+    the user are left as they are.
+    """
     if config.THREADING_LAYER in ("tbb", "workqueue") or any(name in os.environ for name in WAITING):
         return
     os.environ[WAITING[0]] = "passive"
@@ -146,15 +160,15 @@ def _load_threads() -> None:
 
 
 def _load_arrays() -> None:
-    """Load Numba's arrays now, without SciPy's linear algebra.
+    """Import Numba's array functions now, without SciPy's linear algebra.
 
-    Numba imports that to see whether it is there, which is a third of the time to a first solve, and needs it for
-    functions that this package does not call. Whoever calls one imports it then.
+    Numba imports that only to see whether it exists, which takes a third of the time to a first solve. It is needed for
+    functions that this package does not call; a caller of one imports it then.
     """
     there = importlib.util.find_spec("scipy") is not None
     if not there or BLAS in sys.modules or ARRAYS in sys.modules:
         return
-    # An import of what is None here fails at once.
+    # An import of a module that is None here fails at once.
     sys.modules[BLAS] = None  # type: ignore[assignment]
     try:
         arrays = importlib.import_module(ARRAYS)
@@ -168,13 +182,13 @@ _parallel: list[Any] = []
 """Compiled functions that use threads."""
 
 _forked = False
-"""Whether this process is a child that they do not work in."""
+"""Whether this process is a fork in which these functions do not work."""
 
 
 def njit(*arguments: Any, **options: Any) -> Any:
-    """Compile a function as ``numba.njit`` does.
+    """Compile a function as ``numba.njit`` does, with this module's cache.
 
-    With ``parallel=True``, it raises ``RuntimeError`` in a process that was forked from one whose threads it needs.
+    A function with ``parallel=True`` raises ``RuntimeError`` in a forked process, where its threads do not exist.
     """
     decorate = numba.njit(*arguments, **options)
     if arguments and callable(arguments[0]):
@@ -193,10 +207,10 @@ def njit(*arguments: Any, **options: Any) -> Any:
 
 
 def _compare_code_first(dispatcher: Any) -> None:
-    """Have the cache of a function compare the code before it reads anything that the code must know.
+    """Make the cache of a function compare the code before it unpickles its index.
 
-    Numba reads the whole index and then compares, and fails where a class that the index names has another name now. It
-    compares its own version first: that of this package's functions contains the code's.
+    Numba unpickles the whole index and then compares, which fails if a class that the index names was renamed. It
+    compares its own version before that, so for functions of this package that version includes the hash.
     """
     cache: Any = getattr(dispatcher, "_cache", None)
     if isinstance(getattr(getattr(cache, "_impl", None), "locator", None), _Followed):
@@ -205,9 +219,10 @@ def _compare_code_first(dispatcher: Any) -> None:
 
 
 def vectorize(signatures: list[str], **options: Any) -> Any:
-    """Compile a function of numbers for arrays as ``numba.vectorize`` does, or not where compilation is turned off.
+    """Return a scalar function as one of arrays, as ``numba.vectorize`` does.
 
-    Numba compiles it even then, and cannot, as the functions that it calls are not compiled.
+    Where compilation is switched off it uses ``numpy.vectorize``: Numba would compile even then, and fail because the
+    functions that it calls are not compiled.
     """
     if config.DISABLE_JIT:
         return functools.partial(np.vectorize, otypes=[np.float64])
@@ -215,31 +230,33 @@ def vectorize(signatures: list[str], **options: Any) -> Any:
 
 
 def serial_and_parallel(function: Any) -> tuple[Any, Any]:
-    """Compile a function that uses ``prange`` twice: for one thread, of which none is woken, and for all.
+    """Compile a function that uses ``prange`` twice: for one thread, which wakes no others, and for all threads.
 
     Returns
     -------
     serial, parallel
-        As of :func:`njit`.
+        Compiled functions, as :func:`njit` returns them.
     """
     name = f"{function.__name__}_on_one_thread"
     one = types.FunctionType(function.__code__, function.__globals__, name, function.__defaults__)
-    # The cache tells functions apart by this name and their line.
+    # The cache identifies a function by this name and its line.
     one.__qualname__, one.__module__ = name, function.__module__
     return njit(cache=True)(one), njit(parallel=True, cache=True)(function)
 
 
 def _disable(dispatcher: Any) -> None:
+    """Make a compiled function raise ``RuntimeError`` when it is called."""
+
     def refuse(*arguments: Any, **options: Any) -> NoReturn:
         raise RuntimeError(FORKED)
 
-    # Without compiled code a dispatcher calls this.
+    # A dispatcher without compiled code calls this.
     dispatcher._reset_overloads()
     dispatcher._compile_for_args = refuse
 
 
 def _after_fork() -> None:
-    """In a child: have functions that use threads raise, where the threads were started and do not survive."""
+    """Run in a forked process: disable functions that use threads if GNU OpenMP's were started before the fork."""
     global _forked
     try:
         layer = numba.threading_layer()

@@ -1,8 +1,8 @@
 """Fixed and convex costs of adjustment from investment of plants: ``python examples/adjustment_costs.py --help``.
 
-Both costs and the volatility of productivity of ``bl.lumpy_investment`` are estimated by the simulated method of
-moments from a panel of plants: from one that is simulated with known parameters, or with ``--moments`` from moments of
-your own. Docs: ``docs/estimation.md``.
+The fixed cost, the convex cost and the volatility of productivity of ``bl.lumpy_investment`` are estimated by the
+simulated method of moments: from a panel of plants that is simulated with known parameters, or with ``--moments`` from
+the moments of your own data. ``docs/estimation.md`` explains the example.
 """
 
 import argparse
@@ -17,13 +17,28 @@ from smm import Array, Study, estimate, plot, repeat, report
 import beltline as bl
 
 TRUE = (0.01, 0.05, 0.1)
+"""True parameters of the artificial panel: fixed cost, convex cost, standard deviation of productivity shocks."""
 
 YEARS, BEFORE = 17, 40
-"""Of a plant in a panel, as in that of Cooper and Haltiwanger (2006); and years before them that are left out."""
+"""Years of a panel, as in Cooper and Haltiwanger (2006); and earlier simulated years that are discarded."""
 
 
 class Plants(Study):
-    """Panels of plants; productivity takes the same path at every guess, as ``sigma`` only scales it."""
+    """Simulated panels of plants.
+
+    The states of productivity take the same path at every guess: ``sigma`` scales their levels only.
+
+    Parameters
+    ----------
+    plants
+        Plants of a panel.
+    samples
+        Number of simulated panels.
+    steps
+        Grid points of capital per year of depreciation, as of ``bl.lumpy_investment``.
+    seed
+        Seed of the simulated panels.
+    """
 
     names = ("fixed", "convex", "sigma")
     low, high = np.array([0.0005, 0.002, 0.04]), np.array([0.04, 0.4, 0.2])
@@ -42,6 +57,7 @@ class Plants(Study):
         self.states = self._productivity(samples * plants, seed)
 
     def _firm(self, point: Any) -> bl.LumpyInvestmentResult:
+        """Return the solution of the plant's problem at ``point``."""
         names = dict(zip(self.names, map(float, point), strict=True))
         firm = bl.solve(bl.lumpy_investment(steps=self.steps, low=0.003, high=200.0, **names), progress=False)
         if not firm.success:
@@ -49,7 +65,7 @@ class Plants(Study):
         return firm
 
     def _productivity(self, count: int, seed: int) -> NDArray[np.int64]:
-        """State of productivity of each plant by year, ``(years, count)``."""
+        """Return the index of the productivity state of each plant by year, ``(BEFORE + YEARS, count)``."""
         _, chain = bl.lumpy_investment(steps=1).chain
         above = np.cumsum(chain, axis=1)
         draws = np.random.default_rng(seed).random((BEFORE + YEARS, count))
@@ -60,7 +76,10 @@ class Plants(Study):
         return states
 
     def _panels(self, point: Any, states: NDArray[np.int64]) -> Array:
-        """Moments of every panel of :attr:`plants` plants, ``(panels, moments)``."""
+        """Return the moments of each panel, ``(panels, moments)``.
+
+        ``states`` are those of :meth:`_productivity`, with the plants of one panel after those of another.
+        """
         firm = self._firm(point)
         z = np.log(firm.productivity)
         capital = np.full(states.shape[1], int(np.searchsorted(firm.capital, 1.0)))
@@ -79,37 +98,46 @@ class Plants(Study):
         )
 
     def of(self, *points: Array) -> list[Array]:
-        """As of :meth:`smm.Study.of`."""
+        """Return the moments of each simulated panel, as :meth:`smm.Study.of` does; each point is solved once."""
         for point in points:
             if tuple(point) not in self.known:
                 self.known[tuple(point)] = self._panels(point, self.states)
         return [self.known[tuple(point)] for point in points]
 
     def data(self, point: Any, seed: int) -> Array:
-        """As of :meth:`smm.Study.data`."""
+        """Return the moments of one artificial panel, as :meth:`smm.Study.data` does."""
         return self._panels(point, self._productivity(self.plants, 1000 + seed))[0]
 
 
 def _correlation(first: Array, second: Array) -> Array:
-    """Of all plants and years of each panel."""
+    """Return the correlation over all plants and years of each panel, ``(panels,)``."""
     a, b = (each - each.mean(axis=(1, 2), keepdims=True) for each in (first, second))
     return np.asarray((a * b).mean(axis=(1, 2)) / np.sqrt((a**2).mean(axis=(1, 2)) * (b**2).mean(axis=(1, 2))))
 
 
 def main(words: list[str] | None = None) -> int:
-    """Estimate, and return 0 where it converged, and within two standard errors of the truth where that is known."""
+    """Estimate; return 0 if this converged, within two standard errors of the true parameters if they are known."""
     parser = argparse.ArgumentParser(prog="adjustment_costs.py", description="Estimate costs of adjustment by SMM.")
     parser.add_argument(
-        "--true", type=float, nargs=3, metavar=("FIXED", "CONVEX", "SIGMA"), default=TRUE, help="of data"
+        "--true",
+        type=float,
+        nargs=3,
+        metavar=("FIXED", "CONVEX", "SIGMA"),
+        default=TRUE,
+        help="true parameters of the artificial panel (default %(default)s)",
     )
     number = len(Plants.moments)
-    parser.add_argument("--moments", type=float, nargs=number, metavar="M", help="of own data, as they are printed")
-    parser.add_argument("--plants", type=int, default=1000, help="in the panel (default %(default)s)")
-    parser.add_argument("--samples", type=int, default=50, help="simulated panels (default %(default)s)")
-    parser.add_argument("--steps", type=int, default=2, help="of the grid, a year (default %(default)s)")
-    parser.add_argument("--seed", type=int, default=1, help="of the data (default %(default)s)")
-    parser.add_argument("--seeds", type=int, metavar="N", help="estimate from so many panels, to see what errors say")
-    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the objective around the estimate")
+    parser.add_argument(
+        "--moments", type=float, nargs=number, metavar="M", help="moments of your own data, in the order of the output"
+    )
+    parser.add_argument("--plants", type=int, default=1000, help="plants of a panel (default %(default)s)")
+    parser.add_argument("--samples", type=int, default=50, help="number of simulated panels (default %(default)s)")
+    parser.add_argument(
+        "--steps", type=int, default=2, help="grid points per year of depreciation (default %(default)s)"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="seed of the artificial panel (default %(default)s)")
+    parser.add_argument("--seeds", type=int, metavar="N", help="estimate from N panels, to check the standard errors")
+    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the objective near the estimate")
     given = parser.parse_args(words)
     if given.samples <= 2 * len(Plants.moments):
         parser.error(

@@ -18,6 +18,8 @@ from smm import Array, Study, estimate, plot, repeat, report
 import beltline as bl
 
 TRUE = (0.984, 2.0, 0.95)
+"""True parameters of the artificial data: discount factor, risk aversion, autocorrelation of log productivity."""
+
 MOMENTS = (
     "capital/output",
     "std log output",
@@ -25,7 +27,10 @@ MOMENTS = (
     "std log consumption/output",
     "corr of the logs",
 )
+"""Names of the moments, in their order. Logs are natural; "autocorrelation of it" is that of log output."""
+
 TOL = 1e-6
+"""Tolerance of each solve, in units of the value function."""
 
 
 def moments(series: dict[str, Array]) -> Array:
@@ -44,7 +49,17 @@ def moments(series: dict[str, Array]) -> Array:
 
 
 class Economy(Study):
-    """The real business cycle model; all new points are solved in one batch."""
+    """The real business cycle model.
+
+    Parameters
+    ----------
+    given
+        Options of the program: ``grid``, ``states`` and ``samples``.
+    periods
+        Periods of a sample, as many as the data have.
+    where
+        Options of ``bl.solve_many``, which solves all new points in one batch.
+    """
 
     names = ("beta", "eta", "rho")
     low, high = np.array([0.970, 0.5, 0.85]), np.array([0.995, 5.0, 0.99])
@@ -71,7 +86,7 @@ class Economy(Study):
         return [self.known[tuple(map(float, point))] for point in points]
 
     def data(self, point: Any, seed: int) -> Array:
-        """As of :meth:`smm.Study.data`."""
+        """Return the moments of one artificial sample, as :meth:`smm.Study.data` does."""
         return moments(self.sample(point, seed))
 
     def sample(self, point: Any, seed: int) -> dict[str, Array]:

@@ -10,7 +10,12 @@ import beltline as bl
 
 @dataclass(frozen=True)
 class Labour(bl.Model):
-    """A household with utility of ``c - hours**(1 + 1/frisch) / (1 + 1/frisch)``, AR(1) log wages and a wage tax."""
+    """A household that chooses assets and hours, with AR(1) log wages and a tax on labour income.
+
+    Utility is CRRA in ``c - hours**(1 + 1/frisch) / (1 + 1/frisch)`` (Greenwood, Hercowitz and Huffman 1988), so hours
+    depend on the wage alone, and the problem can be solved in ``c`` less the disutility of hours.
+    ``frisch`` is the Frisch elasticity of labour supply, ``interest`` the interest rate of a period.
+    """
 
     grid: int = 500
     states: int = 5
@@ -19,13 +24,14 @@ class Labour(bl.Model):
     interest: float = 0.03
 
     def day(self) -> tuple[Any, ...]:
-        """Return the Markov matrix of log wages, and by state wage, hours and disutility of hours."""
+        """Return the Markov matrix of the wage, and for each state the wage, hours and the disutility of hours."""
         log_wage, transition = bl.rouwenhorst(self.states, rho=0.9, sigma=0.2)
         wage = np.exp(log_wage)
         hours = ((1 - self.tax) * wage) ** self.frisch
         return transition, wage, hours, hours ** (1 + 1 / self.frisch) / (1 + 1 / self.frisch)
 
     def problem(self) -> bl.Problem:
+        """Return the problem, with consumption less the disutility of hours in place of consumption."""
         transition, wage, hours, effort = self.day()
         assets = bl.grid_polynomial(0, 40, self.grid)
         wealth = (1 + self.interest) * assets[:, None] + (1 - self.tax) * wage * hours - effort
@@ -35,6 +41,7 @@ class Labour(bl.Model):
         )
 
     def variables(self, result: bl.Result) -> dict[str, Any]:
+        """Return the tables of a result by name, with consumption itself, hours and the tax paid."""
         _, wage, hours, effort = self.day()
         found = super().variables(result)
         shape = result.value.shape

@@ -1,6 +1,7 @@
-"""The simulated method of moments, for any model whose moments a :class:`Study` simulates: a module of the examples.
+"""Estimation by the simulated method of moments, used by ``estimation.py`` and ``adjustment_costs.py``.
 
-Docs: ``docs/estimation.md``.
+Subclass :class:`Study` to say how a model's moments are simulated; :func:`estimate` then finds the parameters whose
+moments are closest to those of the data. ``docs/estimation.md`` explains method and output.
 """
 
 from __future__ import annotations
@@ -17,56 +18,71 @@ from scipy.stats import chi2
 Array = NDArray[np.float64]
 
 WEAK = 0.01
-"""Singular value of the sensitivities below which the parameters are not told apart."""
+"""Parameters count as identified if the smallest singular value of the scaled Jacobian is above this.
+
+The Jacobian is that of the weighted moments, with each parameter in units of its standard error.
+"""
 
 DEPENDENT = 1e-6
-"""Eigenvalue of the correlations of the moments below which one of them is a combination of the others."""
+"""Moments count as linearly dependent if the smallest eigenvalue of their correlation matrix is below this."""
 
 LEAST = 0.01
-"""Of the largest standard deviation of a moment at any guess, that it is taken to have at least."""
+"""Lower bound of a moment's standard deviation at a guess, as a fraction of its largest one at any first guess."""
 
 
 class Study(ABC):
-    """What is estimated, and from which moments. Subclass it for a model."""
+    """The parameters to estimate and the moments that they are estimated from. Subclass it for a model."""
 
     names: ClassVar[tuple[str, ...]]
-    """Of the parameters."""
+    """Names of the parameters."""
 
     low: ClassVar[Array]
-    """Lowest values of the parameters."""
+    """Lower bounds of the parameters, ``(parameters,)``."""
 
     high: ClassVar[Array]
-    """Highest values."""
+    """Upper bounds of the parameters, ``(parameters,)``."""
 
     step: ClassVar[Array]
-    """Of central differences: about a standard error, which moves moments by far more than a step of the grid does."""
+    """Step of each parameter in central differences, ``(parameters,)``.
+
+    Choose about one standard error: choices are grid points, so moments move in small jumps, and a much smaller step
+    would measure these.
+    """
 
     moments: ClassVar[tuple[str, ...]]
     """Names of the moments."""
 
     samples: int
-    """Samples that :meth:`of` simulates."""
+    """Number of samples that :meth:`of` simulates at each point."""
 
     @abstractmethod
     def of(self, *points: Array) -> list[Array]:
-        """Moments of each sample, ``(samples, moments)``, at each point: with the same random numbers at all of them,
-        and samples as long as the data's, so that what a short sample does to a moment is done to both.
+        """Return the moments of each simulated sample, an array ``(samples, moments)`` for each point.
+
+        All points use the same random numbers, so that moments differ by the parameters only. Each sample is as long as
+        the data, so that the bias of moments in short samples is the same in both.
         """
 
     @abstractmethod
     def data(self, point: Any, seed: int) -> Array:
-        """Moments of one sample at ``point`` with other random numbers, in place of data."""
+        """Return the moments of one artificial sample at ``point``, ``(moments,)``: data with known parameters.
+
+        ``seed`` gives random numbers that :meth:`of` does not use.
+        """
 
 
 def around(study: Study, point: Array) -> list[Array]:
-    """The point, and its neighbours for central differences, inside the bounds."""
+    """Return the point, then for each parameter its upper and its lower neighbour for central differences.
+
+    Neighbours beyond a bound are moved to the bound.
+    """
     size = range(len(study.names))
     moves = (sign * np.diag(study.step)[j] for j in size for sign in (1, -1))
     return [point, *(np.clip(point + move, study.low, study.high) for move in moves)]
 
 
 def jacobian(study: Study, point: Array) -> Array:
-    """Derivatives of the moments, ``(moments, parameters)``, by central differences."""
+    """Return the derivatives of the mean moments, ``(moments, parameters)``, by central differences."""
     _, *near = around(study, point)
     found = [each.mean(axis=0) for each in study.of(point, *near)[1:]]
     size = range(len(study.names))
@@ -74,7 +90,10 @@ def jacobian(study: Study, point: Array) -> Array:
 
 
 def fit(study: Study, data: Array, weights: Array, start: Array) -> Any:
-    """Least squares of ``weights (model - data)``; each guess is one batch with its neighbours."""
+    """Return SciPy's result of minimising the squared length of ``weights @ (model - data)`` from ``start``.
+
+    Each guess and its neighbours for the Jacobian are simulated by one call of :meth:`Study.of`.
+    """
 
     def gap(point: Array) -> Array:
         return np.asarray(weights @ (study.of(*around(study, point))[0].mean(axis=0) - data))
@@ -92,17 +111,34 @@ def fit(study: Study, data: Array, weights: Array, start: Array) -> Any:
 
 
 def estimate(study: Study, data: Array) -> dict[str, Any]:
-    """First with weights one over each moment's variance, then with the optimal ones."""
+    """Estimate the parameters from ``data``, the moments of the data, in two steps.
+
+    The first step weights each squared gap by one over the variance of the moment, from the best of a coarse grid of
+    guesses. The second uses the optimal weights, the inverse of the covariance matrix at the first estimate.
+
+    Returns
+    -------
+    dict
+        ``first`` and ``second``, SciPy's results of both steps; ``point``, the estimates, and ``errors``, their
+        standard errors; ``weights``, a root of the optimal weighting matrix; ``model``, the moments at the estimate,
+        and ``deviation``, their standard deviations; ``slopes``, the Jacobian; ``values``, the singular values to
+        compare with ``WEAK``; ``distance``, the test statistic of the overidentifying restrictions.
+
+    Raises
+    ------
+    SystemExit
+        The moments are linearly dependent at the first estimate.
+    """
     axes = [np.linspace(low, high, 5)[1:-1] for low, high in zip(study.low, study.high, strict=True)]
     guesses = [np.array(point) for point in np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, len(axes))]
     samples = study.of(*guesses)
-    # A moment that is the same in all samples of a guess, such as a share of 0, has no infinite weight.
+    # A moment that is the same in all samples of a guess, such as a share of 0, would have infinite weight.
     spread = np.array([each.std(axis=0) for each in samples])
     spread = np.maximum(spread, LEAST * spread.max(axis=0))
     gaps = np.array([each.mean(axis=0) for each in samples]) - data
     best = int(np.argmin(((gaps / spread) ** 2).sum(axis=1)))
     first = fit(study, data, np.diag(1 / spread[best]), guesses[best])
-    # Of the data's moments and, over the number of samples, of the simulated ones.
+    # The gap has the variance of the data's moments plus that of the mean of all simulated samples.
     covariance = np.cov(study.of(first.x)[0].T) * (1 + 1 / study.samples)
     spread = np.sqrt(np.diag(covariance))
     if (spread <= 0.0).any() or np.linalg.eigvalsh(covariance / np.outer(spread, spread)).min() < DEPENDENT:
@@ -127,7 +163,12 @@ def estimate(study: Study, data: Array) -> dict[str, Any]:
 
 
 def report(study: Study, found: dict[str, Any], data: Array, true: Any, solved: int) -> bool:
-    """Print everything; whether it converged, near the truth where that is known."""
+    """Print the estimates, the fit and the tests, and return whether the estimation succeeded.
+
+    It succeeded if both steps converged inside the bounds, the parameters are identified and, where the true parameters
+    are known, each estimate is within two standard errors of its own. ``found`` is the result of :func:`estimate`,
+    ``true`` the true parameters or None, ``solved`` the number of problems that were solved.
+    """
     good = True
     print("             " + ("     true" if true else "") + "  estimate  std. error")
     for j, name in enumerate(study.names):
@@ -137,7 +178,7 @@ def report(study: Study, found: dict[str, Any], data: Array, true: Any, solved: 
             good = good and bool(abs(off) <= 2)
             line += f"   {off:+.2f} standard errors from the truth"
         print(line)
-    print(f"\n  moment{'':25}data     model   std. dev.   moved by one standard error of {', '.join(study.names)}")
+    print(f"\n  moment{'':25}data     model   std. dev.   change by one standard error of {', '.join(study.names)}")
     moved = found["slopes"] * found["errors"] / found["deviation"][:, None]
     for i, name in enumerate(study.moments):
         numbers = f"{data[i]:10.4f}{found['model'][i]:10.4f}{found['deviation'][i]:12.4f}"
@@ -145,8 +186,8 @@ def report(study: Study, found: dict[str, Any], data: Array, true: Any, solved: 
     free = len(study.moments) - len(study.names)
     values = ", ".join(f"{value:.3g}" for value in found["values"])
     identified = bool(min(found["values"]) > WEAK)
-    word = "no direction leaves" if identified else "some direction nearly leaves"
-    print(f"\n  identification: singular values {values}: {word} all moments as they are")
+    word = "the parameters are identified" if identified else "a combination of parameters is not identified"
+    print(f"\n  identification: singular values {values}: {word}")
     chance = chi2.sf(found["distance"], free)
     print(f"  distance {found['distance']:.2f}, chi-squared of {free} degrees of freedom: p = {chance:.2f}")
     runs = found["first"], found["second"]
@@ -160,7 +201,10 @@ def report(study: Study, found: dict[str, Any], data: Array, true: Any, solved: 
 
 
 def repeat(study: Study, true: Any, seeds: range) -> bool:
-    """Estimate from one sample after the other, and print how far from the truth; whether all runs converged."""
+    """Estimate from one artificial sample for each seed, and print each estimate's distance from the true parameters.
+
+    Distances are in standard errors. Return whether all estimations converged.
+    """
     found = [estimate(study, study.data(true, seed)) for seed in seeds]
     off = np.array([(each["point"] - true) / each["errors"] for each in found])
     for seed, row in zip(seeds, off, strict=True):
@@ -178,7 +222,7 @@ def repeat(study: Study, true: Any, seeds: range) -> bool:
 
 
 def plot(study: Study, data: Array, found: dict[str, Any], true: Any, path: Path) -> None:
-    """The objective along each parameter, the others at their estimates."""
+    """Draw the objective by parameter, with the others at their estimates, and write the figure to ``path``."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 3.6), layout="constrained")

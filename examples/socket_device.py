@@ -15,7 +15,10 @@ REQUEST = struct.Struct("<cQI")
 
 
 class SocketDevice(BusDevice):
-    """The four accesses of a bus, sent as messages."""
+    """A device whose bus accesses travel as messages: reads and writes of a 32-bit word or of a block of 64-bit words.
+
+    Raises :class:`DeviceError` if no server accepts the connection, and :class:`DeviceLostError` if it is closed later.
+    """
 
     name = "socket"
     clocks_source = "counted by the gateware at the other end of the connection"
@@ -26,7 +29,6 @@ class SocketDevice(BusDevice):
         except OSError as error:
             raise DeviceError(f"device 'socket' finds no server at {address[0]}:{address[1]}: {error}") from error
         # Refuse anything but a Beltline device, and sizes that no build has.
-        # Refuses at once what is no Beltline, or one of sizes that no build has.
         check_identity(self)
         self.windows()
 
@@ -49,6 +51,7 @@ class SocketDevice(BusDevice):
         self._socket.close()
 
     def _ask(self, what: bytes, offset: int, count: int, data: bytes = b"") -> bytes:
+        """Send one request and return its answer: the bytes read, or the one byte that acknowledges a write."""
         try:
             self._stream.write(REQUEST.pack(what, offset, count) + data)
             self._stream.flush()
@@ -63,7 +66,7 @@ class SocketDevice(BusDevice):
 def open_socket(
     parameters: Any = None, progress: Any = None, *, host: str = "localhost", port: int = 4242
 ) -> SocketDevice:
-    """Open the board, which has its own sizes; ``parameters`` is ignored."""
+    """Connect to the board at ``host:port``. Its sizes are fixed in hardware, so ``parameters`` is ignored."""
     return SocketDevice((host, port))
 
 

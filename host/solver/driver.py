@@ -347,7 +347,7 @@ class Driver:
         self._moved += changed
 
     def _groups(self, image: Image) -> Groups | None:
-        """The groups of exogenous states that a build with alternatives is to be told of, None for the others."""
+        """Return the groups of exogenous states to write to a build with alternatives, None for other builds."""
         if not self._build.features.alternatives:
             return None
         return Groups.single(image.start.shape[1]) if image.groups is None else image.groups

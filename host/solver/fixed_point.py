@@ -189,12 +189,12 @@ def _nearly_log(eta: float) -> str:
 
 
 def bits_chosen(kind: str, asked: int | None, certain: int, reach: str) -> int:
-    """Return the fraction bits of ``"value"`` or ``"money"``: those ``asked`` for, or all that certainly fit.
+    """Return the fraction bits of ``"value"`` or ``"money"``: those the user ``asked`` for, or all that certainly fit.
 
     Raises
     ------
     ProblemError
-        None fit, or more were asked for than certainly fit; ``reach`` says what must fit.
+        No fraction bits fit, or the user asked for more than certainly fit; ``reach`` says what must fit.
     """
     if certain < 0:
         raise ProblemError(f"{reach}, more than 64-bit fixed point can represent: rescale the problem")
@@ -266,7 +266,7 @@ def _note(problem: Problem, value_bits: int) -> str:
 
 
 def coarse_money(poorest: float, eta: float, tol: float, bits: int) -> str:
-    """Return a sentence where amounts of money are rounded so much that utility moves by more than ``tol``.
+    """Return a sentence if rounding of amounts of the good changes utility by more than ``tol``, else an empty string.
 
     The ``poorest`` consume no more than what they have above the lowest choice, where marginal utility is least for
     them.

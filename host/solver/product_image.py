@@ -49,8 +49,8 @@ def product_image(problem: Problem, tol: float, value_bits: int | None = None, m
     Raises
     ------
     ProblemError
-        A bound exceeds the format, a tolerance is below what the format resolves, or what somebody can consume at most
-        vanishes in it; and as :func:`beltline.host.solver.products.products_of`.
+        A bound exceeds the format, a tolerance is below what the format resolves, or the largest consumption of a state
+        rounds to zero; and as :func:`beltline.host.solver.products.products_of`.
     """
     tol = real("tol", tol, "a number above 0", lambda v: 0 < v < math.inf)
     products = products_of(problem)
@@ -119,7 +119,7 @@ def _check_affordable(products: Products, kept: NDArray[np.bool_], given: NDArra
     name = products.form.alternatives[int(np.flatnonzero(products.place == place)[0])].name
     raise ProblemError(
         f"wealth of alternative {name!r} exceeds its lowest cost by so little at grid point {x}, state "
-        f"{p // products.place.size}, that it vanishes with {money_bits} fraction bits of money"
+        f"{p // products.place.size}, that it vanishes with {money_bits} fraction bits of amounts"
     )
 
 

@@ -8,8 +8,8 @@ the alternatives of a regime side by side:
     V(x, p) = v_d(x, s),    EV(x', p) = beta_d(s) sum_s' Q_d(s, s') sum_r mix_d(r) max of V(x', p') over r's group in s'
 
 An alternative without a choice, a table of values, is a product state that keeps its value. Bounds of ``x'`` that do
-not depend on ``x`` become costs: nobody can afford a candidate above ``high``, and one below ``low`` costs as much as
-``low``, which is worth no less where values do not fall in ``x``.
+not depend on ``x`` become costs: a candidate above ``high`` costs the largest cash on hand, so that no state can
+afford it, and one below ``low`` costs as much as ``low``, which is worth no less where values do not fall in ``x``.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class Products:
     form
         The problem's tables by alternative.
     place : (N_d,) int64 array
-        Where an alternative stands among those of an exogenous state: by regime, tables of values first.
+        Place of each alternative among those of an exogenous state: sorted by regime, tables of values first.
     wealth : (N_k, N_p) float64 array
-        ``W``, in units of money.
+        ``W``, in units of the good.
     cost : (N_k, N_p) float64 array
-        ``G``, which does not fall in ``x'``; no more than the most that somebody has.
+        ``G``, which does not fall in ``x'``; at most the largest cash on hand of the state.
     stands : (N_k, N_p) int64 array
-        Of each candidate the one that is told in its place: the lowest from it on that is not dominated.
+        For each candidate the grid index to report in its place: the lowest from it on that is not dominated.
     kappa : (N_p,) float64 array
         Utility of the alternative.
     keeps : (N_p,) bool array

@@ -80,8 +80,8 @@ def rounding_of(problem: Problem, image: Image, found: Found) -> NDArray[np.floa
 
     Utility is off by a unit of value or ``2**-50`` of itself; the expectation by half a unit and by the rounding of
     ``beta Q`` (``2**-65`` each, times the largest value); ``kappa`` and a table of values by half a unit; wealth and
-    cost by half a unit of money each, times marginal utility at the choice or, as the exact sweep may choose it, at the
-    next dearer one.
+    cost by half a unit of amounts each, times marginal utility at the next dearer candidate, which the exact sweep may
+    choose, or at the choice itself if that candidate is not affordable.
     """
     products = image.products
     assert products is not None

@@ -1,4 +1,4 @@
-"""Shared parts of the benches of the AXI slaves: start, back-pressure, and a monitor of the bus rules."""
+"""Parts shared by the benches of the AXI slaves: start, back-pressure, and a monitor of the bus rules."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PAYLOADS = {
 
 
 async def start(dut: Any, **inputs: int) -> None:
-    """Start the clock and come out of reset, all valids low."""
+    """Start the clock and reset the slave, with all valid signals low; ``inputs`` are values of further ports."""
     for name, value in {"bus__awvalid": 0, "bus__wvalid": 0, "bus__arvalid": 0, "locked": 0, **inputs}.items():
         getattr(dut, name).value = value
     dut.bus__bready.value = 0
@@ -37,12 +37,13 @@ async def start(dut: Any, **inputs: int) -> None:
 
 
 async def clocks(dut: Any, count: int) -> None:
+    """Wait for ``count`` rising edges of the clock."""
     for _ in range(count):
         await RisingEdge(dut.clk)
 
 
 def pauses() -> Iterator[bool]:
-    """Idle spells and busy spells of random length, some of them alternating clock by clock."""
+    """Yield for each clock whether to pause: random, with a probability that changes every few clocks."""
     while True:
         likely = random.choice((0.0, 0.1, 0.5, 0.9))
         for _ in range(random.choice((1, 5, 40))):
@@ -88,6 +89,7 @@ class Monitor:
         cocotb.start_soon(self._run())
 
     async def _run(self) -> None:
+        """Check the rules in each clock, and count transfers and refusals."""
         while True:
             await RisingEdge(self.dut.clk)
             self.clock += 1
@@ -110,18 +112,22 @@ class Monitor:
                     assert self._reads, "read data without a read"
 
     def _aw(self, payload: tuple[int, ...]) -> None:
+        """Record the identifier of a write."""
         self._writes.append(payload[0] if self._full else 0)
         self._match()
 
     def _w(self, payload: tuple[int, ...]) -> None:
+        """Count the bursts of write data that are complete."""
         if payload[-1] if self._full else True:
             self._beats += 1
         self._match()
 
     def _match(self) -> None:
+        """Update the number of writes with address and data, which may be answered."""
         self._whole = min(len(self._writes), self._beats)
 
     def _b(self, payload: tuple[int, ...]) -> None:
+        """Check a write response."""
         assert self._whole, "write response without a write"
         wanted = self._writes.popleft()
         assert not self._full or payload[0] == wanted, f"write response to {payload[0]}, not {wanted}"
@@ -130,9 +136,11 @@ class Monitor:
         self._match()
 
     def _ar(self, payload: tuple[int, ...]) -> None:
+        """Record the identifier and the length of a read."""
         self._reads.append([payload[0], payload[2] + 1] if self._full else [0, 1])
 
     def _r(self, payload: tuple[int, ...]) -> None:
+        """Check a beat of read data."""
         assert self._reads, "read data without a read"
         burst = self._reads[0]
         burst[1] -= 1

@@ -1,4 +1,4 @@
-"""Bench of the AXI4-Lite slave in front of the register file, driven by the master of cocotbext-axi and by hand.
+"""Bench of the AXI4-Lite slave of the register file, driven by the master of cocotbext-axi and by single channels.
 
 The top has the slave's bus, ``locked``, ``refused`` and ``command``, the reports as inputs (``report_NAME``) and the
 settings as outputs (``setting_NAME``).
@@ -25,17 +25,21 @@ from beltline.hw.interface.registers import REGISTERS, Access, Command
 from beltline.sim.benches.axi_bus import PATIENCE, Monitor, clocks, hold_up, start
 
 WRITE_CLOCKS, READ_CLOCKS = 2, 3
-"""From the address, or the data if later, to the answer: what the slave promises."""
+"""Clocks from the address, or the data if later, to the response, as the slave specifies them."""
 
 WINDOW = 4096
+"""Bytes of the window of the registers."""
+
 OWNERS = {r.offset + 4 * k: (r, k) for r in REGISTERS.values() for k in range(r.words)}
+"""Register, and number of the word in it, by byte address."""
+
 SETTINGS = [r for r in REGISTERS.values() if r.access is Access.READ_WRITE]
 COMMAND = REGISTERS["COMMAND"].offset
 ALL_STROBES = 15
 
 
 class Registers:
-    """What every register must hold."""
+    """What each register must contain, by name in ``values``, and the commands that the slave passed on."""
 
     def __init__(self, dut: Any) -> None:
         self.dut = dut
@@ -47,30 +51,36 @@ class Registers:
         cocotb.start_soon(self._watch())
 
     async def _watch(self) -> None:
+        """Record the commands that the slave passes on."""
         while True:
             await RisingEdge(self.dut.clk)
             if command := int(self.dut.command.value):
                 self.commands.append(command)
 
     def word(self, address: int) -> int:
+        """Return the 32-bit word that a read of ``address`` must return."""
         register, part = OWNERS[address]
         return self.values[register.name] >> 32 * part & 0xFFFFFFFF
 
     def write(self, address: int, word: int) -> None:
+        """Record that ``word`` was written at ``address``; bits beyond the register's width are dropped."""
         register, part = OWNERS[address]
         mask = 0xFFFFFFFF << 32 * part
         self.values[register.name] = (self.values[register.name] & ~mask | word << 32 * part) % 2**register.bits
 
     def check(self) -> None:
+        """Compare the settings at the slave's outputs with the words written."""
         for r in SETTINGS:
             assert int(getattr(self.dut, f"setting_{r.name}").value) == self.values[r.name], r.name
 
 
 async def soon(awaitable: Any) -> Any:
+    """Return the result of ``awaitable``; fail if it takes more than ``PATIENCE`` clocks."""
     return await with_timeout(awaitable, 10 * PATIENCE, "ns")
 
 
 async def begin(dut: Any) -> tuple[Monitor, Registers]:
+    """Reset the slave; return a monitor of the bus rules and the expected registers."""
     await start(dut)
     monitor, registers = Monitor(dut), Registers(dut)
     await clocks(dut, 2)
@@ -78,12 +88,13 @@ async def begin(dut: Any) -> tuple[Monitor, Registers]:
 
 
 async def finish(monitor: Monitor, registers: Registers) -> None:
+    """Check that all requests were answered, and that the settings are as expected."""
     await monitor.finish()
     registers.check()
 
 
 class Master:
-    """The master of cocotbext-axi."""
+    """The complete master of cocotbext-axi; with ``held_up``, with random idle clocks and back-pressure."""
 
     def __init__(self, dut: Any, held_up: bool) -> None:
         self.master = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "bus_"), dut.clk, dut.rst)
@@ -93,13 +104,16 @@ class Master:
             hold_up(*self.channels)
 
     async def write(self, address: int, word: int, size: int = 4) -> int:
+        """Write the lowest ``size`` bytes of a word, and return the response."""
         return int((await soon(self.master.write(address, word.to_bytes(4, "little")[:size]))).resp)
 
     async def read(self, address: int) -> tuple[int, int]:
+        """Read a word, and return it and the response."""
         got = await soon(self.master.read(address, 4))
         return int.from_bytes(got.data, "little"), int(got.resp)
 
     def rest(self) -> None:
+        """End idle clocks and back-pressure, and check that the master has no open requests."""
         for channel in self.channels:
             channel.clear_pause_generator()
             channel.pause = False
@@ -107,7 +121,7 @@ class Master:
 
 
 class Raw:
-    """Channels driven by hand."""
+    """The five channels, driven one by one; with ``held_up``, with random idle clocks and back-pressure."""
 
     def __init__(self, dut: Any, held_up: bool) -> None:
         bus = AxiLiteBus.from_prefix(dut, "bus_")
@@ -122,6 +136,7 @@ class Raw:
             hold_up(*self.all)
 
     async def write(self, address: int, word: int, strobes: int = ALL_STROBES) -> int:
+        """Send address and data in random order, some clocks apart, and return the response."""
         both = [
             (self.aw, self.aw._transaction_obj(awaddr=address)),
             (self.w, self.w._transaction_obj(wdata=word, wstrb=strobes)),
@@ -133,11 +148,13 @@ class Raw:
         return int((await soon(self.b.recv())).bresp)
 
     async def read(self, address: int) -> tuple[int, int]:
+        """Read a word, and return it and the response."""
         await self.ar.send(self.ar._transaction_obj(araddr=address))
         r = await soon(self.r.recv())
         return int(r.rdata), int(r.rresp)
 
     def rest(self) -> None:
+        """End idle clocks and back-pressure, and check that no transfers are left over."""
         for channel in self.all:
             channel.clear_pause_generator()
             channel.pause = False
@@ -145,7 +162,7 @@ class Raw:
 
 
 async def traffic(dut: Any, held_up: bool) -> None:
-    """Words of all registers in random order, with reads at the same time; every write leaves its neighbours alone."""
+    """Write all registers in random order, with reads at the same time; no write changes another register."""
     monitor, registers = await begin(dut)
     master = Master(dut, held_up)
     writable = [a for a, (r, _) in OWNERS.items() if r.access is Access.READ_WRITE]
@@ -175,17 +192,19 @@ async def traffic(dut: Any, held_up: bool) -> None:
 
 @cocotb.test()
 async def traffic_unhindered(dut: Any) -> None:
+    """Writes and reads at the same time, without idle clocks and back-pressure."""
     await traffic(dut, False)
 
 
 @cocotb.test()
 async def traffic_held_up(dut: Any) -> None:
+    """Writes and reads at the same time, with random idle clocks and back-pressure."""
     await traffic(dut, True)
 
 
 @cocotb.test()
 async def many_at_once(dut: Any) -> None:
-    """Whole quantities, and requests that pile up in the master."""
+    """Many requests are outstanding at a time, each for all words of a register."""
     monitor, registers = await begin(dut)
     master = Master(dut, True)
     writes = []
@@ -208,6 +227,7 @@ async def many_at_once(dut: Any) -> None:
 
 @cocotb.test()
 async def illegal_accesses_change_nothing(dut: Any) -> None:
+    """Accesses with a wrong address, direction or strobes are answered SLVERR and change nothing."""
     monitor, registers = await begin(dut)
     raw = Raw(dut, True)
     for r in SETTINGS:
@@ -238,7 +258,7 @@ async def illegal_accesses_change_nothing(dut: Any) -> None:
 
 @cocotb.test()
 async def locked(dut: Any) -> None:
-    """Settings are refused and flagged, commands are taken, reads go on."""
+    """While the registers are locked, writes of settings are refused and counted; commands and reads are not."""
     monitor, registers = await begin(dut)
     master = Master(dut, True)
     dut.locked.value = 1
@@ -250,7 +270,7 @@ async def locked(dut: Any) -> None:
         assert monitor.refusals == refused, r.name
         if r.access is not Access.WRITE:
             assert await master.read(address) == (registers.word(address), 0), r.name
-        # Wrong anyway: not for the lock.
+        # An access that is illegal in any case is not counted as refused by the lock.
         assert await master.write(address, 5, size=2) == 2
         assert monitor.refusals == refused, r.name
     assert registers.commands == [5]
@@ -264,11 +284,12 @@ async def locked(dut: Any) -> None:
 
 @cocotb.test()
 async def lock_comes_and_goes(dut: Any) -> None:
-    """At any clock: a write is either done and OKAY, or not done, SLVERR and flagged."""
+    """With a lock at any clock, a write is either done and answered OKAY, or refused, counted and answered SLVERR."""
     monitor, registers = await begin(dut)
     master = Master(dut, True)
 
     async def lock() -> None:
+        """Set and clear the lock at random."""
         while True:
             dut.locked.value = random.randrange(2)
             await clocks(dut, random.choice((1, 1, 2, 3, 10)))
@@ -292,6 +313,7 @@ async def lock_comes_and_goes(dut: Any) -> None:
 
 @cocotb.test()
 async def clocks_of_an_access(dut: Any) -> None:
+    """A write takes ``WRITE_CLOCKS`` clocks and a read ``READ_CLOCKS``."""
     monitor, registers = await begin(dut)
     raw = Raw(dut, False)
     grid = REGISTERS["GRID"].offset
@@ -310,13 +332,14 @@ async def clocks_of_an_access(dut: Any) -> None:
 
 @cocotb.test()
 async def reads_and_writes_take_turns(dut: Any) -> None:
-    """Neither waits for more than one of the other, however many there are."""
+    """With many reads and writes outstanding, the slave answers one of each in turn."""
     monitor, registers = await begin(dut)
     raw = Raw(dut, False)
     grid = REGISTERS["GRID"].offset
     order = []
 
     async def watch() -> None:
+        """Record the order of responses: b for a write, r for a read."""
         before = (0, 0)
         while True:
             await RisingEdge(dut.clk)

@@ -1,6 +1,6 @@
-"""What the bench of the AXI slave of the table windows drives and watches: masters, and the memory behind the slave.
+"""Masters and memory for :mod:`beltline.sim.benches.axi_tables`, at both ends of the AXI slave of the table windows.
 
-The parameters are those of the bench, :mod:`beltline.sim.benches.axi_tables`.
+The parameters are those of that bench.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ from beltline.sim.benches.axi_bus import PATIENCE, Monitor, hold_up, start
 from beltline.sim.cocotb_runner import bench_parameters
 
 LATENCY = 5
+"""Clocks of a read of the memory."""
+
 INCR = 1
+"""Burst type of AXI with rising addresses."""
 
 P = bench_parameters()
 WORDS: list[int] = P.get("words", [])
@@ -30,7 +33,11 @@ LENGTHS = (1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 64, 255, 256)
 
 
 class Tables:
-    """The tables, as the slave's other side sees them, and what they must hold."""
+    """The memory that the slave accesses, and the bytes that it must contain.
+
+    Attributes: ``words``, the content of each table; ``wanted``, the bytes that it must contain; ``writes`` and
+    ``reads``, numbers of accesses; ``frozen``, whether a write is an error.
+    """
 
     def __init__(self, dut: Any) -> None:
         self.dut = dut
@@ -42,6 +49,7 @@ class Tables:
         cocotb.start_soon(self._run())
 
     async def _run(self) -> None:
+        """Serve the slave in each clock, with a read latency of ``LATENCY``, and check the legality of each access."""
         dut = self.dut
         pipeline: deque[int | None] = deque([None] * (LATENCY - 1))
         dut.tables__read_valid.value = 0
@@ -73,15 +81,16 @@ class Tables:
             dut.tables__read_data.value = random.getrandbits(64) if word is None else word
 
     def bytes(self, table: int, first: int, count: int) -> bytes:
-        """What a read must give; beyond the table's end, zeros."""
+        """Return the bytes that a read must return; beyond the table's end they are 0."""
         return bytes(self.wanted[table][first : first + count]).ljust(count, b"\0")
 
     def expect(self, table: int, beats: Sequence[tuple[int, int]], first: int, size: int) -> None:
-        """From now on, beats of ``1 << size`` bytes, all strobes set, have been written from byte ``first`` on."""
+        """Record that beats of ``1 << size`` bytes, with all strobes set, have been written from byte ``first`` on."""
         for at, part in on_lanes(beats, first, size):
             self.wanted[table][at : at + len(part)] = part
 
     def check(self) -> None:
+        """Compare the content of all tables with what was written."""
         for table, wanted in enumerate(self.wanted):
             found = b"".join(word.to_bytes(8, "little") for word in self.words[table])
             different = [k for k in range(len(wanted)) if wanted[k] != found[k]]
@@ -89,11 +98,13 @@ class Tables:
 
 
 async def begin(dut: Any) -> tuple[Monitor, Tables]:
+    """Reset the slave; return a monitor of the bus rules and the memory."""
     await start(dut)
     return Monitor(dut), Tables(dut)
 
 
 async def finish(monitor: Monitor, tables: Tables) -> None:
+    """Check that all requests were answered, that no access goes on, and that the memory is as expected."""
     await monitor.finish()
     assert not int(monitor.dut.tables__read.value)
     assert not int(monitor.dut.tables__write.value)
@@ -101,15 +112,17 @@ async def finish(monitor: Monitor, tables: Tables) -> None:
 
 
 async def soon(dut: Any, awaitable: Any) -> Any:
+    """Return the result of ``awaitable``; fail if it takes more than ``PATIENCE`` clocks."""
     return await with_timeout(awaitable, 10 * PATIENCE, "ns")
 
 
 def place(table: int, byte: int) -> int:
+    """Return the bus address of a byte of a table."""
     return table * WINDOW + byte
 
 
 def some_span(table: int, size: int) -> tuple[int, int]:
-    """First byte and bytes of an access to ``table`` in beats of ``1 << size``, the start a legal one."""
+    """Return the first byte and the number of bytes of a random legal access in beats of ``1 << size`` bytes."""
     end = 8 * WORDS[table]
     unit = min(1 << size, 8)
     beats = random.choice((*LENGTHS, random.randint(1, 256)))
@@ -117,12 +130,12 @@ def some_span(table: int, size: int) -> tuple[int, int]:
     if random.random() < 0.3:
         first = max(0, end - unit * random.randint(1, 4))
     count = min(beats << size, end - first)
-    # Most accesses end in the middle of a beat.
+    # Accesses may end in the middle of a beat.
     return first, max(1, count - random.choice((0, 0, random.randrange(1 << size))))
 
 
 class Full:
-    """Masters of cocotbext-axi."""
+    """The complete masters of cocotbext-axi, which split accesses into bursts; with ``held_up``, with idle clocks."""
 
     def __init__(self, dut: Any, held_up: bool) -> None:
         self.master = AxiMaster(AxiBus.from_prefix(dut, "bus_"), dut.clk, dut.rst)
@@ -131,6 +144,7 @@ class Full:
             hold_up(write.aw_channel, write.w_channel, write.b_channel, read.ar_channel, read.r_channel)
 
     async def rest(self) -> None:
+        """End idle clocks and back-pressure, and check that the master has no open requests."""
         write, read = self.master.write_if, self.master.read_if
         for channel in (write.aw_channel, write.w_channel, write.b_channel, read.ar_channel, read.r_channel):
             channel.clear_pause_generator()
@@ -139,7 +153,7 @@ class Full:
 
 
 class Raw:
-    """Channels driven by hand."""
+    """The five channels, driven one by one, so that bursts can be illegal; with ``held_up``, with idle clocks."""
 
     def __init__(self, dut: Any, held_up: bool = False) -> None:
         bus = AxiBus.from_prefix(dut, "bus_")
@@ -161,7 +175,7 @@ class Raw:
         burst: int = INCR,
         last: Sequence[int] | None = None,
     ) -> int:
-        """Write beats of data and strobes and return the response."""
+        """Write beats of data and strobes, and return the response. ``last`` replaces the values of ``wlast``."""
         awid = random.randrange(16)
         await self.aw.send(
             self.aw._transaction_obj(awid=awid, awaddr=address, awlen=len(beats) - 1, awsize=size, awburst=burst)
@@ -174,7 +188,7 @@ class Raw:
         return int(response.bresp)
 
     async def read(self, address: int, length: int, size: int, burst: int = INCR) -> list[tuple[int, int]]:
-        """Return data and response of every beat."""
+        """Read a burst of ``length`` beats, and return data and response of each beat."""
         arid = random.randrange(16)
         await self.ar.send(
             self.ar._transaction_obj(arid=arid, araddr=address, arlen=length - 1, arsize=size, arburst=burst)
@@ -188,6 +202,7 @@ class Raw:
         return beats
 
     def rest(self) -> None:
+        """End idle clocks and back-pressure, and check that no transfers are left over."""
         for channel in self.all:
             channel.clear_pause_generator()
             channel.pause = False
@@ -195,16 +210,17 @@ class Raw:
 
 
 def full_beats(count: int) -> list[tuple[int, int]]:
+    """Return ``count`` beats of random data with all strobes set, as pairs of data and strobes."""
     return [(random.getrandbits(8 * BUS_BYTES), 2**BUS_BYTES - 1) for _ in range(count)]
 
 
 def image(beats: Sequence[tuple[int, int]]) -> bytes:
-    """The bytes of the words of beats, all lanes."""
+    """Return the bytes of all lanes of the beats, one beat after the other."""
     return b"".join(word.to_bytes(BUS_BYTES, "little") for word, _ in beats)
 
 
 def on_lanes(beats: Sequence[tuple[int, int]], first: int, size: int) -> Iterator[tuple[int, bytes]]:
-    """Where in the table each beat of a burst from byte ``first`` on lies, and its bytes on the lanes that count."""
+    """Yield for each beat of a burst from byte ``first`` on its first byte in the table, and its bytes."""
     for k, (word, _) in enumerate(beats):
         at = first + (k << size)
         lane = at % BUS_BYTES

@@ -1,8 +1,8 @@
 """Bench of the AXI slave of the table windows, driven by the masters of cocotbext-axi, an independent model of the bus.
 
-Behind the slave is a word memory of ``LATENCY`` clocks, which checks every access against what the burst on the bus may
-do. Parameters: ``data_bits``, ``window_bits``, ``words`` (of every table), ``readable`` and ``writable`` (tables),
-``write_clocks`` and ``read_clocks`` (see :class:`beltline.hw.bus.axi_tables.AxiTables`).
+The slave accesses a word memory with a latency of ``LATENCY`` clocks. The memory checks each access against the bursts
+on the bus. Parameters: ``data_bits``, ``window_bits``, ``words`` (of every table), ``readable`` and ``writable``
+(tables), ``write_clocks`` and ``read_clocks`` (see :class:`beltline.hw.bus.axi_tables.AxiTables`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ from beltline.sim.benches.axi_table_ends import (
 
 
 async def bursts(dut: Any, held_up: bool, count: int) -> None:
-    """Writers and readers of different tables at the same time, then a read of every write with its neighbours."""
+    """Write one table and read another at the same time, ``count`` times, and read each write with its neighbours.
+
+    With ``held_up``, all channels have random idle clocks and back-pressure.
+    """
     monitor, tables = await begin(dut)
     axi = Full(dut, held_up)
     master = axi.master
@@ -78,17 +81,19 @@ async def bursts(dut: Any, held_up: bool, count: int) -> None:
 
 @cocotb.test()
 async def bursts_unhindered(dut: Any) -> None:
+    """Writes and reads at the same time, without idle clocks and back-pressure."""
     await bursts(dut, False, P["bursts"])
 
 
 @cocotb.test()
 async def bursts_held_up(dut: Any) -> None:
+    """Writes and reads at the same time, with random idle clocks and back-pressure."""
     await bursts(dut, True, P["bursts"])
 
 
 @cocotb.test()
 async def every_length(dut: Any) -> None:
-    """A write and a read of every length at the same time, each in one burst that crosses no 4 KiB."""
+    """A write and a read of every length at the same time, each in one burst within a 4 KiB page."""
     monitor, tables = await begin(dut)
     raw = Raw(dut)
     lengths = list(range(1, 257))
@@ -115,7 +120,7 @@ async def every_length(dut: Any) -> None:
 
 @cocotb.test()
 async def many_at_once(dut: Any) -> None:
-    """Requests pile up in the master, of all identifiers; words of different requests do not overlap."""
+    """Many requests, with all identifiers, are outstanding at a time; their words do not overlap."""
     monitor, tables = await begin(dut)
     axi = Full(dut, True)
     table = P["writable"][-1]
@@ -144,7 +149,7 @@ async def many_at_once(dut: Any) -> None:
 
 @cocotb.test()
 async def master_is_refused_in_so_many_words(dut: Any) -> None:
-    """What the master's own splitting of accesses makes of a refusal."""
+    """Illegal accesses of the master, in the bursts that it splits them into, are answered SLVERR."""
     monitor, tables = await begin(dut)
     axi = Full(dut, False)
     tables.frozen = True
@@ -155,7 +160,7 @@ async def master_is_refused_in_so_many_words(dut: Any) -> None:
         if table not in P["readable"]:
             got = await soon(dut, axi.master.read(place(table, 0), 24))
             assert (got.resp, got.data) == (AxiResp.SLVERR, bytes(24)), table
-    # An access that is not a multiple of its beats' size, in one burst.
+    # Accesses that are not aligned to the size of their beats, in one burst.
     for size in range(1, 4):
         for offset in range(1, 1 << size):
             wrote = await soon(dut, axi.master.write(place(3, 64 + offset), random.randbytes(4), size=size))
@@ -166,6 +171,7 @@ async def master_is_refused_in_so_many_words(dut: Any) -> None:
 
 @cocotb.test()
 async def illegal_bursts_change_nothing(dut: Any) -> None:
+    """Bursts with a wrong address, length, size or type are answered SLVERR in each beat and access no memory."""
     monitor, tables = await begin(dut)
     raw = Raw(dut, held_up=True)
     tables.frozen = True
@@ -202,7 +208,7 @@ async def illegal_bursts_change_nothing(dut: Any) -> None:
         assert await raw.read(address, beats, size, burst) == [(0, 2)] * beats, case
         assert await writing == 2, case
     assert tables.writes == tables.reads == monitor.refusals == 0
-    # Of these the kind of access alone is wrong.
+    # These bursts are legal but for the table, which cannot be written or read.
     for table in range(len(WORDS)):
         if table not in P["writable"]:
             assert await raw.write(place(table, 0), full_beats(3), LARGEST) == 2
@@ -215,7 +221,7 @@ async def illegal_bursts_change_nothing(dut: Any) -> None:
 
 @cocotb.test()
 async def wide_beats_at_the_ends(dut: Any) -> None:
-    """Starts within a beat, and last beats beyond the table's end."""
+    """Bursts that start within a beat, and bursts whose last beat reaches beyond the table's end."""
     monitor, tables = await begin(dut)
     raw = Raw(dut, held_up=True)
     lanes = BUS_BYTES // 8
@@ -227,19 +233,19 @@ async def wide_beats_at_the_ends(dut: Any) -> None:
             base = max(0, last - BUS_BYTES * random.choice((0, 1, 2, 9)))
             beats = 1 + (last - base) // BUS_BYTES
             data = full_beats(beats)
-            # A strobe below the start is no part of the burst, whatever the master says.
+            # A strobe below the start address is not part of the burst, even if the master sets it.
             first = base + 8 * lane
             if first >= end:
                 tables.frozen = True
                 assert await raw.write(place(table, first), data, LARGEST) == 2
                 tables.frozen = False
                 continue
-            # All strobes: those beyond the end, if any, are refused, and what is inside is written.
+            # With all strobes set, bytes beyond the end, if any, are refused, and those inside are written.
             reply = await raw.write(place(table, first), data, LARGEST)
             assert reply == (2 if inside < BUS_BYTES else 0), (table, first)
             tables.wanted[table][first:end] = image(data)[8 * lane : end - base]
             tables.check()
-            # Without those, nothing is wrong.
+            # Without strobes beyond the end the burst is legal.
             data[-1] = (data[-1][0] ^ (1 << 8 * inside) - 1, (1 << inside) - 1)
             tables.wanted[table][first:end] = image(data)[8 * lane : end - base]
             assert await raw.write(place(table, first), data, LARGEST) == 0, (table, first)
@@ -255,6 +261,7 @@ async def wide_beats_at_the_ends(dut: Any) -> None:
 
 @cocotb.test()
 async def strobes_outside_the_beat_are_ignored(dut: Any) -> None:
+    """With all strobes set, a narrow beat writes only its own bytes."""
     monitor, tables = await begin(dut)
     raw = Raw(dut, held_up=True)
     for size in range(LARGEST + 1):
@@ -271,7 +278,10 @@ async def strobes_outside_the_beat_are_ignored(dut: Any) -> None:
 
 @cocotb.test()
 async def length_counts_and_not_wlast(dut: Any) -> None:
-    """A ``wlast`` that contradicts the length: nothing from there on, and SLVERR where the length says."""
+    """A burst whose ``wlast`` contradicts its length writes nothing from that beat on.
+
+    It ends after as many beats as its length says, with SLVERR.
+    """
     monitor, tables = await begin(dut)
     monitor._match = lambda: setattr(monitor, "_whole", len(monitor._writes))
     raw = Raw(dut, held_up=True)
@@ -290,6 +300,7 @@ async def length_counts_and_not_wlast(dut: Any) -> None:
 
 @cocotb.test()
 async def locked_from_the_start(dut: Any) -> None:
+    """While the tables are locked, legal bursts are answered SLVERR, and refused writes are counted."""
     monitor, tables = await begin(dut)
     raw = Raw(dut, held_up=True)
     dut.locked.value = 1
@@ -299,7 +310,7 @@ async def locked_from_the_start(dut: Any) -> None:
         assert await raw.read(place(3, 0), 2 * k + 1, 3) == [(0, 2)] * (2 * k + 1)
         assert await writing == 2
         assert monitor.refusals == k + 1
-    # What is wrong anyway is not flagged: the run has nothing to do with it.
+    # An access that is illegal in any case is not counted as refused by the lock.
     assert await raw.write(place(4, 0), full_beats(2), 3) == 2
     assert monitor.refusals == 8
     dut.locked.value = 0
@@ -314,7 +325,7 @@ async def locked_from_the_start(dut: Any) -> None:
 
 @cocotb.test()
 async def locked_in_mid_burst(dut: Any) -> None:
-    """Before the lock everything moves, after it nothing; every beat is answered, also when the lock is short."""
+    """A lock in the middle of bursts: beats before it take effect, later ones do not, and all are answered."""
     monitor, tables = await begin(dut)
     raw = Raw(dut, held_up=True)
     some = 0
@@ -347,19 +358,19 @@ async def locked_in_mid_burst(dut: Any) -> None:
         assert not aside[0] or response == 0
         assert not aside[1] or good == 20
         some += 0 < done < 20 and 0 < good < 20
-    assert some, "the lock never fell into both bursts"
+    assert some, "no lock began during both bursts"
     raw.rest()
     await finish(monitor, tables)
 
 
 @cocotb.test()
 async def a_word_a_clock(dut: Any) -> None:
-    """Throughput without back-pressure, exact to the clock."""
+    """Without back-pressure a burst transfers one word in each clock; the test counts the clocks."""
     monitor, tables = await begin(dut)
     raw = Raw(dut)
     lanes = BUS_BYTES // 8
     length = min(256, WORDS[3] // lanes)
-    assert length * lanes >= 256, "the burst is too short to say much"
+    assert length * lanes >= 256, "the burst is too short to measure the throughput"
     data = full_beats(length)
     tables.expect(3, data, 0, LARGEST)
     words = length * lanes
@@ -367,6 +378,7 @@ async def a_word_a_clock(dut: Any) -> None:
     seen: dict[str, list[int]] = {name: [] for name in ("aw", "w", "ar", "r")}
 
     async def watch() -> None:
+        """Record the clock of each transfer by channel."""
         while True:
             await RisingEdge(dut.clk)
             for name, times in seen.items():
@@ -374,7 +386,7 @@ async def a_word_a_clock(dut: Any) -> None:
                     times.append(monitor.when[name])
 
     cocotb.start_soon(watch())
-    # All that is to come waits at the slave's door, so that the clocks between are the slave's own.
+    # All requests are queued beforehand, so that the clocks between transfers are those of the slave.
     address = {"addr": place(3, 0), "len": length - 1, "size": LARGEST, "burst": INCR, "id": 5}
     for _ in range(3):
         raw.aw.send_nowait(raw.aw._transaction_obj(**{f"aw{name}": value for name, value in address.items()}))

@@ -1,8 +1,9 @@
-"""Bench of the pass that checks the choices of a lane.
+"""Bench of the pass in which a lane checks its choices.
 
-Parameters: ``stimulus`` (path of JSON: ``writes``, a list of mappings of input ports to values, one a clock, and
-``passes``, each with ``start``, the clocks from the last reset to the start, ``count`` and ``last_state``), ``results``
-(path to write: for each pass a list of ``(clock, outputs ...)``), and ``outputs``: the ports to sample.
+Parameters: ``stimulus`` (path of JSON: ``writes``, a list of mappings of input ports to values, one for each clock, and
+``passes``, each with ``start``, the clocks from the reset to the start, ``count``, the number of results, and
+``last_state``), ``results`` (path to write: for each pass a list of ``(clock, outputs ...)``), and ``outputs``: the
+ports to sample.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ STUCK = 3000
 
 
 async def run(dut: Any, one: dict[str, int], outputs: list[Any]) -> list[list[int]]:
+    """Reset the unit, run one pass, and return the clock and the outputs of each result."""
     dut.rst.value = 1
     await FallingEdge(dut.clk)
     dut.rst.value = 0
@@ -42,6 +44,7 @@ async def run(dut: Any, one: dict[str, int], outputs: list[Any]) -> list[list[in
 
 @cocotb.test()
 async def checks(dut: Any) -> None:
+    """Run all passes and write their results."""
     parameters = bench_parameters()
     stimulus = json.loads(Path(parameters["stimulus"]).read_text())
     outputs = [getattr(dut, name) for name in parameters["outputs"]]

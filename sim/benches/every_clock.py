@@ -1,8 +1,8 @@
-"""Bench of any unit, clock by clock: inputs in, and all outputs as they are in the same clock, before its edge.
+"""Bench of any unit that drives inputs and samples all outputs in every clock, before its rising edge.
 
-Stimulus and results are JSON files. Parameters: ``stimulus`` (path: a list of unsigned words for each input port, one a
-clock), ``results`` (path to write: the same for each output port) and ``outputs`` (output ports). Inputs are 0 during
-the reset before the first clock. A unit without registers has no clock.
+Stimulus and results are JSON files. Parameters: ``stimulus`` (path: a list of unsigned words for each input port, one
+for each clock), ``results`` (path to write: the same for each output port) and ``outputs`` (output ports). Inputs are 0
+during the reset before the first clock. A unit without registers has no clock.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ PERIOD = 1000
 
 @cocotb.test()
 async def every_clock(dut: Any) -> None:
+    """Drive the inputs of each clock, sample the outputs, and write them."""
     parameters = bench_parameters()
     stimulus = json.loads(Path(parameters["stimulus"]).read_text())
     rows = list(zip(*stimulus.values(), strict=True))

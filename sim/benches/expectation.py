@@ -1,9 +1,9 @@
-"""Bench of the expectation unit: values in, expectations out, each at its clock.
+"""Bench of the expectation unit: drives values, and checks the clock of each expectation.
 
 Parameters: ``cases`` (path: a JSON list), ``results`` (path to write: one list of ``[ev, state, saturated]`` for each
-case), ``latency``, ``interval``. A case has ``count``, ``weights`` (``[row, column, word]``, in the order written),
-``values`` (unsigned words), ``gaps`` (probability of a clock without value where there could be one) and ``cleared``
-(values of a point that is begun and forgotten).
+case), ``latency``, ``interval``. A case has ``count``, the number of states, ``weights`` (``[row, column, word]``, in
+the order written), ``values`` (unsigned words), ``gaps`` (probability of leaving out a clock in which a value could be
+sent) and ``cleared`` (values of a grid point that is begun and then cleared).
 """
 
 from __future__ import annotations
@@ -36,12 +36,13 @@ async def expectations(dut: Any) -> None:
 
 
 async def _case(dut: Any, case: dict[str, Any], latency: int, interval: int) -> list[list[int]]:
+    """Run one case and return ``[ev, state, saturated]`` of each expectation."""
     count = case["count"]
     dut.count.value = count
     for row, column, word in case["weights"]:
         dut.weight_row.value = row
         dut.weight_column.value = column
-        # Some bytes of the word first, then the others; the bytes that are not written carry anything.
+        # Some bytes of the word first, then the others; bytes that are not written are random.
         some = random.randrange(256)
         for strobes in (some, 0xFF ^ some):
             mask = sum(0xFF << 8 * byte for byte in range(8) if strobes >> byte & 1)
@@ -52,7 +53,7 @@ async def _case(dut: Any, case: dict[str, Any], latency: int, interval: int) -> 
     await _forget(dut, case["cleared"])
 
     values = case["values"]
-    # Which row is due at the clocks to come: rows of one point follow each other, and points are no closer than that.
+    # The row that is due in each of the next clocks, None if no row is.
     due: deque[int | None] = deque([None] * (latency + count * interval))
     found = []
     sent = 0
@@ -86,6 +87,7 @@ async def _case(dut: Any, case: dict[str, Any], latency: int, interval: int) -> 
 
 
 async def _forget(dut: Any, values: list[int]) -> None:
+    """Send the first values of a point, then clear the unit."""
     for word in values:
         dut.value_valid.value = 1
         dut.value.value = word

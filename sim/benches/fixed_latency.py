@@ -1,10 +1,10 @@
-"""Bench of any unit of fixed latency: operands in, results out, every result at its clock; and nothing after a reset.
+"""Bench of any unit of fixed latency: each result must follow its operand by that latency.
 
 Stimulus and results are JSON files, so that the test that runs the bench compares whole arrays. Parameters:
 ``stimulus`` (path: a list of unsigned words for each input port), ``results`` (path to write: the same for each output
 port), ``outputs`` (output ports), ``valid`` (the pair of valid ports, or none), ``latency`` in clocks, ``late`` (input
-ports whose word enters some clocks after the others of its operand), and ``segments``: how many operands, the
-probability ``gaps`` of a clock without operand, and the ``constants`` that some ports keep for so long.
+ports whose word enters some clocks after the others of its operand), and ``segments``, each with the number ``count``
+of operands, the probability ``gaps`` of a clock without operand, and ``constants``, values of ports during the segment.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from beltline.sim.cocotb_runner import bench_parameters
 
 
 async def _start(dut: Any, parameters: dict[str, Any]) -> None:
+    """Start the clock and reset the unit, with the valid input low."""
     if parameters["valid"]:
         getattr(dut, parameters["valid"][0]).value = 0
     dut.rst.value = 1

@@ -1,8 +1,8 @@
-"""Bench of the unit that gathers expected values: states in, words out, whatever the clock.
+"""Bench of the unit that gathers expected values for each state of a stream.
 
-Parameters: ``stimulus`` (path of JSON: runs, each with ``gaps``, the probability of a clock without a state, and a list
-of ``(state, index)``), ``results`` (path to write: for each run a list of ``(clock, below, here, above)``, the clock
-counted from the end of its reset), and ``writes``: see :func:`beltline.sim.benches.loading.load`.
+Parameters: ``stimulus`` (path of JSON: ``writes``, see :func:`beltline.sim.benches.loading.load`, and ``runs``, each
+with ``gaps``, the probability of a clock without a state, and ``states``, a list of ``(state, index)``), ``results``
+(path to write: for each run a list of ``(clock, below, here, above)``, with clocks counted from the end of the reset).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ STUCK = 2000
 
 
 async def reset(dut: Any) -> None:
+    """Reset the unit for two clocks."""
     dut.valid.value = 0
     dut.rst.value = 1
     await FallingEdge(dut.clk)
@@ -31,6 +32,7 @@ async def reset(dut: Any) -> None:
 
 
 async def run(dut: Any, gaps: float, states: list[tuple[int, int]]) -> list[tuple[int, int, int, int]]:
+    """Offer the states, with random gaps, and return clock and outputs of each result."""
     await reset(dut)
     found: list[tuple[int, int, int, int]] = []
     sent = clock = quiet = 0
@@ -59,6 +61,7 @@ async def run(dut: Any, gaps: float, states: list[tuple[int, int]]) -> list[tupl
 
 @cocotb.test()
 async def gathers(dut: Any) -> None:
+    """Run all streams and write their results."""
     parameters = bench_parameters()
     stimulus = json.loads(Path(parameters["stimulus"]).read_text())
     await load(dut, stimulus["writes"], ["valid"])

@@ -1,9 +1,9 @@
 """Bench of the whole machine at its buses, driven by the masters of cocotbext-axi, an independent model of AXI.
 
 Parameters: ``tables`` (path of a NumPy archive: 64-bit words by table name), ``settings`` (register values by name),
-``results`` (path to write: ``V`` and ``POLICY``, and the counters by register name), ``words`` (of the results),
-``sizes`` (words of every table), ``window_bits``, ``data_bits``, ``held_up`` (whether every channel of both buses is
-held up at random).
+``results`` (path to write: ``V`` and ``POLICY``, and the counters by register name), ``words`` (number of words of each
+result), ``sizes`` (words of every table), ``window_bits``, ``data_bits``, ``held_up`` (whether every channel of both
+buses has random idle clocks and back-pressure).
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ from beltline.sim.cocotb_runner import bench_parameters
 COUNTERS = ("STATUS", "CLOCKS", "SWEEPS", "STATES_DONE", "NORM")
 
 COMMAND_CLOCKS = 3
-"""From the clock in which the bus has taken a command to the first clock of the run: the slave's register, the
-register file's, the sequencer's."""
+"""Clocks from the write of a command on the bus to the first clock of the run.
+
+One each for the register of the slave, of the register file and of the sequencer.
+"""
 
 PATIENCE_NS = 10_000_000
 
@@ -36,7 +38,7 @@ WINDOW = 1 << P.get("window_bits", 12)
 
 
 class Board:
-    """Both buses of the machine, and the rules of both watched in every clock."""
+    """Masters at both buses of the machine, with monitors that check the bus rules in every clock."""
 
     def __init__(self, dut: Any) -> None:
         self.dut = dut
@@ -46,6 +48,7 @@ class Board:
         self.table_monitor: Any = None
 
     async def start(self) -> None:
+        """Reset the machine, and start the monitors."""
         dut = self.dut
         dut.rst.value = 1
         Clock(dut.clk, 10, unit="ns").start()
@@ -60,6 +63,7 @@ class Board:
                 hold_up(write.aw_channel, write.w_channel, write.b_channel, read.ar_channel, read.r_channel)
 
     async def finish(self) -> None:
+        """Check that all requests were answered and that no further responses arrive."""
         for master in (self.registers, self.tables):
             write, read = master.write_if, master.read_if
             for channel in (write.aw_channel, write.w_channel, write.b_channel, read.ar_channel, read.r_channel):
@@ -70,6 +74,7 @@ class Board:
         await self.table_monitor.finish()
 
     async def write_register(self, name: str, value: int) -> set[AxiResp]:
+        """Write all words of a register, and return the set of responses."""
         register = REGISTERS[name]
         answers = set()
         for k in range(register.words):
@@ -78,6 +83,7 @@ class Board:
         return answers
 
     async def read_register(self, name: str) -> int:
+        """Return the value of a register, of all its words."""
         register = REGISTERS[name]
         words = []
         for k in range(register.words):
@@ -94,11 +100,12 @@ class Board:
         return written.resp
 
     async def read_bytes(self, table: int, first: int, count: int, size: int = LARGEST) -> tuple[bytes, AxiResp]:
+        """Read from byte ``first`` of a table in beats of ``1 << size`` bytes; return the bytes and the response."""
         read = await soon(self.tables.read(table * WINDOW + first, count, size=size, arid=random.randrange(16)))
         return bytes(read.data), read.resp
 
     async def write_table(self, table: int, data: bytes) -> None:
-        """Write all of ``data``, cut into bursts at random, in beats of random size and in random order."""
+        """Write ``data`` from the start of a table on, in bursts of random length, beat size and order."""
         pieces = []
         first = 0
         while first < len(data):
@@ -116,6 +123,7 @@ class Board:
             assert await self.write_bytes(table, first, data[first : first + count], size) == AxiResp.OKAY
 
     async def read_table(self, table: int, count: int) -> bytes:
+        """Return the first ``count`` bytes of a table, read in bursts of random length."""
         data = b""
         while len(data) < count:
             part, answer = await self.read_bytes(table, len(data), min(count - len(data), 8 * random.randint(1, 300)))
@@ -124,15 +132,18 @@ class Board:
         return data
 
     async def interrupted(self) -> None:
+        """Wait for the interrupt."""
         while not int(self.dut.interrupt.value):
             await RisingEdge(self.dut.clk)
 
 
 async def soon(awaitable: Any) -> Any:
+    """Return the result of ``awaitable``; fail if it takes more than ``PATIENCE_NS`` nanoseconds."""
     return await with_timeout(awaitable, PATIENCE_NS, "ns")
 
 
 async def load(board: Board) -> None:
+    """Write all tables and settings, and read them back where they can be read."""
     with np.load(P["tables"]) as archive:
         for name in archive:
             await board.write_table(Table[name], archive[name].tobytes())
@@ -144,9 +155,12 @@ async def load(board: Board) -> None:
 
 
 async def refusals(board: Board) -> None:
-    """What a run keeps to itself answers SLVERR, and the results will show that it changed nothing."""
+    """Try accesses that are not allowed during a run, and check that each is answered SLVERR.
+
+    The results of the run show that they changed nothing.
+    """
     for table in (Table.X, Table.W, Table.Q, Table.V):
-        # No longer than the table, or it would be refused for that.
+        # A write beyond the end of the table would be refused for that reason.
         data = random.randbytes(8 * min(20, SIZES[table]))
         assert await board.write_bytes(table, 0, data) == AxiResp.SLVERR
     for table in (Table.W, Table.V, Table.POLICY):
@@ -168,7 +182,7 @@ async def command_taken(dut: Any) -> None:
 
 @cocotb.test()
 async def solve(dut: Any) -> None:
-    """Load, run, count the clocks from outside, be refused meanwhile, read back."""
+    """Load, run, count the clocks from outside, attempt forbidden accesses meanwhile, and read the results."""
     board = Board(dut)
     await board.start()
     await load(board)
@@ -207,11 +221,14 @@ async def solve(dut: Any) -> None:
 
 @cocotb.test()
 async def races(dut: Any) -> None:
-    """A run that starts, or a reset, in any clock of a burst: what was answered OKAY is done, all of it, and once."""
+    """A run or a reset begins in any clock of a burst: a burst that is answered OKAY is done in full, once.
+
+    A burst that is refused has written only its first words, or none.
+    """
     board = Board(dut)
     await board.start()
     await load(board)
-    # A run that is refused for its configuration takes some clocks and leaves the tables alone.
+    # With this setting a run is refused; it takes some clocks and does not change the tables.
     await board.write_register("GRID", 1)
     await board.write_register("INTERRUPT", Interrupt.ENABLE)
     held = {table: bytearray(await board.read_table(table, 8 * SIZES[table])) for table in (Table.W, Table.V)}

@@ -1,4 +1,4 @@
-"""Bench of the running sum of ``tests/sim/test_cocotb_runner.py``: the least that a bench needs."""
+"""Bench of the running sum of ``tests/sim/test_cocotb_runner.py``, as an example of a minimal bench."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from beltline.sim.cocotb_runner import bench_parameters
 
 
 async def start(dut):
+    """Start the clock and reset the unit."""
     dut.rst.value = 1
     dut.step.value = 0
     dut.valid.value = 0
@@ -23,6 +24,7 @@ async def start(dut):
 
 @cocotb.test()
 async def running_sum(dut):
+    """The sum of 1000 random steps, of which about half are valid, is right in each clock."""
     width = bench_parameters()["width"]
     await start(dut)
     total = 0
@@ -37,6 +39,7 @@ async def running_sum(dut):
 
 @cocotb.test()
 async def reset_clears_the_sum(dut):
+    """A reset sets the sum to 0, even if a step is valid in the same clock."""
     await start(dut)
     dut.valid.value = 1
     dut.step.value = 5

@@ -28,6 +28,7 @@ QUIET = 150
 
 
 async def one(dut: Any, given: dict[str, Any], outputs: list[Any], chance: random.Random) -> dict[str, Any]:
+    """Run one round, with random requests of a rival lane, and return what the results file has of it."""
     for name, value in given["ports"].items():
         getattr(dut, name).value = value
     dut.start.value = dut.restart.value = 1
@@ -54,6 +55,7 @@ async def one(dut: Any, given: dict[str, Any], outputs: list[Any], chance: rando
 
 @cocotb.test()
 async def rounds(dut: Any) -> None:
+    """Run all rounds and write their results."""
     parameters = bench_parameters()
     stimulus = json.loads(Path(parameters["stimulus"]).read_text())
     outputs = [getattr(dut, name) for name in parameters["outputs"]]

@@ -1,7 +1,8 @@
-"""Bench of the bridge of a serial line, with registers and tables behind it, from the other end of the line.
+"""Bench of the serial bridge: a host at the other end of the line accesses registers and tables through it.
 
-The top has ``rx``, ``tx`` and ``locked``; the settings (``setting_NAME``); and counters of what reached the machine:
-``commands``, ``register_writes``, ``word_writes``, ``refusals_register`` and ``refusals_table``.
+The host uses frames as :mod:`beltline.hw.bus.serial_frames` builds them. The top has ``rx``, ``tx`` and ``locked``; the
+settings (``setting_NAME``); and counters of the accesses that reached the machine: ``commands``, ``register_writes``,
+``word_writes``, ``refusals_register`` and ``refusals_table``.
 """
 
 from __future__ import annotations
@@ -23,23 +24,28 @@ from beltline.sim.cocotb_runner import bench_parameters
 
 GIVEN = bench_parameters()
 DIVISOR, SILENCE, FEW = GIVEN["divisor"], GIVEN["silence"], GIVEN["few"]
-"""``silence`` in bits; ``few`` divides the number of trials."""
+"""Clocks of a bit; bits of a silence; and a divisor of the number of trials, 1 for a full run."""
 
 WINDOWS = WindowParameters(MachineParameters(grid=GIVEN["grid"], states=GIVEN["states"]))
 SETTINGS = [r for r in REGISTERS.values() if r.access is Access.READ_WRITE]
 COUNTERS = ("commands", "register_writes", "word_writes", "refusals_register", "refusals_table")
 COMMAND = REGISTERS["COMMAND"].offset
 ANSWER_BITS = 30
-"""Bits' time within which an answer begins, besides the clocks of the words that are written."""
+"""Bit times within which an answer begins, not counting the time to write words."""
 
 STRAY_ANSWER = 3 + 32 + 4
-"""Bytes of an answer with four words."""
+"""Bytes of an answer with four words: header, payload and checksum."""
 
 WITH_PAYLOAD = (Operation.WRITE_REGISTER, Operation.WRITE_WORDS)
+"""Operations whose requests have a payload."""
 
 
 class Host:
-    """The other end of the line, and what registers and tables must hold."""
+    """The other end of the line. It remembers what registers, tables and counters must contain.
+
+    Attributes: ``registers`` maps addresses to words, ``tables`` has the words of each table (None where a word is not
+    known), ``expected`` the counters.
+    """
 
     def __init__(self, dut):
         self.dut = dut
@@ -50,10 +56,12 @@ class Host:
         self.expected = dict.fromkeys(COUNTERS, 0)
 
     def next_tag(self):
+        """Return a tag that differs from the one before, so that the bridge takes the request as a new one."""
         self.tag = (self.tag + random.randrange(1, 256)) % 256
         return self.tag
 
     async def send(self, data, gaps=True):
+        """Send bytes; with ``gaps``, after one byte in ten leave a gap that is shorter than a silence."""
         for byte in data:
             await self.line.send(byte)
             if gaps and random.random() < 0.1:
@@ -67,9 +75,11 @@ class Host:
             await self.line.idle(SILENCE)
 
     async def hear(self, size, words=0):
+        """Return the ``size`` bytes of an answer, or fewer if these do not arrive in time; ``words`` were written."""
         return await self.line.take(size, ANSWER_BITS + 10 * size + 6 * words)
 
     async def ask(self, operation, address, words=1, payload=b"", tag=None, gaps=True):
+        """Send a request, check its answer, and return its outcome and payload; ``words`` is the number to transfer."""
         tag = self.next_tag() if tag is None else tag
         await self.send(serial_frames.request(tag, operation, address, words, payload), gaps)
         size = len(serial_frames.answer(tag, 0))
@@ -85,6 +95,7 @@ class Host:
         return outcome, answer[3:-4]
 
     async def write_register(self, address, word, **options):
+        """Write a 32-bit word at a byte address; return the outcome, and remember the word if it was written."""
         outcome, _ = await self.ask(Operation.WRITE_REGISTER, address, payload=word.to_bytes(4, "little"), **options)
         if outcome is Outcome.DONE and address in self.registers:
             register = next(r for r in SETTINGS if r.offset <= address < r.offset + 4 * r.words)
@@ -93,10 +104,12 @@ class Host:
         return outcome
 
     async def read_register(self, address):
+        """Read a 32-bit word at a byte address; return the outcome and the word."""
         outcome, data = await self.ask(Operation.READ_REGISTER, address)
         return outcome, int.from_bytes(data, "little")
 
     async def write_words(self, table, first, words, **options):
+        """Write 64-bit words of a table from word ``first`` on; return the outcome, and remember words written."""
         payload = b"".join(word.to_bytes(8, "little") for word in words)
         outcome, _ = await self.ask(
             Operation.WRITE_WORDS, WINDOWS.offset(table) + 8 * first, len(words), payload, **options
@@ -106,10 +119,11 @@ class Host:
         return outcome
 
     async def read_words(self, table, first, words):
+        """Read 64-bit words of a table and compare them with what was written; return the outcome and their number."""
         outcome, data = await self.ask(Operation.READ_WORDS, WINDOWS.offset(table) + 8 * first, words)
         found = [int.from_bytes(data[8 * k : 8 * k + 8], "little") for k in range(len(data) // 8)]
         for k, word in enumerate(found, first):
-            # Memories hold anything at first.
+            # The first content of a memory is undefined.
             assert self.tables[table][k] in (None, word), f"{table.name}[{k}]"
             self.tables[table][k] = word
         return outcome, len(found)
@@ -127,6 +141,7 @@ class Host:
 
 
 async def begin(dut):
+    """Reset the bridge, check that it answers, and return the host."""
     await start(dut, locked=0)
     host = Host(dut)
     assert await host.read_register(REGISTERS["IDENTITY"].offset) == (Outcome.DONE, IDENTITY)
@@ -134,6 +149,7 @@ async def begin(dut):
 
 
 def some_words(number):
+    """Return ``number`` random 64-bit words."""
     return [random.getrandbits(64) for _ in range(number)]
 
 
@@ -153,7 +169,7 @@ async def random_write(host, most=12):
 
 @cocotb.test()
 async def traffic(dut):
-    """Blocks of all lengths, and registers, with gaps; every access leaves its neighbours alone."""
+    """Registers and blocks of up to the largest size, with gaps between bytes: no access changes its neighbours."""
     host = await begin(dut)
     words = WINDOWS.words(Table.W)
     for first, number in ((0, min(words, BLOCK_WORDS)), (words - 1, 1), (1, 2), (words - 20, 20)):
@@ -170,6 +186,7 @@ async def traffic(dut):
 
 @cocotb.test()
 async def illegal_requests_change_nothing(dut):
+    """Requests with a wrong address, length, table or operation are answered ILLEGAL and change nothing."""
     host = await begin(dut)
     await random_write(host)
     end = max(r.offset + 4 * r.words for r in REGISTERS.values())
@@ -198,7 +215,7 @@ async def illegal_requests_change_nothing(dut):
 
 @cocotb.test()
 async def busy(dut):
-    """Registers are read and commands taken; the rest is refused, flagged, and changes nothing."""
+    """During a run registers are read and commands accepted; all else is refused and counted, and changes nothing."""
     host = await begin(dut)
     for _ in range(4):
         await random_write(host)
@@ -211,13 +228,13 @@ async def busy(dut):
         host.expected["refusals_table"] += 1
     for table in READABLE:
         assert await host.read_words(table, 1, 2) == (Outcome.BUSY, 0)
-    # Illegal all the same, and no refusal.
+    # Illegal requests are answered ILLEGAL during a run, too, and are not counted as refusals.
     assert await host.write_register(0, 5) is Outcome.ILLEGAL
     assert await host.write_words(Table.POLICY, 0, [1]) is Outcome.ILLEGAL
     assert await host.read_register(0) == (Outcome.DONE, IDENTITY)
     assert await host.write_register(COMMAND, 2) is Outcome.DONE
     host.expected["commands"] += 1
-    # What was refused can be asked again by the same tag.
+    # A refused request can be repeated with the same tag.
     tag = host.next_tag()
     assert await host.write_register(SETTINGS[0].offset, 1, tag=tag) is Outcome.BUSY
     host.expected["refusals_register"] += 1
@@ -229,6 +246,7 @@ async def busy(dut):
 
 @cocotb.test()
 async def nothing_is_done_twice(dut):
+    """A write or command repeated with the same tag is done once and answered each time."""
     host = await begin(dut)
     for _ in range(12 // FEW):
         tag = host.next_tag()
@@ -241,7 +259,7 @@ async def nothing_is_done_twice(dut):
             assert await host.write_words(Table.V, 2, words, tag=tag) is Outcome.DONE
         host.expected["word_writes"] += 3
         if random.random() < 0.5:
-            # A read is, and it frees the tag of the write before it.
+            # A read is done each time; after it the tag of the write before it counts as new.
             for _ in range(2):
                 assert await host.read_words(Table.V, 2, 3) == (Outcome.DONE, 3)
             assert await host.write_words(Table.V, 2, words, tag=tag) is Outcome.DONE
@@ -250,7 +268,7 @@ async def nothing_is_done_twice(dut):
 
 
 async def damaged(host, request):
-    """Send ``request`` so that it does not arrive; return how."""
+    """Send ``request`` with a random transmission error that the bridge must detect; return the kind of error."""
     kind = random.choice(("flip", "lose", "insert", "cut", "frame", "check", "noise", "gap"))
     place = random.randrange(1 if kind == "gap" else 0, len(request))
     data = bytearray(request)
@@ -259,7 +277,7 @@ async def damaged(host, request):
     elif kind == "lose":
         del data[place]
     elif kind == "insert":
-        # Not after the end, where it would be no part of it.
+        # Not after the end, where it would not be part of the request.
         data.insert(place, random.choice((0, 255, serial_frames.REQUEST, random.randrange(256))))
         if bytes(data[: len(request)]) == request:
             data[0] ^= 255
@@ -273,7 +291,7 @@ async def damaged(host, request):
         data[:0] = bytes((random.choice((0, 255, 7)),))
     for k, byte in enumerate(data):
         if kind == "frame" and k == place:
-            # A stop bit that is low, and then the line as if nothing was.
+            # The stop bit is low; then the line is idle.
             await host.line.send(byte, stop=0)
             await host.line.idle(1)
             continue
@@ -285,6 +303,7 @@ async def damaged(host, request):
 
 @cocotb.test()
 async def damage_does_nothing_and_is_over_after_a_silence(dut):
+    """A damaged request changes nothing, and after a silence the bridge accepts the next one."""
     host = await begin(dut)
     for _ in range(4):
         await random_write(host)
@@ -300,12 +319,12 @@ async def damage_does_nothing_and_is_over_after_a_silence(dut):
             request = (Operation.WRITE_REGISTER, SETTINGS[-1].offset, 1, random.randbytes(4))
         kind = await damaged(host, serial_frames.request(host.next_tag(), *request))
         if kind != "gap":
-            # A frame of which the beginning is lost to a gap may still hold another's first byte, and so on.
+            # The rest of a frame after a gap may contain the first byte of a request, so its answer is not determined.
             heard = await host.hear(7, number)
             assert not heard or heard[0] == serial_frames.ANSWER
             assert not heard or heard[2] == Outcome.DAMAGED, (kind, heard.hex())
         seen.add(kind)
-        # Deaf, or in the middle of a frame, until a silence; then as if nothing was.
+        # Until a silence the bridge may ignore requests, or take them for the rest of a frame.
         await host.silence()
         counted = {name: int(getattr(dut, name).value) for name in COUNTERS}
         assert counted == host.expected, kind
@@ -317,7 +336,7 @@ async def damage_does_nothing_and_is_over_after_a_silence(dut):
 
 @cocotb.test()
 async def noise_wedges_nothing(dut):
-    """Random bytes and random levels, then a silence, and it answers."""
+    """After random bytes and levels, and then a silence, the bridge answers."""
     host = await begin(dut)
     for _ in range(30 // FEW):
         for _ in range(random.randint(1, 40)):
@@ -331,16 +350,30 @@ async def noise_wedges_nothing(dut):
 
 
 async def time_of(event):
+    """Wait for a trigger and return its time in picoseconds."""
     await event
     return get_sim_time("ps")
 
 
 async def stray_byte(host, byte, place, high=None):
-    """Send ``byte`` about the time of an answer of ``STRAY_ANSWER`` bytes, then another request, and see what is heard.
+    """Send ``byte`` near the end of an answer, then a request, and check whether the bridge answers that.
 
-    ``place`` gives, from the time at which the answer ends, that at which the byte comes, which is in the middle of its
-    stop bit, as the bridge samples it. ``high`` is for how many clocks the line is high between the byte's last low bit
-    and the request, where that is not over before; without it the request comes as soon as it can.
+    The answer has ``STRAY_ANSWER`` bytes and must be complete. The request after the byte must be answered if the line
+    was high for a silence before it. Otherwise the bridge must ignore it, or answer DAMAGED if the byte began a frame.
+
+    Parameters
+    ----------
+    place
+        Function from the time at which the answer ends to the time at which the bridge samples the middle of the byte's
+        stop bit, both in picoseconds.
+    high
+        Clocks for which the line is high between the last low bit of the byte and the request, if these are not over
+        already. Without it the request follows as soon as possible.
+
+    Returns
+    -------
+    int
+        Clocks for which the line was high before the request.
     """
     dut, line = host.dut, host.line
     # The answer may begin before the request's last stop bit is over.
@@ -368,9 +401,9 @@ async def stray_byte(host, byte, place, high=None):
     if clocks > SILENCE * DIVISOR:
         wanted = serial_frames.answer(tag, Outcome.DONE, IDENTITY.to_bytes(4, "little"))
     elif byte == serial_frames.REQUEST and comes >= end and request[1] not in WITH_PAYLOAD:
-        # It begins a frame, of which the request is the rest, a byte too late.
+        # The byte begins a frame, and the request is taken for the rest of it, one byte late.
         wanted = serial_frames.answer(request[0], Outcome.DAMAGED)
-    case = f"{byte:#x}, {(comes - end) / CLOCK:g} clocks behind the answer, {clocks} clocks high"
+    case = f"{byte:#x}, {(comes - end) / CLOCK:g} clocks after the answer, {clocks} clocks high"
     assert await host.hear(len(wanted) or 1) == wanted, case
     await host.silence()
     assert await host.read_register(0) == (Outcome.DONE, IDENTITY), case
@@ -379,9 +412,9 @@ async def stray_byte(host, byte, place, high=None):
 
 @cocotb.test()
 async def byte_during_an_answer(dut):
-    """It is no part of the next request: the bridge hears nothing until a silence, but the answer is whole.
+    """A byte sent during an answer does not damage it, and the bridge then ignores requests until a silence.
 
-    Nor is one that comes later, unless it is the first byte of a request.
+    A byte sent after the answer has the same effect, unless it can be the first byte of a request.
     """
     host = await begin(dut)
     for _ in range(40 // FEW):
@@ -394,7 +427,7 @@ async def byte_during_an_answer(dut):
 
 @cocotb.test()
 async def byte_at_the_end_of_an_answer(dut):
-    """Bytes one clock before, at and one clock after each limit.
+    """A byte one clock before, at and one clock after each limit.
 
     The limits are those of the beginning and the arrival of a byte, relative to the end of the answer and to the start
     of its last byte; then that of the silence.
@@ -415,11 +448,12 @@ async def byte_at_the_end_of_an_answer(dut):
 
 @cocotb.test()
 async def gaps_shorter_than_a_silence(dut):
+    """A request with gaps just shorter than a silence between its bytes is answered."""
     host = await begin(dut)
     request = serial_frames.request(host.next_tag(), Operation.READ_REGISTER, 0)
     for byte in request:
         await host.line.send(byte)
-        # The rest of the stop bit, and of the last bits if they are high, are silence too.
+        # The silence also includes the stop bit, and the last bits of the byte if they are high.
         await host.line.idle(SILENCE - 12)
     assert len(await host.hear(11)) == 11
     await host.check()

@@ -1,4 +1,4 @@
-"""Shared part of the benches of the serial line: the host's end of it, which uses no code of the gateware."""
+"""The host's end of a serial line, for benches; it shares no code with the gateware."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ CLOCK = 1000
 
 
 async def start(dut, **inputs):
+    """Start the clock and reset the unit, with the line idle; ``inputs`` are values of further ports."""
     for name, value in {"rx": 1, **inputs}.items():
         getattr(dut, name).value = value
     dut.rst.value = 1
@@ -36,20 +37,24 @@ class Line:
         cocotb.start_soon(self._listen())
 
     async def level(self, value, bits):
+        """Drive ``value`` for ``bits`` bit times."""
         self.dut.rx.value = value
         if bits:
             await Timer(round(self.bit * bits), unit="ps")
 
     async def send(self, byte, stop=1):
+        """Send a byte, lowest bit first, with a start bit and a stop bit of value ``stop``."""
         frame = byte << 1 | stop << 9
         for k in range(10):
             await self.level(frame >> k & 1, 1)
         self.dut.rx.value = 1
 
     async def idle(self, bits):
+        """Leave the line high for ``bits`` bit times."""
         await self.level(1, bits)
 
     async def _listen(self):
+        """Collect the bytes from ``tx``, and check their start and stop bits."""
         tx = self.dut.tx
         while True:
             await FallingEdge(tx)
@@ -74,4 +79,5 @@ class Line:
 
 
 async def soon(awaitable, clocks):
+    """Return the result of ``awaitable``; fail if it takes more than ``clocks`` clocks."""
     return await with_timeout(awaitable, CLOCK * clocks, "ps")

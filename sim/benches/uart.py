@@ -1,4 +1,4 @@
-"""Bench of the receiver and the transmitter of a serial line, each by itself, in one top."""
+"""Bench of the receiver and the transmitter of a serial line, which share a top but are not connected."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from beltline.sim.cocotb_runner import bench_parameters
 
 DIVISOR = bench_parameters()["divisor"]
 RATES = (0.98, 1.0, 1.02)
+"""Bit rates of the host, divided by that of the gateware."""
 
 
 class Taker:
-    """Takes every byte of the receiver."""
+    """Records every byte of the receiver in ``taken``."""
 
     def __init__(self, dut):
         self.taken = []
@@ -29,12 +30,14 @@ class Taker:
 
 
 async def begin(dut):
+    """Reset the units; return the host's end of the line and a record of received bytes."""
     await start(dut, send_valid=0)
     return Line(dut, DIVISOR), Taker(dut)
 
 
 @cocotb.test()
 async def bytes_come_in(dut):
+    """The receiver returns all bytes, with and without gaps, at bit rates up to 2% off."""
     _, taker = await begin(dut)
     for rate in RATES:
         line = Line(dut, DIVISOR, rate)
@@ -49,6 +52,7 @@ async def bytes_come_in(dut):
 
 @cocotb.test()
 async def bytes_go_out(dut):
+    """The transmitter sends all bytes, with and without gaps."""
     line, _ = await begin(dut)
     sent = [0, 255, 85, 170, *(random.randrange(256) for _ in range(60))]
     for byte in sent:
@@ -65,6 +69,7 @@ async def bytes_go_out(dut):
 
 @cocotb.test()
 async def bytes_go_out_without_a_gap(dut):
+    """Bytes that are ready in time are sent at 10 bit times each."""
     line, _ = await begin(dut)
     dut.send_payload.value, dut.send_valid.value = 0x5A, 1
     clocks = taken = 0
@@ -80,11 +85,12 @@ async def bytes_go_out_without_a_gap(dut):
 
 @cocotb.test()
 async def what_is_no_byte_is_dropped(dut):
-    """Pulses of less than half a bit, bytes whose stop bit is low, and a line that is held low."""
+    """The receiver drops pulses of less than half a bit, bytes with a low stop bit, and breaks (a line held low)."""
     line, taker = await begin(dut)
     sent = []
 
     async def good():
+        """Send a byte that must be received."""
         sent.append(random.randrange(256))
         await line.send(sent[-1])
 
@@ -108,6 +114,7 @@ async def what_is_no_byte_is_dropped(dut):
 
 @cocotb.test()
 async def comes_out_of_reset_idle(dut):
+    """After a reset nothing is received or sent, and the line is high."""
     line, taker = await begin(dut)
     await soon(line.idle(100), 200 * DIVISOR)
     assert (taker.taken, line.heard) == ([], [])

@@ -23,6 +23,7 @@ STUCK = 200_000
 
 
 async def walk(dut: Any, given: dict[str, Any], outputs: list[Any]) -> tuple[int, list[list[int]]]:
+    """Run one pass; return its clocks and the outputs of each state."""
     dut.cold.value, dut.force.value = given["cold"], given["force"]
     for point, state, mark in given["marks"]:
         dut.mark_valid.value = 1
@@ -49,6 +50,7 @@ async def walk(dut: Any, given: dict[str, Any], outputs: list[Any]) -> tuple[int
 
 @cocotb.test()
 async def walks(dut: Any) -> None:
+    """Run all passes and write their results."""
     parameters = bench_parameters()
     stimulus = json.loads(Path(parameters["stimulus"]).read_text())
     outputs = [getattr(dut, name) for name in parameters["outputs"]]

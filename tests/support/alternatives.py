@@ -109,7 +109,7 @@ def _exit(rng: np.random.Generator, points: int, states: int) -> dict[str, Any]:
         "transition": _chain(rng, states),
         "start": np.full((points, states), -5.0),
         "beta": 0.85,
-        # Where the table falls, nobody may be dominated: the cost rises.
+        # Where the table of values falls in x, no candidate may be dominated: the cost is x' itself, which rises.
         "cost": None if not rises else grid + 0.2 * np.sin(3.0 * grid),
         "alternatives": (
             Alternative(name="stay", kappa=float(rng.uniform(-0.5, 0.5))),

@@ -1,1 +1,1 @@
-"""A lane of the sweep engine: its part of every table, and the passes of a sweep over it."""
+"""A lane of the sweep engine: its share of every table, and the units that make the passes of a sweep over it."""

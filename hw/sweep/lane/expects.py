@@ -1,4 +1,4 @@
-"""The expected values of a lane's points, from the values of their states."""
+"""Expected values of a lane's points: the values of its states enter, rows of expected values leave."""
 
 from __future__ import annotations
 
@@ -16,35 +16,66 @@ from beltline.hw.sweep.parameters import ROW_SHIFT
 
 
 class Expects(wiring.Component):
-    """Values to the expectation unit, and its expectations to the lane's rows.
+    """Computes the expected values of a lane's points, and where in the row memory they are written.
 
-    The states of a point come one after the other, in order, from the check or the patch; a state a clock. What is made
-    of the value of a state that is yet to be walked is made anew by the patch, and does not count as saturated. The
-    first expectation of a point comes ``parameters.expectation.latency + 2`` clocks behind ``new``, or ``read``, of its
-    last state, and the others in the clocks behind it.
+    The values of a point's states enter one after the other in the order of their exogenous state, at most one in a
+    clock, from the check (with the shift that :class:`beltline.hw.sweep.lane.values.Values` adds) or from the patch.
+    Expected values are ``EV(x, s) = sum over s' of beta Q(s, s') V(x, s')``, computed by
+    :class:`beltline.hw.arithmetic.expectation.Expectation`. They are written to the half of the row memory that is not
+    read in this pass.
+
+    A point with a state that failed the check is written twice: the patch computes it again after the local search. So
+    the saturation of its first expected values is not reported.
+
+    Latency: the first expected value of a point appears ``parameters.expectation.latency + 2`` clocks after ``new``, or
+    ``read``, of its last state, and in a build with alternatives ``parameters.combine.latency`` clocks later. The other
+    ones follow in the next clocks, one each. Throughput: a state a clock. Contract: fixed latency, no ready; the check
+    and the patch must not deliver values in the same clock.
+
+    Widths such as ``point_bits`` and ``state_bits`` are those of :class:`beltline.hw.sweep.parameters.SweepParameters`.
 
     Attributes
     ----------
-    go, half, states, weight_write, weight_row, weight_column, data
-        In: as those of :class:`beltline.hw.sweep.lane.lane.Lane`.
-    check_valid, check_point, check_note
-        In: a result of the check, its point, and whether it or a state before it at its point is yet to be walked.
-    new
-        In: the value of that result, ``SHIFT_CLOCKS`` later.
-    patch_valid, patch_point
-        In: a state that is read for the patch, and its point.
-    read
-        In: the value of that state, ``READ_LATENCY`` later.
-    write, word, row, ev
-        Out: an expected value, which word of a row it is, and the address of the row.
-    lost
-        Out: with ``write``: an expected value was cut.
-    begins, ends
-        In, of a build with alternatives: see :class:`beltline.hw.sweep.combine.Combine`, which values pass first, and
-        which makes everything ``parameters.combine.latency`` clocks later.
-    nothing
-        Out, of a build with alternatives: no alternative of a state can afford a choice. What is made of the value of a
-        state that is yet to be walked does not count.
+    go : in, 1 bit
+        A pass begins; values of an incomplete point are discarded.
+    half : in, 1 bit
+        The half of the row memory that is read in this pass; results go to the other one.
+    states : in, 5 bits
+        Number of exogenous states of the problem, ``N_z``.
+    weight_write, weight_row, weight_column : in
+        A write of ``beta Q`` by the host, see :class:`beltline.hw.arithmetic.expectation.Expectation`.
+    data : in, 64 bits
+        The weight to write.
+    check_valid : in, 1 bit
+        High in clocks with a result of the check.
+    check_point : in, ``point_bits``
+        The point of that result.
+    check_note : in, 1 bit
+        That result, or an earlier one of its point, failed the check, so the patch will compute the point again.
+    new : in, signed 64 bits
+        The value of that result, ``SHIFT_CLOCKS`` after ``check_valid``.
+    patch_valid : in, 1 bit
+        High in clocks in which the patch reads a state.
+    patch_point : in, ``point_bits``
+        The point of that state.
+    read : in, 64 bits
+        The value of that state, ``READ_LATENCY`` after ``patch_valid``.
+    write : out, 1 bit
+        High in clocks with an expected value.
+    word : out, 3 bits
+        The word of a row in which it lies.
+    row : out
+        The address of the row, from 0 to ``parameters.rows - 1``.
+    ev : out, 64 bits
+        The expected value.
+    lost : out, 1 bit
+        With ``write``: the expected value was saturated, and the patch does not compute it again.
+    begins, ends : in, a bit for each exogenous state of the build
+        Only with alternatives: the first and the last state of each group, see
+        :class:`beltline.hw.sweep.combine.Combine`, which replaces values by maxima before the expectation.
+    nothing : out, 1 bit
+        Only with alternatives: no alternative of a group can afford a choice, and the patch does not compute the point
+        again.
     """
 
     def __init__(self, parameters: LaneParameters) -> None:
@@ -78,7 +109,7 @@ class Expects(wiring.Component):
         p = Pipeline(m)
         parameters, build = self.parameters, self.parameters.build
         m.submodules.expectation = expectation = Expectation(parameters.expectation)
-        # Of a patch, as its value comes out of the memory.
+        # Delayed to the clock in which the memory returns the value.
         patched = p.valid(p.input(self.patch_valid), READ_LATENCY)
         patched_point = p.delay(p.input(self.patch_point), READ_LATENCY).value
         late_valid = p.valid(p.input(self.check_valid), SHIFT_CLOCKS)
@@ -112,7 +143,7 @@ class Expects(wiring.Component):
             expectation.weight_column.eq(self.weight_column),
             expectation.weight_data.eq(self.data),
         ]
-        # The point comes with its first expectation and stays for the others.
+        # The pipeline gives the point with its first expected value; a register holds it for the others.
         late = p.delay(p.input(point_in), between + parameters.expectation.latency).value
         kept, of_point = Signal(build.point_bits + 1), Signal(build.point_bits + 1)
         m.d.comb += of_point.eq(Mux(expectation.ev_state == 0, late, kept))

@@ -1,4 +1,4 @@
-"""The results of a lane's check, with their point and state, and what is marked of them."""
+"""Bookkeeping of a lane's check: the point and exogenous state of each result, and which points need a patch."""
 
 from __future__ import annotations
 
@@ -11,33 +11,47 @@ from beltline.hw.sweep.parameters import SweepParameters
 
 
 class Judge(wiring.Component):
-    """Counts points and states of the check's results, and notes the points of which a state has lost its choice.
+    """Adds point and exogenous state to each result of the check, and reports which states and points failed it.
 
-    A result a clock; latency 1.
+    The check delivers results in table order without their coordinates; two counters supply these. A point fails if one
+    of its states does; the patch then computes its expected values again. In a policy evaluation sweep (``fixed``)
+    every result passes.
+
+    Latency 1 clock; throughput a result a clock. Contract: fixed latency, no ready.
+
+    Widths such as ``point_bits`` and ``state_bits`` are those of :class:`beltline.hw.sweep.parameters.SweepParameters`.
 
     Attributes
     ----------
-    go
-        In: a pass begins; no result is under way.
-    fixed
-        In: all choices stay.
-    last_state
-        In: ``N_z - 1``.
-    check_valid, check_stays, check_outside, check_position, check_value, check_old
-        In: a result, see :class:`beltline.hw.sweep.check.Check`.
-    valid, stays, outside, position, value, old
-        Out: the result.
-    point, state
-        Out: its point and its exogenous state.
-    point_ends
-        Out: it is the last one of its point.
-    note
-        Out: it, or one before it at its point, does not keep its choice.
-    any_mark
-        Out: one before this clock has not kept its choice.
-    check_none, none
-        In and out, of a build with alternatives: the state can afford nothing. Then it stays so, and its value is the
-        lowest.
+    go : in, 1 bit
+        A pass begins: counters and flags are cleared. No result may be in flight.
+    fixed : in, 1 bit
+        All choices are kept, whatever the check found.
+    last_state : in, ``state_bits``
+        ``N_z - 1``.
+    check_valid : in, 1 bit
+        High in clocks with a result of :class:`beltline.hw.sweep.check.Check`.
+    check_stays, check_outside : in, 1 bit each
+        Of that result: its choice passed the check; its value left the range of 64 bits.
+    check_position : in, ``position_bits``
+        The number of its state in the lane.
+    check_value, check_old : in, signed 64 bits each
+        Its new value, and the value before the sweep.
+    valid : out, 1 bit
+        High in clocks with a result, to which all outputs but ``any_mark`` belong.
+    stays, outside, position, value, old : out
+        The inputs of those names a clock later. ``stays`` is also set by ``fixed``.
+    point, state : out, ``point_bits`` and ``state_bits``
+        Point in the lane, and exogenous state.
+    point_ends : out, 1 bit
+        The result is the last one of its point.
+    note : out, 1 bit
+        The result, or an earlier one of its point, failed the check.
+    any_mark : out, 1 bit
+        A result of this pass before this clock failed the check.
+    check_none, none : in and out, 1 bit each
+        Only with alternatives: the state can afford no candidate. It then passes the check, and its value is the lowest
+        number, ``-2**63``.
     """
 
     def __init__(self, build: SweepParameters) -> None:

@@ -1,4 +1,4 @@
-"""A lane of the sweep engine: its part of every table, and the passes of a sweep over it."""
+"""A lane of the sweep engine: its share of every table, and the units that make the passes of a sweep over it."""
 
 from __future__ import annotations
 
@@ -28,60 +28,103 @@ MODULE = "beltline_lane"
 
 
 class Lane(wiring.Component):
-    """:class:`LaneParameters` in gateware.
+    """Makes the passes of a sweep over a lane's points: check, local search (``walk`` in the code) and patch.
+
+    The parameters are :class:`LaneParameters`. Throughput: a state a clock in check and patch, an evaluation a clock in
+    the local search. The clocks of a pass depend on the data; ``done`` ends it. The clock model
+    :mod:`beltline.hw.sweep.clocks` gives its exact length.
+
+    Constants of the utility, sizes of the problem and marks must not change during a run. The inputs from ``prologue``
+    to ``shift_before`` must not change from ``go`` to ``done``. The host may not write during a run. Widths such as
+    ``point_bits`` are those of :class:`beltline.hw.sweep.parameters.SweepParameters`.
 
     Attributes
     ----------
-    a, b, negative, log, shift
-        The utility's constants.
-    points, count, states, last_index, first_point, part_shift
-        Of the problem: the lane's points and states, ``N_z``, the last candidate, the lane's first point,
-        :class:`beltline.hw.sweep.walk.walk.Walk`'s parts.
-        They stand during a run, as do the constants.
-    weight_write, weight_row, weight_column
-        See :class:`beltline.hw.arithmetic.expectation.Expectation`; the weight is ``data``.
-    x_write, wealth_write, value_write, write_address, data
-        The host's writes, with a bit for each byte; the address is the point, or the number of the state in the lane.
-        None may come during a run.
-    read_address, read_wealth, read_policy, word
-        The host's reads: ``word`` comes ``READ_LATENCY + 1`` clocks behind its address, from the wealth, the choices or
-        else the values, as the two flags say ``READ_LATENCY`` clocks behind the address.
-    go, prologue, cold, fixed, seek, above, half
-        ``go`` begins a pass: a prologue or a sweep, in which ``cold`` has every state walked and ``fixed`` none. A run
-        begins with a prologue and a cold sweep. In a pass with ``seek`` every state is walked from below, or
-        from ``above``, and nothing changes.
-        ``half`` is the one that is read. All but ``go`` must stand until ``done``.
-    shift_after, shift_before
-        Signed 64 bits for each exogenous state, which also stand: what is added to the new values, and to the old ones
-        that they are compared with.
-    sample_place, refers, sample_valid, sample_state, sample
-        The number of state 0 of the reference point, and whether it is this lane's. The changes of value of its states
-        come as ``sample``, signed 64 bits, before ``done``.
-    done, norm
-        ``done`` falls in the clock behind ``go``, unless the lane has no point, and rises when everything has been
-        written; ``norm`` is final then.
-    retired, saturated, infeasible, other
-        A state has its value. A word left its range, or a state has no choice that it can afford. In a pass that seeks,
-        a peak is not the state's choice.
-    fetch, bank
-        To the buses, and from them.
-    values
-        In, of a build with ``proof``: which copy of the values is that before the sweep.
-    round, divide, odd, finish
-        In, of a build with ``proof``: ``round`` begins a round over the odd points, the even ones, or one that divides,
-        and ``finish`` ends the proof; ``divide`` and ``odd`` stand during a round. The clock behind ``round`` is the
-        first of a turn, on the buses and in the lane's ring.
-    met, better, crossed
-        Out, of a build with ``proof``: the lane waits for a round or the end of the proof; and what it has seen in the
-        last round: a better choice, or choices that cross.
-    begins, ends, keeps
-        In, of a build with alternatives, a bit for each exogenous state: its marks
-        (:class:`beltline.hw.interface.groups.Mark`), which stand during a run. ``shift_after`` is then what states add
-        to their values in every sweep, and ``shift_before`` 0. ``infeasible`` says that no alternative of a state can
-        afford a choice, once at the end of a pass.
+    a, b, negative, log, shift : in
+        Constants of the utility, :data:`beltline.hw.arithmetic.utility.CONSTANTS`.
+    points : in, ``point_bits + 1``
+        Points of the lane; 0 for a lane without points.
+    count : in, ``position_bits + 1``
+        States of the lane, ``points * N_z``.
+    states : in, 5 bits
+        ``N_z``.
+    last_index : in, ``index_bits``
+        The last candidate of the grid.
+    first_point : in, ``index_bits``
+        Grid index of the lane's first point.
+    part_shift : in, 0 to ``point_bits``
+        ``2**part_shift`` points belong to one search, see :class:`beltline.hw.sweep.walk.walk.Walk`.
+    weight_write, weight_row, weight_column : in
+        A write of ``beta Q``, see :class:`beltline.hw.arithmetic.expectation.Expectation`; the weight is ``data``.
+    x_write, wealth_write, value_write : in, 8 bits each
+        Byte strobes of the host's writes of the grid (or costs), of cash on hand and of values.
+    write_address : in, ``position_bits``
+        The point for the grid, and the number of the state in the lane for the other two. For costs: see
+        :class:`beltline.hw.sweep.lane.rows.Rows`.
+    data : in, 64 bits
+        The word to write.
+    read_address : in, ``position_bits``
+        The number of the state that the host reads.
+    read_wealth, read_policy : in, 1 bit each
+        ``READ_LATENCY`` clocks after the address: read cash on hand, or the choice; without either, the value.
+    word : out, 64 bits
+        The word read, ``READ_LATENCY + 1`` clocks after its address.
+    go : in, 1 bit
+        Begins a pass, which the next six inputs describe.
+    prologue : in, 1 bit
+        The pass computes the expected values of all points. A run begins with a prologue and a sweep with ``cold``.
+    cold : in, 1 bit
+        There are no stored choices: every state is searched.
+    fixed : in, 1 bit
+        Policy evaluation sweep: no state is searched.
+    seek, above : in, 1 bit each
+        The pass looks for other peaks: every state is searched from the lowest candidate, or from the highest with
+        ``above``, and no table changes.
+    half : in, 1 bit
+        The half of the expected values that is read; the other one is written.
+    shift_after, shift_before : in, signed 64 bits for each exogenous state
+        Added to new values, and to the old values with which they are compared.
+    sample_place : in, ``position_bits``
+        The number of state 0 of the reference point.
+    refers : in, 1 bit
+        The reference point lies in this lane.
+    sample_valid, sample_state, sample : out, 1 bit, ``state_bits``, signed 64 bits
+        The change of value of a state of the reference point, before ``done``.
+    done : out, 1 bit
+        Falls in the clock after ``go``, unless the lane has no point. Rises when everything has been written.
+    norm : out, 64 bits
+        The largest change of a value in this sweep; final with ``done``.
+    retired : out, 1 bit
+        High in clocks in which a state has its new value.
+    saturated : out, 1 bit
+        High for a clock: a word left its range.
+    infeasible : out, 1 bit
+        High for a clock: a state can afford no candidate. With alternatives: no alternative of a group can; reported
+        once, at the end of the pass.
+    other : out, 1 bit
+        High for a clock in a pass with ``seek``: a search ended on another peak than the state's choice.
+    fetch : out, :class:`beltline.hw.sweep.row_buses.RowPort`
+        Requests rows of other lanes on the row buses.
+    bank : in, :class:`beltline.hw.sweep.row_buses.BankPort`
+        Reads rows of this lane for the row buses.
+    values : in, 1 bit
+        Only with ``proof``: which of the two copies holds the values before the sweep.
+    round, divide, odd : in, 1 bit each
+        Only with ``proof``: ``round`` begins a round of divide and conquer (``divide``), or over the odd or the even
+        points. ``divide`` and ``odd`` do not change during the round. The clock after ``round`` is the first of a turn
+        of the buses and of the ring of searches.
+    finish : in, 1 bit
+        Only with ``proof``: the proof has ended.
+    met : out, 1 bit
+        Only with ``proof``: the lane waits for ``round`` or ``finish``.
+    better, crossed : out, 1 bit each
+        Only with ``proof``: the last round found a better choice; it found a choice below that of the point before.
     point_shift, lower_last, upper_first, first, last
-        Of a build with ``proof``: see :class:`beltline.hw.sweep.scan.borders.Borders`; a full lane has
-        ``2**point_shift`` points.
+        Only with ``proof``: see :class:`beltline.hw.sweep.scan.borders.Borders`. A full lane has ``2**point_shift``
+        points.
+    begins, ends, keeps : in, a bit for each exogenous state of the build
+        Only with alternatives: :class:`beltline.hw.interface.groups.Mark` of each state. Then ``shift_after`` is what a
+        state adds to its value in every sweep, and ``shift_before`` is 0.
     """
 
     def __init__(self, parameters: LaneParameters) -> None:
@@ -100,7 +143,7 @@ class Lane(wiring.Component):
         m.submodules.tables = tables = Tables(parameters)
         m.submodules.expects = expects = Expects(parameters)
         m.submodules.rows = rows = Rows(parameters)
-        # An input of a unit that is called as one of the lane is that input.
+        # An input of a unit with the name of an input of the lane is connected to it.
         for unit in (passes, check, judge, walk, patch, values, tables, expects, rows):
             for name in sorted(unit.signature.members.keys() & self.signature.members.keys()):
                 own, outer = unit.signature.members[name], self.signature.members[name]
@@ -199,7 +242,7 @@ class Lane(wiring.Component):
         return m
 
     def _tables(self, m: Module, passes: Passes, check: Check, walk: Walk, patch: Patch, tables: Tables) -> None:
-        """What the passes read and write of the lane's own states."""
+        """Connect the passes to the lane's tables of its own states."""
         m.d.comb += [
             *(getattr(tables, name).eq(getattr(passes, name)) for name in ("checking", "walking", "patching")),
             tables.check_choice.eq(check.choice_address),
@@ -222,9 +265,9 @@ class Lane(wiring.Component):
         ]
 
     def _fetch(self, m: Module, units: list[tuple[Any, Value]]) -> None:
-        """The units share the lane's port to the buses, each while it is active."""
+        """Share the lane's port to the row buses: a unit has it while its condition is high."""
         for number, (unit, active) in enumerate(units):
-            # The first one while none of the others is.
+            # The first unit has the port while no other is active.
             with m.If(active if number else Const(1, 1)):
                 m.d.comb += [
                     self.fetch.request.eq(unit.fetch.request),
@@ -249,7 +292,7 @@ class Lane(wiring.Component):
         expects: Expects,
         last_state: Value,
     ) -> Scan:
-        """The rounds of a proof: a scan, whose better choices are walked from, between the borders of the lane."""
+        """Add the units of proof rounds: a scan, and the borders with the neighbouring lanes."""
         p = Pipeline(m)
         build = self.parameters.build
         m.submodules.scan = scan = Scan(ScanParameters(build))
@@ -265,7 +308,7 @@ class Lane(wiring.Component):
             passes.scan_busy.eq(scan.busy),
             passes.better.eq(better),
             passes.moved.eq(walk.valid & walk.moved & ~self.cold & ~passes.repairing),
-            # What is repaired has retired before.
+            # A repaired state was counted as retired before.
             self.retired.eq(values.retired & ~rounds),
             self.met.eq(passes.met | (self.points == 0)),
             self.better.eq(better),
@@ -315,7 +358,7 @@ class Lane(wiring.Component):
             self.first.eq(borders.first),
             self.last.eq(borders.last),
         ]
-        # Where choices were repaired, all states are read once more, and count for the norm.
+        # After a repair the patch reads all states once more, and the norm is taken of these values.
         counts = p.valid(p.input(patch.valid & passes.repaired), READ_LATENCY)
         of_patch = p.delay(p.input(Cat(patch.state[: build.state_bits], patch.position)), READ_LATENCY).value
         m.d.comb += [
@@ -334,7 +377,10 @@ class Lane(wiring.Component):
         return scan
 
     def _last_lost(self, m: Module, passes: Passes, expects: Expects) -> Value:
-        """Whether an expected value was cut, told when the pass ends: those that are made anew do not count."""
+        """Whether an expected value was saturated, reported when the pass ends.
+
+        Flags from before a patch that computes all points again are dropped.
+        """
         lost = Signal()
         with m.If(expects.lost):
             m.d.sync += lost.eq(1)
@@ -343,7 +389,7 @@ class Lane(wiring.Component):
         return lost & passes.settled
 
     def _last_nothing(self, m: Module, passes: Passes, expects: Expects) -> Value:
-        """Whether a state has no alternative, told when the pass ends, as :meth:`_last_lost` tells of what was cut."""
+        """Whether a group has no affordable alternative, reported when the pass ends, as in :meth:`_last_lost`."""
         nothing = Signal()
         with m.If(expects.nothing):
             m.d.sync += nothing.eq(1)
@@ -353,9 +399,9 @@ class Lane(wiring.Component):
 
 
 class LaneInstance(wiring.Component):
-    """An instance of the Verilog module of :class:`Lane`, with the same ports and ``reset``.
+    """An instance of the Verilog module of :class:`Lane`, with the same ports and ``reset`` (in, 1 bit).
 
-    A machine has up to 64 lanes; as instances they are generated once, and a simulator compiles them once.
+    A machine has up to 256 lanes. As instances their Verilog is generated once, and a simulator compiles it once.
     """
 
     def __init__(self, parameters: LaneParameters) -> None:

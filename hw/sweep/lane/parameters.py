@@ -1,4 +1,4 @@
-"""Sizes, clocks and ports of a lane."""
+"""Sizes, latencies and ports of a lane."""
 
 from __future__ import annotations
 
@@ -19,54 +19,58 @@ from beltline.hw.sweep.row_buses import BankPort, RowBusesParameters, RowPort
 from beltline.hw.sweep.walk.parameters import WalkParameters
 
 SHIFT_CLOCKS = 3
-"""Clocks that the shifts take between a result and its value."""
+"""Clocks from a result of check or local search to its value, with its shift added."""
 
 MOST_SHIFT = 1
-"""A sweep in which all choices but one in ``2**MOST_SHIFT`` have moved is followed by one that checks none: what a
-check saves is less than what it takes when the busiest walker has nearly all of its states to walk anyway."""
+"""If at least the fraction ``1 - 2**-MOST_SHIFT`` of a lane's choices moved, its next sweep has no check. The search
+with the most states then has nearly all of them anyway, so a check would save less than it takes."""
 
 CONTEXTS = 64
-"""Walkers of a lane: as many as an evaluation and what is decided from it take clocks, nearly."""
+"""Searches that share a lane's evaluator: about as many as the clocks of an evaluation and of the decision after it."""
 
 
 @dataclass(frozen=True)
 class LaneParameters:
-    """A lane: :mod:`beltline.hw.sweep.check`, :mod:`beltline.hw.sweep.walk.walk` and :mod:`beltline.hw.sweep.patch`
-    over its own memories.
+    """Parameters of a lane: check, local search (``walk`` in the code) and patch over memories of its own.
 
-    A sweep is a check of all states; where some have lost their choice, a walk over these, and then new expectations
-    for their points. Where there are no choices yet, or nearly all of them moved in the sweep before, nothing is
-    checked, and all states are walked. A prologue makes the expectations of all points. The lane reads the expected
-    values of one half of its memory (and other lanes read them there), and writes new ones to the other half.
+    The units are :mod:`beltline.hw.sweep.check`, :mod:`beltline.hw.sweep.walk.walk` and :mod:`beltline.hw.sweep.patch`.
+
+    A sweep checks all states. If some fail, a local search finds their new choices, and a patch computes the expected
+    values of their points again. If there are no stored choices yet, or at least half of them moved in the sweep
+    before, all states are searched without a check. A prologue computes the expected values of all points. The lane and
+    other lanes read expected values from one half of its row memory; new ones are written to the other half.
 
     Parameters
     ----------
     build
-        Of the engine.
+        Sizes of the engine.
     """
 
     build: SweepParameters
 
     @property
     def walk(self) -> WalkParameters:
+        """Parameters of the local search."""
         return WalkParameters(self.build, max(CONTEXTS, 1 << self.build.state_bits))
 
     @property
     def expectation(self) -> ExpectationParameters:
+        """Parameters of the expectation unit."""
         return ExpectationParameters(self.build.states, self.build.multiplier)
 
     @property
     def combine(self) -> CombineParameters:
-        """Of a build with alternatives."""
+        """Parameters of the maximum over alternatives; only for a build with alternatives."""
         return CombineParameters(self.build.states)
 
     @property
     def buses(self) -> RowBusesParameters:
+        """Parameters of the row buses."""
         return RowBusesParameters(self.build, self.build.inner_bits)
 
     @property
     def ports(self) -> dict[str, wiring.Member]:
-        """Of :class:`beltline.hw.sweep.lane.lane.Lane`."""
+        """Ports of :class:`beltline.hw.sweep.lane.lane.Lane`, which describes them."""
         build = self.build
         return {
             **CONSTANTS,
@@ -115,6 +119,7 @@ class LaneParameters:
         }
 
     def _of_proof(self) -> dict[str, wiring.Member]:
+        """Ports that only a build with ``proof`` has."""
         choices = self.build.index_bits << self.build.state_bits
         return {
             **{name: In(1) for name in ("values", "round", "finish", "divide", "odd")},
@@ -126,20 +131,20 @@ class LaneParameters:
 
     @property
     def settle(self) -> int:
-        """Clocks after which a state's value has come to the expectation unit and its point's expectations to rest.
+        """Clocks after which the expected values of a state's point have been written.
 
-        They count from the check's result, or from the state's read in a patch.
+        They count from the result of the check, or from the clock in which the patch reads the state.
         """
         combines = self.combine.latency if self.build.alternatives else 0
         return max(READ_LATENCY, SHIFT_CLOCKS) + 1 + combines + self.expectation.latency + self.build.states + 2
 
     @property
     def cells(self) -> int:
-        """States of the lane."""
+        """States that the tables of a lane hold."""
         return self.build.grid // self.build.lanes * self.build.states
 
     @property
     def rows(self) -> int:
-        """Rows of the lane's memory: two halves of expected values, then the grid, or the costs of each state."""
+        """Rows of the row memory: two halves of expected values, then the grid or each state's costs."""
         build = self.build
         return ((2 << build.state_bits) + (build.states if build.costs else 1)) << build.local_bits

@@ -1,4 +1,4 @@
-"""The passes of a sweep over a lane, one after the other."""
+"""Control of a lane: starts the passes of a sweep one after the other."""
 
 from __future__ import annotations
 
@@ -15,41 +15,58 @@ _OF_PROOF = {
 
 
 class Passes(wiring.Component):
-    """A prologue is a patch; a sweep is a check, a walk and a patch, or where nothing is checked a walk and a patch.
+    """Starts the passes of a lane one after the other, and reports when the last of them is finished.
 
-    A walk begins a clock behind ``checked``, and a patch in the first clock in which the walk is not busy. ``done``
-    rises 2 clocks behind the first one in which the last pass is not busy, or 3 behind ``checked`` where it is a check;
-    and not before :attr:`LaneParameters.settle` + 2 clocks behind the last ``works``.
+    A prologue is a patch. A sweep is a check, then, if states failed it, a local search (``walk`` in the code) of
+    these, and a patch. Without a check (``unchecked``) it is a local search of all states and a patch. In a build with
+    ``proof`` the lane waits before the patch (``met``), and makes a scan in each ``round``, followed by a local search
+    (repair) if the scan found better choices, until ``finish``.
+
+    Latency: a local search starts a clock after ``checked``, and a patch in the first clock in which the local search
+    is not busy. ``done`` rises 2 clocks after the first clock in which the last pass is not busy, or 3 clocks after
+    ``checked`` if the last pass is a check, and not before :attr:`LaneParameters.settle` + 2 clocks after the last
+    ``works``.
 
     Attributes
     ----------
-    go, prologue, cold, fixed, seek, points, count
-        In: as those of :class:`beltline.hw.sweep.lane.lane.Lane`.
-    checked
-        In: the last result of the check.
-    any_mark
-        In, a clock behind ``checked``: a state has lost its choice.
-    moved
-        In: the walk gives a state another choice.
-    walk_busy, patch_busy
-        In: the pass is under way, from the clock behind its start.
-    works
-        In: a result of the check, or a state of the patch, is on its way to the expectation unit.
-    start_check, start_walk, start_patch
-        Out: the pass begins.
-    checking, walking, patching
-        Out: the pass is under way.
-    unchecked
-        Out: nothing is checked in this sweep.
-    done
-        Out: as that of the lane.
-    round, finish, scan_busy, better
-        In, of a build with ``proof``: a round begins; the proof has ended; a scan is under way, from the clock behind
-        its start; it has found better choices.
-    start_scan, scanning, repairing, repaired, met, settled
-        Out, of a build with ``proof``: a scan begins, and is under way; a walk of its better choices is under way;
-        there has been one in this sweep; the lane waits for the next round, or for the end of the proof; ``done`` rises
-        behind this clock.
+    go, prologue, cold, fixed, seek : in, 1 bit each
+        ``go`` begins a pass of the kind that the others give, see :class:`beltline.hw.sweep.lane.lane.Lane`.
+    points : in, ``point_bits + 1``
+        Points of the lane; without any, ``go`` has no effect and ``done`` remains high.
+    count : in, ``position_bits + 1``
+        States of the lane.
+    checked : in, 1 bit
+        High in the clock with the last result of the check.
+    any_mark : in, 1 bit
+        A state failed the check; read a clock after ``checked``.
+    moved : in, 1 bit
+        High in clocks in which the local search gives a state another choice.
+    walk_busy, patch_busy : in, 1 bit each
+        The local search, or the patch, is in progress, from the clock after its start.
+    works : in, 1 bit
+        A result of the check, or a state of the patch, enters the pipeline to the expectation unit.
+    start_check, start_walk, start_patch : out, 1 bit each
+        High for a clock: the pass begins.
+    checking, walking, patching : out, 1 bit each
+        The check, the local search or the patch is in progress.
+    unchecked : out, 1 bit
+        This sweep has no check.
+    done : out, 1 bit
+        The lane has finished.
+    round, finish : in, 1 bit each
+        Only with ``proof``: a round begins; the proof has ended.
+    scan_busy : in, 1 bit
+        Only with ``proof``: a scan is in progress, from the clock after its start.
+    better : in, 1 bit
+        Only with ``proof``: the scan found better choices.
+    start_scan, scanning : out, 1 bit each
+        Only with ``proof``: a scan begins; a scan is in progress.
+    repairing, repaired : out, 1 bit each
+        Only with ``proof``: a local search from better choices is in progress; there was one in this sweep.
+    met : out, 1 bit
+        Only with ``proof``: the lane waits for ``round`` or ``finish``.
+    settled : out, 1 bit
+        Only with ``proof``: ``done`` rises in the next clock.
     """
 
     def __init__(self, parameters: LaneParameters) -> None:
@@ -71,7 +88,7 @@ class Passes(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        # How many choices have moved in this sweep, and whether the next one is without a check.
+        # The number of choices that moved in this sweep decides whether the next one has a check.
         moves = Signal(self.parameters.build.position_bits + 1)
         restless, unchecks = Signal(), Signal()
         with m.If(self.go):
@@ -79,7 +96,7 @@ class Passes(wiring.Component):
         with m.Elif(self.moved):
             m.d.sync += moves.eq(moves + 1)
         if self._proves:
-            # Walks of all states would leave again what has been repaired.
+            # After a repair the next sweep has a check: a search of every state would return to the wrong peak.
             with m.If(self.repairing):
                 m.d.sync += moves.eq(0)
             with m.If(self.go):
@@ -144,7 +161,7 @@ class Passes(wiring.Component):
         return m
 
     def _rounds(self, m: Module) -> None:
-        """States of a proof: a scan, and a walk of what it has found, until the lanes meet again."""
+        """Add the states of a proof to the FSM: wait for the other lanes, scan, repair, and wait again."""
         with m.State("MEET"):
             m.d.comb += self.met.eq(1)
             with m.If(self.round):

@@ -1,4 +1,4 @@
-"""The rows of a lane that other lanes read: expected values twice, and the grid or what its points cost."""
+"""The row memory of a lane, which all lanes read: expected values in two halves, and the grid or costs."""
 
 from __future__ import annotations
 
@@ -15,24 +15,32 @@ from beltline.hw.sweep.parameters import HALF_WORDS, ROW_SHIFT
 
 
 class Rows(wiring.Component):
-    """A bank for each word of a row. One half of the expected values is read, and the other written.
+    """Stores a lane's rows of eight words in eight banks, so that a row is read in one access.
 
-    Words of the grid lie with the halves of their row exchanged: half a row of them comes with the same half of the
-    expected values. A build with costs has a row of costs for every exogenous state in its place. A row a clock is
-    read, ``READ_LATENCY`` behind its address, and a word a clock written.
+    The memory holds two halves of expected values, of which one is read while the other is written, and one row of the
+    grid for every eight points. A build with costs has a row of costs for each exogenous state in place of the grid's.
+
+    The upper and lower four words of the grid's rows are exchanged. So one access returns either whole rows of expected
+    values (check), or, for a local search, four expected values and the grid of the same four points.
+
+    Latency: ``READ_LATENCY`` from address to row. Throughput: a row is read and a word written in every clock.
+    Contract: no ready.
 
     Attributes
     ----------
-    half
-        In: the half that is read.
-    write, word, row, ev
-        In: an expected value, see :class:`beltline.hw.sweep.lane.expects.Expects`.
-    x_write, write_address, data
-        In: the host's writes of the grid, as those of :class:`beltline.hw.sweep.lane.lane.Lane`; none may come with
-        ``write``. With costs the address has the exogenous state in its lowest bits, and the point above them.
-    bank
-        From the buses, see :class:`beltline.hw.sweep.row_buses.BankPort`: the row in the lane, and above it the
-        exogenous state, which half a walk asks for, and whether a walk asks.
+    half : in, 1 bit
+        The half of expected values that is read.
+    write, word, row, ev : in, 1 bit, 3 bits, row address, 64 bits
+        Writes an expected value, see :class:`beltline.hw.sweep.lane.expects.Expects`.
+    x_write : in, 8 bits
+        Byte strobes of the host's writes of grid or costs. They must not coincide with ``write``.
+    write_address : in, ``position_bits``
+        The point to write; with costs, the exogenous state in the lowest ``cost_bits`` bits and the point above them.
+    data : in, 64 bits
+        The word to write.
+    bank : in, :class:`beltline.hw.sweep.row_buses.BankPort`
+        Port of the row buses. Its address has, from the lowest bit: the row in the lane, the exogenous state, which
+        half of a row a local search requests (1: the upper), and whether the request is for half a row of both tables.
     """
 
     def __init__(self, parameters: LaneParameters) -> None:

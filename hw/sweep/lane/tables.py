@@ -1,4 +1,4 @@
-"""The tables of a lane's own states: wealth, values, choices, and the utilities around them."""
+"""Tables of a lane's own states: cash on hand, values, choices and cached utilities."""
 
 from __future__ import annotations
 
@@ -14,37 +14,57 @@ from beltline.hw.sweep.lane.parameters import LaneParameters
 
 
 class Tables(wiring.Component):
-    """Four memories, each with one read and one write port, which the passes and the host share.
+    """Stores cash on hand, value, choice and cached utilities of every state of a lane.
 
-    Reads are of ``READ_LATENCY``, one a clock and memory. A pass reads while it is under way, the host otherwise.
-    A build with ``proof`` keeps the values before a sweep beside those after it, and every choice three times.
+    Each table is a memory with one read and one write port. ``kept`` in the code stands for cached utilities: the
+    utilities of ``i - 1``, ``i`` and ``i + 1`` around the choice ``i``, and whether each is feasible (``KEPT_BITS``). A
+    build with ``proof`` has two copies of the values, before and after the sweep, and three copies of the choices, so
+    that a state and its two neighbours are read at once.
+
+    Latency: ``READ_LATENCY`` for a pass, one clock more for ``word``. Throughput: a read and a write a clock for each
+    memory. Contract: no ready; the pass in progress has the read ports, otherwise the host.
+
+    Addresses are numbers of states in the lane, of ``position_bits``.
 
     Attributes
     ----------
-    wealth_write, value_write, write_address, data, read_address, read_wealth, read_policy
-        In: the host's accesses, as those of :class:`beltline.hw.sweep.lane.lane.Lane`.
-    word
-        Out: what the host reads.
-    checking, walking, patching
-        In: which pass is under way.
-    check_choice, check_kept, check_old, walk_wealth, walk_choice, walk_old, patch_position
-        In: addresses of the passes, by what they read.
-    wealth, value, choice, kept
-        Out: what was read.
-    found, found_position, found_choice, found_kept
-        In: a new choice and the utilities around it, from the walk.
-    better
-        In, of a build with ``proof``, in place of ``found``: a new choice alone, from a scan.
-    written, place, new
-        In: a new value; the host may not write in that clock.
-    values
-        In, of a build with ``proof``: which of the two copies has the values before the sweep. The host writes both and
-        reads that one.
-    fresh
-        Out: of a build with ``proof``, the value after the sweep, and else ``value``.
-    scanning, scan_wealth, scan_choice, scan_below, scan_above, below, above
-        Of a build with ``proof``: a scan is under way, and reads a wealth and three choices, ``below`` and ``above``
-        from copies of their own.
+    wealth_write, value_write, write_address, data : in
+        The host's writes, see :class:`beltline.hw.sweep.lane.lane.Lane`.
+    read_address, read_wealth, read_policy, word : in, in, in, out
+        The host's reads, see the same class.
+    checking, walking, patching : in, 1 bit each
+        Check, local search or patch is in progress.
+    check_choice, check_kept, check_old : in, ``position_bits`` each
+        Addresses from the check: of a choice, of cached utilities, of a value.
+    walk_wealth, walk_choice, walk_old : in, ``position_bits`` each
+        Addresses from the local search: of cash on hand, of a choice, of a value.
+    patch_position : in, ``position_bits``
+        Address from the patch, of a value.
+    wealth, value : out, 64 bits each
+        Cash on hand and value that were read.
+    choice, kept : out, ``index_bits`` and ``KEPT_BITS``
+        Choice and cached utilities that were read.
+    found : in, 1 bit
+        The local search writes a choice and its cached utilities.
+    found_position, found_choice, found_kept : in
+        Their address, the choice (``index_bits``) and the cached utilities (``KEPT_BITS``).
+    written : in, 1 bit
+        A value is written; the host must not write one in this clock.
+    place, new : in, ``position_bits`` and signed 64 bits
+        Its address, and the value.
+    fresh : out, 64 bits
+        With ``proof``, the value after the sweep at the address of ``value``; without, the same as ``value``.
+    values : in, 1 bit
+        Only with ``proof``: which copy holds the values before the sweep. A sweep writes the other one. The host writes
+        both and reads the one before the sweep.
+    better : in, 1 bit
+        Only with ``proof``: a scan writes a choice alone, by ``found_position`` and ``found_choice``.
+    scanning : in, 1 bit
+        Only with ``proof``: a scan is in progress.
+    scan_wealth, scan_choice, scan_below, scan_above : in, ``position_bits`` each
+        Only with ``proof``: addresses from the scan, of cash on hand and of three choices.
+    below, above : out, ``index_bits`` each
+        Only with ``proof``: the choices at ``scan_below`` and ``scan_above``, from copies of their own.
     """
 
     def __init__(self, parameters: LaneParameters) -> None:
@@ -76,6 +96,7 @@ class Tables(wiring.Component):
         )
 
     def _of_proof(self) -> dict[str, wiring.Member]:
+        """Ports that only a build with ``proof`` has."""
         build = self.parameters.build
         return {
             "values": In(1),
@@ -95,7 +116,7 @@ class Tables(wiring.Component):
         own = Mux(self.walking, self.walk_old, Mux(self.patching, self.patch_position, self.read_address))
         values = [Ram(WIDTH, cells, WORD_BYTES) for _ in range(2 if build.proof else 1)]
         for number, value in enumerate(values):
-            # Of two, the host writes both, and a sweep the one that has not the values before it.
+            # The host writes both copies. A sweep writes the one that does not hold the values before it.
             m.submodules["value" if number == 0 else "second_value"] = value
             whole = (1 << WORD_BYTES) - 1
             written = Mux(self.values != number, whole, 0) if build.proof else whole
@@ -141,6 +162,6 @@ class Tables(wiring.Component):
         return m
 
     def _address(self, name: str, otherwise: Value) -> Value:
-        """Where a walk, or a scan, reads."""
+        """The address of a local search or of a scan while one is in progress, and else ``otherwise``."""
         address = Mux(self.walking, getattr(self, f"walk_{name}"), otherwise)
         return Mux(self.scanning, getattr(self, f"scan_{name}"), address) if self.parameters.build.proof else address

@@ -1,4 +1,4 @@
-"""The new value of every state of a lane, by how much it differs from the one before, and the largest difference."""
+"""New values of a lane's states: shifts, saturation, the norm, and the changes at the reference point."""
 
 from __future__ import annotations
 
@@ -14,36 +14,59 @@ from beltline.hw.sweep.lane.parameters import SHIFT_CLOCKS, LaneParameters
 
 
 class Values(wiring.Component):
-    """Adds the shifts of a state's exogenous state to its value, and to the value before; cuts both to 64 bits.
+    """Adds its shift to each new value, saturates it to 64 bits, and computes the norm of a lane.
 
-    Every state's value comes once, from the check or from the walk, never from both in a clock; a value a clock.
+    For a state with exogenous state ``s`` the new value is ``value + shift_after[s]``, and the old one with which it is
+    compared is ``old + shift_before[s]``, both saturated to signed 64 bits. The norm is the largest absolute difference
+    of the two in a sweep (:class:`beltline.hw.arithmetic.norm.Norm`).
+
+    Latency: ``SHIFT_CLOCKS`` to ``written``. Throughput: a value a clock. Contract: fixed latency, no ready. Every
+    state's value comes once, from the check or from the local search (``walk`` in the code), and never from both in one
+    clock.
 
     Attributes
     ----------
-    go, seek
-        In: ``go`` begins a pass, and clears the norm unless ``seek``.
-    check_valid, check_state, check_position, check_value, check_old
-        In: a result of the check that stays.
-    walk_valid, walk_state, walk_position, walk_value, walk_old
-        In: a result of the walk.
-    shift_after, shift_before
-        In: what is added, signed 64 bits for each exogenous state.
-    written, place, new, beyond
-        Out, ``SHIFT_CLOCKS`` later: a value, of state number ``place``, and whether it or the one before was cut.
-    retired, norm
-        Out: ``written`` a clock later; the largest difference between a value and the one before, both cut, in which a
-        value counts :attr:`beltline.hw.arithmetic.norm.NormParameters.latency` clocks behind its ``retired``.
-    again, clear
-        In, of a build with ``proof``: the check's result counts once more for the norm, ``check_value`` being the
-        value that was written; ``clear`` clears the norm before the first of them.
-    keeps, check_none, walk_none
-        In, of a build with alternatives: exogenous states whose value is that from before; the result is of a state
-        that can afford nothing, and is not shifted.
-    sample_place, refers
-        In: as those of :class:`beltline.hw.sweep.lane.lane.Lane`.
-    sample_valid, sample_state, sample
-        Out: the difference, its low 64 bits, at a state of the reference point, ``SHIFT_CLOCKS`` + 3 clocks behind the
-        result.
+    go, seek : in, 1 bit each
+        ``go`` begins a pass. It clears the norm unless ``seek`` is high.
+    check_valid : in, 1 bit
+        High in clocks with a result of the check whose choice is kept.
+    check_state, check_position : in, ``state_bits`` and ``position_bits``
+        Its exogenous state, and the number of the state in the lane.
+    check_value, check_old : in, signed 64 bits each
+        Its new value, and the value before the sweep.
+    walk_valid, walk_state, walk_position, walk_value, walk_old : in
+        The same of a result of the local search.
+    shift_after, shift_before : in, signed 64 bits for each exogenous state
+        Added to new and to old values.
+    written : out, 1 bit
+        High in clocks with a value to write.
+    place : out, ``position_bits``
+        The number of its state in the lane.
+    new : out, signed 64 bits
+        The value.
+    beyond : out, 1 bit
+        The value, or the old one, was saturated.
+    retired : out, 1 bit
+        ``written`` a clock later.
+    norm : out, 64 bits
+        The largest difference so far; it includes a value :attr:`beltline.hw.arithmetic.norm.NormParameters.latency`
+        clocks after its ``retired``.
+    sample_place, refers : in, ``position_bits`` and 1 bit
+        The number of state 0 of the reference point, and whether that is in this lane.
+    sample_valid, sample_state : out, 1 bit and ``state_bits``
+        High in clocks with a state of the reference point, ``SHIFT_CLOCKS + 3`` clocks after its result; its exogenous
+        state.
+    sample : out, signed 64 bits
+        Its new value minus its old one, low 64 bits.
+    again : in, 1 bit
+        Only with ``proof``: the result of the check is a value that was already written. It counts for the norm,
+        without a shift, and is not written again.
+    clear : in, 1 bit
+        Only with ``proof``: clears the norm before the first of these values.
+    keeps : in, a bit for each exogenous state of the build
+        Only with alternatives: the state keeps its old value, a table of values.
+    check_none, walk_none : in, 1 bit each
+        Only with alternatives: the state can afford no candidate, and its value is not shifted.
     """
 
     def __init__(self, parameters: LaneParameters) -> None:
@@ -97,7 +120,7 @@ class Values(wiring.Component):
         )
         clear, again = self.go & ~self.seek, Const(0, 1)
         if self.parameters.build.proof:
-            # What was written has its shift.
+            # A value that was already written has its shift.
             unshifted: Value = self.again
             if self.parameters.build.alternatives:
                 unshifted = unshifted | Mux(self.walk_valid, self.walk_none, self.check_none)
@@ -127,7 +150,7 @@ class Values(wiring.Component):
             self.retired.eq(self.written),
         ]
 
-        # The change at the reference point.
+        # The change of value at the states of the reference point.
         of_point = p.register(self.place - p.delay(of_state, after.time).value, after.time)
         change = p.total(
             [Term(Timed(norm.after, of_point.time)), Term(Timed(norm.before, of_point.time), negative=True)], WIDTH
