@@ -13,9 +13,10 @@ from beltline.hw.sweep.parameters import HALF_SHIFT, HALF_WORDS, SweepParameters
 from beltline.hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters
 
 ROUNDS = 4
-"""Rounds over odd points, and as many over even ones, before a round of divide and conquer. In a block of points where
-local searches ended on the wrong peak, a round repairs only points at its ends, so long blocks need divide and conquer.
-"""
+"""Rounds over odd points, and as many over even ones, before a round of divide and conquer.
+
+If local searches ended on the wrong peak in a block of points, a round repairs only the ends of that block. So long
+blocks need divide and conquer."""
 
 PERIOD = 2 * ROUNDS + 1
 """Rounds from one round of divide and conquer to the next, of which the last one divides."""
