@@ -58,8 +58,8 @@ class Walk(wiring.Component):
     force : in, 1 bit
         All states are searched, whatever their marks.
     cold : in, 1 bit
-        There are no stored choices: each state begins at its own point. Ignores how far choices moved before, or move
-        now.
+        There are no stored choices: the grid index of a state's own point takes the place of its choice. Moves of the
+        sweep before are not used, and ``moved`` must be ignored.
     first_point : in, ``index_bits``
         Grid index of the lane's first point.
     seek, above : in, 1 bit each
