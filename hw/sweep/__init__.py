@@ -1,1 +1,1 @@
-"""The sweep engine: many lanes, each with its own part of the grid (``docs/sweep-engine.md``)."""
+"""The sweep engine: lanes that sweep their parts of the grid in parallel. Described in ``docs/sweep-engine.md``."""

@@ -1,4 +1,4 @@
-"""The pass of a sweep that checks every choice of a lane, and makes the values of those that stay."""
+"""First pass of a sweep in a lane: checks every choice, and computes the values of states whose choice remains."""
 
 from __future__ import annotations
 
@@ -20,45 +20,56 @@ from beltline.hw.sweep.peak import NEIGHBOURS, Peak, PeakParameters
 from beltline.hw.sweep.row_buses import RowPort
 
 KEPT_BITS = len(NEIGHBOURS) * (WIDTH + 1)
-"""What is kept of a state: the utilities of ``i - 1``, ``i``, ``i + 1``, then the three flags of those feasible."""
+"""Bits of the cached utilities of a state with choice ``i``.
+
+From the lowest bit on: utilities of ``i - 1``, ``i`` and ``i + 1``, signed 64 bits each, and whether each is feasible.
+"""
 
 _AHEAD = 8
-"""Choices that are read before they are needed: more than the clocks of a read and of the queue."""
+"""Choices that are read ahead. More than the latency of memory and queue, so that a choice is ready in every clock."""
 
 
 @dataclass(frozen=True)
 class CheckParameters:
-    """Reads choice and kept utilities of ``count`` states, in table order, and tells of each whether its choice stays.
+    """Parameters of the check, which determines for every state of a lane whether its choice remains.
+
+    Choice ``i`` remains if ``O(i-1) < O(i) >= O(i+1)``, with objectives ``O(j) = U(j) + EV(j, s)`` from cached
+    utilities ``U`` and expected values ``EV``. No utility is evaluated. Widths: :class:`PeakParameters`.
 
     Parameters
     ----------
     build
-        Of the engine.
+        Sizes of the engine.
     """
 
     build: SweepParameters
 
     @property
     def begin(self) -> int:
-        """Clocks from ``start`` to the first choice at the unit that gathers expected values."""
+        """Clocks from ``start`` to the first choice at unit :class:`Gather`, which reads the expected values."""
         return 1 + READ_LATENCY + 2
 
     @property
     def behind(self) -> int:
-        """Clocks from the expected values to the result."""
+        """Clocks from a state's expected values to its result."""
         return PeakParameters().latency
 
     def clocks(self, choices: NDArray[np.int64], lane: int, start: int) -> NDArray[np.int64]:
-        """The clock of each result, where no turn is lost to another lane.
+        """Return the clock of each result, if the lane loses no turn on the bus to another lane.
 
         Parameters
         ----------
         choices
-            int64, ``(points, N_z)``: of the lane.
+            int64, ``(points, N_z)``: choices of the lane's states.
         lane
-            Which decides the turns on the bus.
+            Number of the lane, which determines its turns on the bus.
         start
-            The clock of ``start``, counted from the end of the last reset.
+            Clock of ``start``, counted from the end of the last reset.
+
+        Returns
+        -------
+        NDArray[np.int64]
+            ``(points * N_z,)``: clocks, counted from the end of the last reset.
         """
         states = np.tile(np.arange(choices.shape[1]), choices.shape[0])
         gathered = GatherParameters(self.build).clocks(states, choices.ravel(), lane, start + self.begin)
@@ -66,23 +77,48 @@ class CheckParameters:
 
 
 class Check(wiring.Component):
-    """:class:`CheckParameters` in gateware.
+    """Checks all states of a lane, in table order.
+
+    Throughput: a state in every clock, if the expected values arrive in time (:class:`Gather`). Latency from ``start``
+    to the first result: ``parameters.begin`` clocks, then the time until the first rows arrive, then the latencies of
+    :class:`Gather` and :class:`Peak`. Contract: ``valid`` without ``ready``. In names, ``kept`` stands for cached.
 
     Attributes
     ----------
-    start, count, last_state
-        ``start`` begins a pass over ``count`` (at least 1) states of ``last_state + 1`` exogenous states. It must not
-        come while one is under way.
-    choice_address, choice_data, kept_address, kept_data, old_address, old_data
-        Read ports of the lane's choices, of what it keeps (``KEPT_BITS``) and of its values, of ``READ_LATENCY``.
-    fetch
-        To the buses; ``inner`` is the exogenous state.
-    valid, position, value, old, stays, rises, outside
-        A result, of state number ``position``: see :class:`beltline.hw.sweep.peak.PeakParameters`. ``old`` is the value
-        before.
-    none
-        With a result, of a build with alternatives: the kept choice is infeasible. As costs do not fall, and a walk
-        ends at the lowest candidate if it finds none, the state can then afford nothing.
+    start : in, 1 bit
+        Begins a pass. It must not be high during a pass.
+    count : in, ``position_bits + 1`` bits
+        Number of states in the lane, at least 1. Sampled with ``start``.
+    last_state : in, ``state_bits`` bits
+        ``N_z - 1`` of the problem. It must not change during a pass.
+    choice_address, kept_address, old_address : out, ``position_bits`` bits
+        Read addresses of the lane's memories of choices, cached utilities and values. Their latency is
+        ``READ_LATENCY``.
+    choice_data : in, ``index_bits`` bits
+        The choice that was read.
+    kept_data : in, ``KEPT_BITS`` bits
+        The cached utilities that were read.
+    old_data : in, signed 64 bits
+        The value that was read, in units of value.
+    fetch : out, :class:`RowPort`
+        Port to the row buses; ``inner`` is the exogenous state.
+    valid : out, 1 bit
+        High in clocks with a result.
+    position : out, ``position_bits`` bits
+        The state of the result: ``point * N_z + s`` within the lane.
+    value : out, signed 64 bits
+        Value of the present choice, in units of value. Undefined if the choice is infeasible.
+    old : out, signed 64 bits
+        Value of the state before this sweep.
+    stays : out, 1 bit
+        The choice remains.
+    rises : out, 1 bit
+        Candidate ``i + 1`` is feasible and better than choice ``i``.
+    outside : out, 1 bit
+        ``value`` was saturated.
+    none : out, 1 bit
+        Only in builds with alternatives: the choice is infeasible. Since costs do not fall, and a local search that
+        finds no feasible candidate ends at the lowest one, the state can then afford nothing.
     """
 
     def __init__(self, parameters: CheckParameters) -> None:
@@ -122,7 +158,7 @@ class Check(wiring.Component):
         m.submodules.choices = choices = Queue(build.index_bits, _AHEAD)
         wiring.connect(m, wiring.flipped(self.fetch), gather.fetch)
 
-        # Choices are read as long as there is room for them in the queue.
+        # Read choices while there is space for them in the queue.
         left = Signal(bits + 1)
         on_the_way = Signal(range(_AHEAD + 1))
         read = Signal()
@@ -150,7 +186,7 @@ class Check(wiring.Component):
             choices.pop.eq(gather.ready),
         ]
 
-        # What is kept of a state, and its old value, are read so that they come with what they are compared with.
+        # Cached utilities are read to arrive together with the expected values, old values together with the result.
         gathered = gather.parameters.latency
         self._count(m, self.kept_address, p.valid(p.input(gather.leaving), gathered - READ_LATENCY))
         words = [self.kept_data.word_select(k, WIDTH) for k in range(len(NEIGHBOURS))]
@@ -175,7 +211,7 @@ class Check(wiring.Component):
         return m
 
     def _count(self, m: Module, counter: Signal, event: Value) -> None:
-        """Count events of a pass."""
+        """Count the events of a pass in ``counter``, from 0."""
         with m.If(self.start):
             m.d.sync += counter.eq(0)
         with m.Elif(event):

@@ -1,7 +1,8 @@
-"""The clocks of a sweep of the sweep engine, exactly, from what its lanes do: :class:`SweepLog`.
+"""Clock model of the sweep engine: the exact number of clocks of a sweep, from a log of its work (:class:`SweepLog`).
 
-Registers, queues and turns of all lanes, clock by clock. Lanes meet only on the buses, and there only those that have
-their turns in the same clock: they go on together, from turn to turn, and the others apart from them.
+The model follows registers, queues and bus turns of all lanes clock by clock. Only lanes with turns in the same clock
+influence each other, on the buses. So each group of such lanes is simulated apart from the others, from turn to turn.
+In names, ``walk`` stands for local search, ``walker`` for one of the searches of a lane, ``probe`` for one evaluation.
 """
 
 from __future__ import annotations
@@ -43,26 +44,26 @@ from beltline.hw.sweep.walk.parameters import WalkParameters
 from beltline.hw.sweep.walk_clocks import FIELDS, LAST, LEFT, walk_begin, walk_run
 
 NEVER = -1
-"""In the clocks of results: a state that was not walked."""
+"""In place of a clock: there is no such event."""
 
 _FAR = 1 << 62
-"""A clock that never comes."""
+"""A clock later than any in a sweep."""
 
 _NOTHING, _LOST = -1, -2
-"""What buses want of a lane: nothing yet; several rows, of which the first is served."""
+"""Requests to a lane's memory in a clock: none so far; for different rows, of which the first is served."""
 
-# What a lane does.
+# What a lane is doing: check, local search, nothing any more, scan of a proof.
 _CHECKS, _WALKS, _RESTS, _SCANS = range(4)
 
 
 @dataclass(frozen=True)
 class Dealt:
-    """How the states of a problem are dealt to lanes and walkers.
+    """Assignment of the states of a problem to lanes, and within a lane to the searches that share its evaluator.
 
     Parameters
     ----------
     walk
-        Of the build.
+        Parameters of the build's local search.
     grid, states
         ``N_k`` and ``N_z`` of the problem.
     """
@@ -73,38 +74,39 @@ class Dealt:
 
     @property
     def lane_shift(self) -> int:
-        """``c``: lane ``l`` has the points from ``l 2**c`` on."""
+        """``c``: lane ``l`` has the points ``l 2**c`` to ``(l + 1) 2**c - 1``."""
         return (ROW_WORDS * self.walk.build.local_rows(self.grid)).bit_length() - 1
 
     @property
     def part_shift(self) -> int:
-        """A walker has ``2**part_shift`` points of its lane."""
+        """Each search has ``2**part_shift`` points of its lane, in one exogenous state."""
         return max(0, self.lane_shift - self.walk.part_bits)
 
     def points(self, lane: int) -> int:
-        """Points of a lane, 0 where the problem ends before it."""
+        """Return the number of points of lane number ``lane``, 0 if the problem ends before it."""
         return min(max(self.grid - (lane << self.lane_shift), 0), 1 << self.lane_shift)
 
 
 @dataclass(frozen=True, eq=False)
 class SweepLog:
-    """What the clocks of a sweep follow from.
+    """Log of a sweep, from which its clocks follow.
 
     Parameters
     ----------
     dealt
-        States to lanes and walkers.
+        Assignment of states to lanes and searches.
     choices
-        int64, ``(N_k, N_z)``: those before the sweep, which the check reads; 0 in the first sweep of a run.
+        int64, ``(N_k, N_z)``: choices before the sweep, which the check reads; 0 in the first sweep of a run.
     walked
-        bool, ``(N_k, N_z)``: the states that were walked.
+        bool, ``(N_k, N_z)``: states that were searched.
     counts
-        int64, ``(lanes, contexts)``: the probes of each walker.
+        int64, ``(lanes, contexts)``: number of evaluations of each search.
     probes
-        int32, ``(lanes * contexts, at least the largest count)``: of each probe ``2 index + last``, ``index`` that of
-        its point or ``OFF_GRID``, ``last`` 1 in the last probe of a state.
+        int32, ``(lanes * contexts, m)`` with ``m`` at least the largest count: the evaluations of each search, in
+        order. Each is ``2 * index + last``: ``index`` is the candidate, or ``OFF_GRID``, and ``last`` is 1 in the last
+        evaluation of a state.
     unchecked
-        bool, ``(lanes,)``: lanes that walk all their states without a check.
+        bool, ``(lanes,)``: lanes that search all their states without a check.
     """
 
     dealt: Dealt
@@ -117,21 +119,21 @@ class SweepLog:
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """What a round of a proof did: see :class:`beltline.hw.sweep.proof.Proof`.
+    """Log of a round of a proof (:class:`beltline.hw.sweep.proof.Proof`), from which its clocks follow.
 
     Parameters
     ----------
     divide, odd
-        Whether it was by divide and conquer; whether over the states of odd points.
+        Whether the round was by divide and conquer; 1 if it examined the states of odd points, 0 if of even points.
     ends
-        bool, ``(lanes,)``: lanes that looked at their first and their last point only.
+        bool, ``(lanes,)``: lanes that examined only their first and last point.
     lowest, highest
-        int64, ``(N_k, N_z)``: the bracket of each state that it looked at, ``lowest`` -1 where check and walk had
-        compared all of it.
+        int64, ``(N_k, N_z)``: brackets that were evaluated. ``lowest`` is -1 for states whose bracket was not, because
+        check or local search had already compared all its candidates, or the round did not examine the state.
     moved
-        bool, ``(N_k, N_z)``: states whose bracket had a better candidate, which were walked from there.
+        bool, ``(N_k, N_z)``: states with a better candidate in the bracket, which were repaired from there.
     counts, probes
-        Of these walks, as in :class:`SweepLog`.
+        Evaluations of these repairs, as in :class:`SweepLog`.
     """
 
     divide: bool
@@ -146,7 +148,10 @@ class Round:
 
 @njit(cache=True)
 def _grant(r, rows, arrivals, wanted, width, now, fetch, fetch_walk):  # type: ignore[no-untyped-def]
-    """The lowest that wants a row of a lane gets it, with those that want the same up to the first that does not."""
+    """Grant the requests of a group in its turn, clock ``now``, as ``RowBuses``: ``r[:, GRANTED]`` and ``arrivals``.
+
+    Of lanes that request rows of one lane the lowest is served, and those that request the same row, up to another.
+    """
     wanted[:] = _NOTHING
     for k in range(r.shape[0]):
         r[k, GRANTED] = 0
@@ -164,7 +169,7 @@ def _grant(r, rows, arrivals, wanted, width, now, fetch, fetch_walk):  # type: i
 
 @njit(cache=True)
 def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ignore[no-untyped-def]
-    """All lanes that have their turns in the clocks ``phase (mod slots)``; the last ones as in :func:`lane_clocks`."""
+    """Simulate all lanes with turns in clocks ``phase (mod slots)``; :func:`lane_clocks` gives the arguments."""
     lane_bits, bits, top, lane_shift, part_shift, fetch, fetch_walk, check_behind, after, ring, decided = of_build
     choices, walked, counts, log, unchecked = tables
     checked, ends, found = results
@@ -206,7 +211,7 @@ def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ign
     exogenous = np.arange(min(points, 1 << lane_shift) * states) % states
     unasked = np.empty(0, np.int64)
     while resting < members:
-        # In the first of these clocks they all have their turn.
+        # Of the clocks from `now` to `end`, all lanes of the group have their turn in the first.
         _grant(r, rows, arrivals, wanted, width, now, fetch, fetch_walk)
         end = now + slots
         for k in range(members):
@@ -290,7 +295,7 @@ def _groups(slots, begins, of_build, tables, results, scans):  # type: ignore[no
 
 @njit(cache=True)
 def _patches(notes, lane_shift, states, busy, last):  # type: ignore[no-untyped-def]
-    """Clocks of the words of each lane's patch, and of them those up to the last state that is read."""
+    """Count each lane's clocks of a patch of points ``notes``: all (``busy``) and to the last state read (``last``)."""
     for lane in range(busy.size):
         first = lane << lane_shift
         end = min(first + (1 << lane_shift), notes.size)
@@ -311,17 +316,16 @@ def _patches(notes, lane_shift, states, busy, last):  # type: ignore[no-untyped-
 
 @dataclass(frozen=True, eq=False)
 class LaneClocks:
-    """Clocks of a sweep.
+    """Clocks of events in a sweep; ``NEVER`` for an event that does not occur.
 
     Parameters
     ----------
     checked
-        int64, ``(lanes,)``: the last result of each lane's check, ``NEVER`` where it has no point or no check.
+        int64, ``(lanes,)``: the last result of each lane's check; ``NEVER`` for a lane without points or check.
     ends
-        int64, ``(lanes,)``: where ``busy`` of each lane's walk is low again, ``NEVER`` where it does not walk.
+        int64, ``(lanes,)``: first clock in which ``busy`` of each lane's local search is low again.
     found
-        int64, ``(N_k, N_z)``: the result of each state that was walked, ``NEVER`` of the others; of size 0 where it
-        was not asked for.
+        int64, ``(N_k, N_z)``: the result of each state that was searched. Of size 0 if results were not requested.
     """
 
     checked: NDArray[np.int64]
@@ -339,23 +343,24 @@ def lane_clocks(
     results: bool = False,
     scans: tuple[NDArray[np.int64], NDArray[np.int64], int] = _NO_SCANS,
 ) -> LaneClocks:
-    """The clocks of check and walk of all lanes, or of scan and walk.
+    """Return the clocks of check and local search of all lanes, or of scan and local search.
 
     Parameters
     ----------
     log
-        Of the sweep.
+        Log of the sweep.
     begins
-        int64, ``(lanes,)``: the clock of ``start`` of each lane's check, or of its walk where it is unchecked. A lane
-        that is checked does not walk where it has no state to walk. Clocks count from the first one of a round of
-        turns, both on the buses and in the walkers' rings.
+        int64, ``(lanes,)``: clock of ``start`` of each lane's check, or of its local search if it is unchecked. Clock 0
+        is the first one of a round of turns, both on the buses and in the rings of the searches. A lane that is checked
+        has no local search if all its choices remain.
     after
-        Clocks from the last result of a lane's check to ``start`` of its walk.
+        Clocks from the last result of a lane's check to ``start`` of its local search.
     results
-        Whether the clock of each result of the walks is wanted.
+        Whether ``found`` of the result is requested.
     scans
-        In place of checks: the arguments of :func:`beltline.hw.sweep.scan_clocks.scan_run` that tell what is scanned,
-        ``passes`` of each lane. ``checked`` is then the clock in which a lane's scan ends, and its walk begins behind.
+        For a round of a proof, which has scans in place of checks: ``(visits, passes, behind)`` of
+        :func:`beltline.hw.sweep.scan_clocks.scan_run`, with one row of ``passes`` for each lane. ``checked`` is then
+        the clock in which a lane's scan ends; its local search begins in the next clock.
     """
     dealt = log.dealt
     walk, build = dealt.walk, dealt.walk.build
@@ -388,28 +393,28 @@ def lane_clocks(
 
 
 _GO = -1
-"""The clock of a pass in which the lanes begin; their turns begin behind it."""
+"""Clock of a pass in which the lanes begin. Clock 0, the next one, is the first of a round of turns."""
 
 _JUDGED = 2
-"""Clocks from the last result of a lane's check to ``start`` of its walk."""
+"""Clocks from the last result of a lane's check to ``start`` of its local search."""
 
 _DECIDE = DRAIN + 2
 """Clocks from the end of a pass to ``begin`` of the next."""
 
 
 def pass_clocks(dealt: Dealt, log: SweepLog | None = None, shifts: bool = False, rounds: Sequence[Round] = ()) -> int:
-    """Clocks of a sweep, or without a log of the prologue, from its ``begin`` to that of the next pass.
+    """Return the clocks of a sweep, from its ``begin`` to that of the next pass.
 
     Parameters
     ----------
     dealt
-        Of the problem.
+        Assignment of the problem's states to lanes and searches.
     log
-        Of the sweep.
+        Log of the sweep; ``None`` for the prologue.
     shifts
-        Whether shifts are made behind it.
+        Whether shifts are computed after the sweep.
     rounds
-        Of its proof, if it has one.
+        Rounds of its proof, empty for a sweep without a proof.
     """
     build = dealt.walk.build
     settle = LaneParameters(build).settle
@@ -419,11 +424,11 @@ def pass_clocks(dealt: Dealt, log: SweepLog | None = None, shifts: bool = False,
     if log is not None:
         lanes = lane_clocks(log, np.full(build.lanes, _GO), _JUDGED)
         ends = lanes.ends
-        # A register, in which the last state is judged; then everything settles.
+        # One register for the decision on the last state; then the pipelines run empty.
         done = int(lanes.checked.max()) + 1 + settle + 2
         notes = np.asarray(log.walked.any(axis=1), np.bool_)
     if rounds:
-        # All lanes wait for each other; a lane in which a choice was repaired reads all of its states once more.
+        # In each round, all lanes wait for the slowest. A lane with a repair reads all of its states once more.
         met = np.maximum(lanes.checked + _JUDGED, ends) + 1
         finish = int(met.max()) + _meeting(build)
         for one in rounds:
@@ -444,14 +449,14 @@ def pass_clocks(dealt: Dealt, log: SweepLog | None = None, shifts: bool = False,
 
 
 def _meeting(build: SweepParameters) -> int:
-    """Clocks from the one in which the last lane waits to the begin of the next round in the lanes."""
+    """Return the clocks from the one in which the last lane is done to the beginning of the next round in the lanes."""
     return join_clocks(build) + ROUND_BEGINS
 
 
 def round_clocks(dealt: Dealt, one: Round) -> LaneClocks:
-    """The clocks of scan and walk of all lanes, of a round that begins in clock ``_GO``.
+    """Return the clocks of scan and local search of all lanes, in a round of a proof that begins in clock ``_GO``.
 
-    ``checked`` is the clock in which a lane's scan ends.
+    ``checked`` of the result is the clock in which a lane's scan ends.
     """
     build = dealt.walk.build
     levels = range(dealt.lane_shift, -1, -1) if one.divide else (0,)
@@ -478,18 +483,18 @@ def round_clocks(dealt: Dealt, one: Round) -> LaneClocks:
 
 
 def begin_clocks(dealt: Dealt) -> int:
-    """Clocks of a run before its first sweep: the check of its configuration and the prologue."""
+    """Return the clocks of a run before its first sweep: the check of its configuration, and the prologue."""
     return check_clocks(dealt.walk.build.multiplier) + pass_clocks(dealt)
 
 
 def seek_clocks(dealt: Dealt, log: SweepLog) -> int:
-    """Clocks of a pass that seeks other peaks behind the last sweep; ``log`` of that pass."""
+    """Return the clocks of a pass that looks for other peaks after the last sweep; ``log`` is that of the pass."""
     build = dealt.walk.build
     lanes = lane_clocks(log, np.full(build.lanes, _GO), _JUDGED)
     return _around(build, int(lanes.ends.max()) + 2)
 
 
 def _around(build: SweepParameters, done: int) -> int:
-    """Clocks of a pass whose last lane is done in clock ``done``, until what comes of it is known."""
-    # Registers from `begin` to the lanes, and back; then what the machine knows of them comes together.
+    """Return the clocks of a pass whose last lane is done in clock ``done``, until the outcome is known."""
+    # Registers from `begin` to the lanes and back; then flags are joined and the largest norm is found.
     return 3 + done + join_clocks(build) + largest_norm_clocks(build) + DECIDED

@@ -1,4 +1,4 @@
-"""The maximum over the alternatives of a state, on its way from the values to the expectation."""
+"""Takes the maximum over the alternatives of a state, between the values and the expectation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from beltline.hw.arithmetic.pipeline import Pipeline
 _HALF = WIDTH // 2
 
 NOTHING = MINIMUM
-"""The value of an alternative that can afford no choice: less than every other value."""
+"""Value of an alternative that can afford no choice, the lowest of all values."""
 
 
 @njit(cache=True, parallel=True)
@@ -32,35 +32,44 @@ def _combined(values, begins, ends, largest, nothing):  # type: ignore[no-untype
 
 @dataclass(frozen=True)
 class CombineParameters:
-    """The running maximum over neighbouring exogenous states: ``m_s = v_s`` where a group begins at ``s``, and else
-    ``max(m_(s-1), v_s)``. At the last state of a group it is the maximum over the group.
+    """Parameters of the running maximum over groups of neighbouring exogenous states.
+
+    In a build with alternatives, exogenous states are *product states*: one for each alternative in each exogenous
+    state of the problem. The alternatives between which there is a choice form a *group*. With values ``v_s`` of a
+    point, the maximum is ``m_s = v_s`` if a group begins at ``s``, and ``max(m_(s-1), v_s)`` otherwise. So at the last
+    state of a group it is the maximum over the group.
 
     Values and maxima are signed 64 bits; the result is exact.
 
     Parameters
     ----------
     states
-        Most exogenous states of a point, 1 to 16.
+        Largest number of exogenous states of a point, 1 to 16.
     """
 
     states: int
 
     @property
     def latency(self) -> int:
-        """Clocks from a value to its maximum; a value enters every clock."""
+        """Clocks from a value to its maximum, 2."""
         return 2
 
     def model(
         self, values: NDArray[np.int64], begins: NDArray[np.bool_], ends: NDArray[np.bool_]
     ) -> tuple[NDArray[np.int64], bool]:
-        """The maxima, and whether that of a whole group is :data:`NOTHING`.
+        """The unit's results, bit by bit.
 
         Parameters
         ----------
         values
-            int64, ``(points, N_z)``.
+            int64, ``(points, N_z)``, in units of value.
         begins, ends
-            bool, ``(N_z,)``: the first and the last state of each group; the first of all begins one.
+            bool, ``(N_z,)``: whether each state is the first, or the last, of its group. The first state begins one.
+
+        Returns
+        -------
+        largest, nothing
+            int64, ``(points, N_z)``: the maxima; and whether that of any whole group is :data:`NOTHING`.
         """
         largest, nothing = np.empty_like(values), np.zeros(values.shape[0], np.bool_)
         _combined(np.ascontiguousarray(values), begins, ends, largest, nothing)
@@ -68,25 +77,33 @@ class CombineParameters:
 
 
 class Combine(wiring.Component):
-    """:class:`CombineParameters` in gateware. Fixed latency ``parameters.latency``, a value a clock, no ready.
+    """Computes the running maximum over groups of a stream of values.
 
-    Values of a point come in the order of the exogenous states, ``count`` of them, with any number of clocks between
-    two. The running maximum is kept in two halves, a clock apart, so that its loop holds a comparison of 32 bits.
+    Latency: ``parameters.latency`` clocks. Throughput: one value in every clock. Contract: ``valid`` without ``ready``.
+    The ``count`` values of a point enter in the order of the exogenous states, with any number of clocks between two.
+    ``count``, ``begins`` and ``ends`` must not change while values are in the unit.
+
+    The maximum is stored in two halves, which are updated one clock apart. So the longest path in the loop is a
+    comparison of 32 bits.
 
     Attributes
     ----------
-    count
-        In, 5 bits: the problem's ``N_z``. It must not change while values are under way.
-    clear
-        In: forgets a point that was begun; the next value is the first of a point.
-    begins, ends
-        In, a bit for each exogenous state: it is the first, or the last, of its group. They must stand.
-    value, value_valid
-        In, signed 64 bits: a value.
-    largest, largest_valid
-        Out, signed 64 bits: the largest value from the first of the group to this one.
-    nothing
-        Out, with ``largest_valid``: it is the last of its group, and the largest is :data:`NOTHING`.
+    count : in, 5 bits
+        ``N_z`` of the problem.
+    clear : in, 1 bit
+        Discards the values of an incomplete point; the next value is the first of a point.
+    begins, ends : in, ``states`` bits
+        Whether each exogenous state is the first, or the last, of its group; bit ``s`` for state ``s``.
+    value : in, signed 64 bits
+        A value, in units of value.
+    value_valid : in, 1 bit
+        High in clocks with a value.
+    largest : out, signed 64 bits
+        Largest value from the first of the group to this one.
+    largest_valid : out, 1 bit
+        High in clocks with a maximum.
+    nothing : out, 1 bit
+        High in clocks with the maximum of a whole group that is :data:`NOTHING`.
     """
 
     def __init__(self, parameters: CombineParameters) -> None:
@@ -112,7 +129,7 @@ class Combine(wiring.Component):
         states = self.parameters.states
         state, last = Signal(range(max(2, states))), Signal(range(max(2, states)))
         m.d.sync += last.eq(self.count - 1)
-        # Whether the value to come begins a group, known before it comes.
+        # Whether the next value begins a group, determined before it arrives.
         begins = Signal(init=1)
         following = Signal.like(state)
         m.d.comb += following.eq(Mux(self.clear | (state == last), 0, state + 1))
@@ -120,7 +137,7 @@ class Combine(wiring.Component):
             m.d.sync += [state.eq(following), begins.eq((following == 0) | Array(self.begins)[following])]
         ends = p.register(Array(self.ends)[state], 0)
 
-        # Unsigned order is signed order once the sign bit is inverted.
+        # With the sign bit inverted, unsigned comparison gives the signed order.
         biased = Cat(self.value[:-1], ~self.value[-1])
         high, low = Signal(_HALF, reset_less=True), Signal(_HALF, reset_less=True)
         replace, compare = Signal(), Signal()

@@ -1,4 +1,4 @@
-"""The sweep engine in the machine: its lanes, between the sequencer and the host's accesses of the tables."""
+"""Datapath of the sweep engine: connects lanes to sequencer, row buses, shifts, norm and the host's accesses."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ from beltline.hw.sweep.scan.rounds import Rounds
 from beltline.hw.sweep.shift import Shift, ShiftParameters
 
 DECIDED = 3
-"""Clocks from the norm until it is known whether it is below epsilon."""
+"""Clocks from the norm to the decision whether it is below ``EPSILON``."""
 
 ROUND_BEGINS = 2
-"""Clocks from the decision on a round of a proof to its begin in the lanes."""
+"""Clocks from the decision on a round of a proof to its beginning in the lanes."""
 
 _FAN = 8
-"""Lanes whose flags are joined in one clock."""
+"""Number of words that one level of a tree of registers joins."""
 
 
 def join_clocks(build: SweepParameters) -> int:
-    """Clocks in which what all lanes say comes together, ``_FAN`` of them in each: at least two."""
+    """Return the levels of a tree that joins words of all lanes, ``_FAN`` to a level and one clock each: at least 2."""
     return max(2, -(-build.lane_bits // (_FAN.bit_length() - 1)))
 
 
 def _joined(p: Pipeline, words: list[Value], join: Callable[[list[Value]], ValueLike], clocks: int) -> Value:
-    """What ``join`` makes of all words, in registers of ``_FAN`` of them."""
+    """Return all words joined by ``join``, in a tree with a register after every ``_FAN`` words; latency ``clocks``."""
     for _ in range(clocks):
         words = [p.register(join(words[k : k + _FAN]), 0).value for k in range(0, len(words), _FAN)]
     return words[0]
@@ -59,19 +59,22 @@ def _all(flags: list[Value]) -> Value:
 
 
 def largest_norm_clocks(build: SweepParameters) -> int:
-    """Latency of :class:`LargestNorm`: a register, and two for each level of its tree."""
+    """Return the latency of :class:`LargestNorm`: an input register, and two clocks for each level of its tree."""
     return 2 * build.lane_bits + 1
 
 
 class LargestNorm(wiring.Component):
-    """The largest of the lanes' norms, ``clocks`` behind the last change of any of them.
+    """Finds the largest of the lanes' norms, in a tree of comparators.
+
+    Latency: ``clocks`` clocks. Contract: the output is valid ``clocks`` clocks after the last change of an input; while
+    inputs change it is undefined.
 
     Attributes
     ----------
-    norms
-        Unsigned 64 bits, of each lane.
-    norm
-        Unsigned 64 bits.
+    norms : in, unsigned 64 bits for each lane
+        Largest absolute change of a value in each lane, in units of value.
+    norm : out, unsigned 64 bits
+        The largest of them.
     """
 
     def __init__(self, build: SweepParameters) -> None:
@@ -80,6 +83,7 @@ class LargestNorm(wiring.Component):
 
     @property
     def clocks(self) -> int:
+        """Latency in clocks."""
         return largest_norm_clocks(self.build)
 
     def elaborate(self, platform: object) -> Module:
@@ -108,17 +112,18 @@ class LargestNorm(wiring.Component):
 
 
 class SweepDatapath(Datapath):
-    """Lanes, buses, shifts and norm between the sequencer's passes and the tables.
+    """Executes the sequencer's passes (prologue and sweeps) with all lanes of a sweep engine.
 
-    Its ports are :class:`beltline.hw.control.datapath.DatapathSignature`; ``take`` is always high, and ``stream``,
-    ``position`` and ``state`` are not looked at. A table window is the lanes' memories, one after the other:
-    ``docs/registers.md``. ``reset`` is for the lanes, which are modules of their own. A pass takes the clocks of
-    :func:`beltline.hw.sweep.clocks.pass_clocks`.
+    Ports: :class:`beltline.hw.control.datapath.DatapathSignature`. Of these, ``take`` is always high, and inputs
+    ``stream``, ``position`` and ``state`` are ignored. A table window of the host consists of the lanes' memories, in
+    order (``docs/registers.md``). ``reset`` is passed on to the lanes, which are separate modules.
+
+    Clocks of a pass: :func:`beltline.hw.sweep.clocks.pass_clocks`.
 
     Parameters
     ----------
     parameters
-        The build.
+        The build, whose engine is the sweep engine.
     """
 
     def __init__(self, parameters: MachineParameters) -> None:
@@ -155,7 +160,7 @@ class SweepDatapath(Datapath):
             cold.eq(self.first_sweep & ~self._seek),
             half.eq(self.half),
         ]
-        # The sequencer tells the kind of a pass in the clock behind `begin`.
+        # The sequencer gives the kind of a pass one clock after `begin`.
         begin = Signal()
         m.d.sync += begin.eq(go | self._again)
         restart: Value = begin
@@ -178,7 +183,7 @@ class SweepDatapath(Datapath):
                 norm.norms[number].eq(lane.norm),
             ]
 
-        # A pass is done when all lanes are, their norms and flags have come together, and the next is known.
+        # A pass is done when all lanes are, their norms and flags are joined, and the next pass is decided.
         clocks = join_clocks(build)
         done = _joined(p, [lane.done for lane in lanes], _all, clocks)
         gathered = norm.clocks + DECIDED
@@ -218,11 +223,14 @@ class SweepDatapath(Datapath):
         return m
 
     def _proof(self, m: Module, p: Pipeline, lanes: list[LaneInstance]) -> Value:
-        """The rounds of proofs, and the copy of the values that a sweep reads; when a round begins in the lanes."""
+        """Add the control of proofs, and connect it to the lanes; returns the strobe that begins a round in the lanes.
+
+        Connects also which of the two copies of the values a sweep reads.
+        """
         clocks = join_clocks(self._build)
         m.submodules.rounds = rounds = Rounds(ROUND_BEGINS + clocks)
         m.d.comb += [
-            # The sequencer tells the kind of a pass in the clock behind `begin`.
+            # The sequencer gives the kind of a pass one clock after `begin`.
             rounds.begin.eq(p.valid(p.input(self.begin), 1)),
             rounds.proves.eq(~self.prologue & ~self._held),
             self.proven.eq(rounds.proven),
@@ -236,7 +244,7 @@ class SweepDatapath(Datapath):
                 lane.odd.eq(rounds.odd),
                 lane.values.eq(self._values),
                 lane.point_shift.eq(self._point_shift),
-                # A lane at the end of the grid does not look at what stands there.
+                # A lane at an end of the grid ignores the input from the lane beyond that end.
                 lane.lower_last.eq(lanes[number - 1].last),
                 lane.upper_first.eq(lanes[(number + 1) % len(lanes)].first),
             ]
@@ -248,10 +256,11 @@ class SweepDatapath(Datapath):
         return begins
 
     def _kinds(self, m: Module, shift: Shift, ended: Value) -> None:
-        """What kind of sweep comes next, and its shifts.
+        """Control the kinds of the sweeps, their shifts, and the passes that look for other peaks.
 
-        Plain sweeps come first, before the limit, and behind another kind whose norm is below epsilon. Behind the last
-        sweep come two passes that seek other peaks, if any are wanted; the sequencer does not see them.
+        Plain sweeps, that maximise and are not shifted, are the first sweep, the last one before the limit, and those
+        after a sweep whose norm is below ``EPSILON``. If ``MODE`` asks for it, two passes after the last sweep look for
+        other peaks; for the sequencer they are part of that sweep.
         """
         settings = self.settings
         mode = settings.mode
@@ -279,7 +288,7 @@ class SweepDatapath(Datapath):
                 m.next = "PASS"
             with m.State("PASS"), m.If(ended):
                 m.d.sync += [held.eq(next_held), left.eq(next_left)]
-                # It counts for the sweep that ends, until the sequencer has decided.
+                # `plain` still describes the sweep that ends, until the sequencer has decided on it.
                 kind_after = next_plain | ~(next_held | shifts)
                 m.d.sync += self._plain_after.eq(kind_after)
                 with m.If(ends & seeks):
@@ -312,14 +321,17 @@ class SweepDatapath(Datapath):
             m.d.sync += plain.eq(self._plain_after)
 
     def _added(self, lane: LaneInstance, shift: Shift | None) -> list[Any]:
-        """What a lane adds to its values: shifts, or what the host has written for each exogenous state."""
+        """Return assignments to a lane's ports of shifts, or of ``kappa`` and the marks of groups."""
         if shift is not None:
             return [lane.shift_before.eq(shift.before), lane.shift_after.eq(shift.after)]
         marks = (getattr(lane, name).eq(getattr(self._groups, name)) for name in ("begins", "ends", "keeps"))
         return [lane.shift_after.eq(self._groups.kappa), *marks]
 
     def _one_kind(self, m: Module, ended: Value) -> None:
-        """Every sweep maximises, and none is shifted, in as many clocks as sweeps of other builds without a shift."""
+        """Control the sweeps of a build without shifts, all of which maximise.
+
+        They take as many clocks as the sweeps without a shift of other builds.
+        """
         with m.FSM():
             with m.State("IDLE"), m.If(self.begin):
                 m.next = "PASS"
@@ -332,7 +344,7 @@ class SweepDatapath(Datapath):
                 m.next = "IDLE"
 
     def _samples(self, m: Module, p: Pipeline, lanes: list[LaneInstance], shift: Shift) -> None:
-        """The changes at the reference point come from one lane."""
+        """Connect the unit of the shifts to the changes at the reference point, which one of the lanes sends."""
         width = len(shift.sample) + len(shift.sample_state) + 1
         words = [
             Cat(lane.sample_valid, lane.sample_state, lane.sample) & lane.sample_valid.replicate(width)
@@ -342,10 +354,10 @@ class SweepDatapath(Datapath):
         m.d.comb += Cat(shift.sample_valid, shift.sample_state, shift.sample).eq(sample)
 
     def _problem(self, m: Module, lanes: list[LaneInstance], buses: RowBuses) -> None:
-        """What every lane must know of the problem. It stands long before a run begins."""
+        """Give every lane the sizes and constants of the problem, which do not change during a run."""
         build, settings = self._build, self.settings
         grid, states = settings.grid[: build.index_bits + 1], settings.states[:5]
-        # A lane has 2**shift rows.
+        # Each lane has `2**shift` rows.
         shift = Signal(range(build.local_bits + 1))
         least = ROW_WORDS * build.lanes
         m.d.sync += shift.eq(sum((grid > least << k for k in range(build.local_bits)), start=Value.cast(0)))
@@ -363,7 +375,7 @@ class SweepDatapath(Datapath):
         ]
         full_count, rest_count = Signal(build.position_bits + 1), Signal(build.position_bits + 1)
         m.d.sync += [full_count.eq(full * states), rest_count.eq(rest * states)]
-        # The reference point of the shifts is the middle one.
+        # Shifts are computed from the changes at the middle point of the grid.
         middle, reference = Signal(build.point_bits), Signal(build.position_bits)
         of_middle = Signal(build.lane_bits + 1)
         half = grid >> 1
@@ -373,7 +385,7 @@ class SweepDatapath(Datapath):
         m.d.comb += buses.shift.eq(shift)
         constants = utility_constants(settings)
         for number, lane in enumerate(lanes):
-            # Two multiplications for all lanes: a lane is full, has the rest, or nothing.
+            # Two multipliers serve all lanes, because a lane has all its points, the rest of the grid, or none.
             is_full, has_rest = number < whole, number == whole
             m.d.sync += [
                 lane.points.eq(Mux(is_full, full, Mux(has_rest, rest, 0))),
@@ -390,10 +402,11 @@ class SweepDatapath(Datapath):
             ]
 
     def _accesses(self, m: Module, p: Pipeline, lanes: list[LaneInstance], shift: Shift | None) -> None:
-        """The host's writes go to all lanes, a register for each; words come back through a tree."""
+        """Connect the host's accesses: writes through a register for each lane, reads through a tree of registers."""
         build, tables = self._build, self.tables
         state_bits = (build.states - 1).bit_length()
-        # Without a reset: a write that was taken is done. The weights of shifts, or the groups, are behind Q.
+        # These registers have no reset, so that a write that was accepted is always carried out. The second matrix of
+        # window `Q`, weights of shifts or groups, follows the first.
         q_hit, of_shift = self.writes(m, Table.Q), tables.write_address[2 * state_bits]
         q_write = p.register(q_hit & (~of_shift).replicate(WORD_BYTES), 0)
         shift_write = p.register(q_hit & of_shift.replicate(WORD_BYTES), 0)
@@ -427,7 +440,7 @@ class SweepDatapath(Datapath):
                 lane.read_address.eq(p.register(tables.read_address, 0).value),
                 lane.data.eq(p.register(tables.write_data, 0).value),
             ]
-        # A word is that of the table and the lane that were asked for with its address.
+        # Table and lane of a read select the word that returns for its address.
         asked = p.delay(p.input(tables.read_table), 1 + READ_LATENCY)
         for lane in lanes:
             m.d.comb += [lane.read_wealth.eq(asked.value == Table.W), lane.read_policy.eq(asked.value == Table.POLICY)]

@@ -1,4 +1,4 @@
-"""The sweep engine as an engine of the machine."""
+"""Registration of the sweep engine: its datapath, its separate modules, its software model and its clocks."""
 
 from __future__ import annotations
 
@@ -25,12 +25,15 @@ def _software(build: MachineParameters) -> SweepSoftwareMachine:
 
 
 def _run_clocks(build: MachineParameters, grid: int, states: int, sweeps: int) -> int | None:
-    """Those of a sweep follow from the choices, too."""
+    """Return the clocks of a run without sweeps; ``None`` with sweeps, whose clocks depend on the choices, too."""
     return None if sweeps else begin_clocks(Dealt(WalkParameters(SweepParameters.of(build)), grid, states))
 
 
 def quiet_clocks(build: MachineParameters) -> int:
-    """Clocks of a sweep of the largest problem in which no choice moves, and everybody stays where he is."""
+    """Return the clocks of a sweep in which no choice changes and every state chooses its own point.
+
+    The problem is the largest of the build.
+    """
     dealt = Dealt(WalkParameters(SweepParameters.of(build)), build.grid, build.states)
     shape = build.grid, build.states
     log = SweepLog(

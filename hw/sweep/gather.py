@@ -1,4 +1,4 @@
-"""How a lane of the sweep engine gets the expected values around the last choice of each of its states."""
+"""Fetches the expected values around the choice of each state of a lane, from the lanes that store them."""
 
 from __future__ import annotations
 
@@ -26,42 +26,48 @@ _COUNT_BITS = 6
 
 @dataclass(frozen=True)
 class GatherParameters:
-    """``EV(i - 1, s)``, ``EV(i, s)`` and ``EV(i + 1, s)`` for a sequence of states ``(s, i)``, in their order.
+    """Parameters of the gather unit, which returns ``EV(i-1, s)``, ``EV(i, s)``, ``EV(i+1, s)`` for states ``(s, i)``.
 
-    Of each exogenous state the lane holds a window of ``WINDOW_ROWS`` rows that follow each other. A state whose three
-    words lie in the window, or in the row behind it, costs one clock (two, where there is one exogenous state only);
-    rows are asked for up to ``AHEAD_STATES`` states before they are needed. Any other index, in a row before that of
-    the last state or far behind, is served too: the window begins anew there, once all states before it have left.
+    For each exogenous state the lane stores a window of ``WINDOW_ROWS`` consecutive rows of expected values. A state
+    whose three words are in the window, or in the row after it, takes one clock (two if the problem has only one
+    exogenous state). Rows are requested up to ``AHEAD_STATES`` states before they are needed. For any other index, in a
+    row before that of the state before or far above the window, the window begins anew at that row, after all states
+    before it have left.
 
-    With a policy that does not fall with ``x``, that is ``i`` non-decreasing in steps of one or so for each ``s``, a
-    lane that has its turn on a bus every ``slots`` clocks gets ``ROW_WORDS / slots`` words a clock, and needs one.
+    If ``i`` does not fall in ``x``, and rises by about one point a point for each ``s``, the unit needs one word a
+    clock. A lane that has its turn on the bus every ``slots`` clocks receives ``ROW_WORDS / slots`` words a clock.
 
     Parameters
     ----------
     build
-        Of the engine.
+        Sizes of the engine.
     """
 
     build: SweepParameters
 
     @property
     def latency(self) -> int:
-        """Clocks from the one in which a state's rows are there to its words."""
+        """Clocks from the one in which a state leaves, because all its rows have arrived, to its words."""
         return 2 + READ_LATENCY + 1
 
     def clocks(
         self, states: NDArray[np.int64], indexes: NDArray[np.int64], lane: int, begin: int = 0
     ) -> NDArray[np.int64]:
-        """The clock of each output, if from clock ``begin`` on a state is always there, and no turn is lost.
+        """Return the clock of each output, if a state is always offered and no turn on the bus is lost.
 
         Parameters
         ----------
         states, indexes
-            int64, ``(count,)``.
+            int64, ``(count,)``: exogenous state ``s`` and choice ``i`` of each state.
         lane
-            Which decides the turns on the bus.
+            Number of the lane, which determines its turns on the bus.
         begin
-            Clocks count from the end of the last reset, as the turns do.
+            Clock from which states are offered. Clocks, like turns, count from the end of the last reset.
+
+        Returns
+        -------
+        NDArray[np.int64]
+            ``(count,)``: clocks.
         """
         slots = self.build.slots
         fetch = RowBusesParameters(self.build, self.build.state_bits).latency
@@ -71,20 +77,30 @@ class GatherParameters:
 
 
 class Gather(wiring.Component):
-    """:class:`GatherParameters` in gateware.
+    """Returns the expected values around a stream of choices, in the order of the stream.
+
+    Throughput: :class:`GatherParameters`. Latency: ``parameters.latency`` clocks from ``leaving`` to ``out_valid``.
+    Contract: a state is accepted in a clock in which ``valid`` and ``ready`` are high; the output has no ``ready``.
 
     Attributes
     ----------
-    clear
-        Forget all rows. It must come when nothing is under way.
-    valid, ready, state, index
-        The states. One enters where both are high.
-    fetch
-        :class:`beltline.hw.sweep.row_buses.RowPort`, to the buses. ``inner`` is the exogenous state.
-    out_valid, below, here, above
-        Signed 64 bits each; ``below`` is anything where the index is 0, ``above`` where it is the last of the build.
-    leaving
-        High ``latency`` clocks before ``out_valid``.
+    clear : in, 1 bit
+        Discards all rows, as new expected values need it. No state may be in the unit.
+    valid, ready : in, out, 1 bit
+        Handshake of the input.
+    state : in, ``state_bits`` bits
+        Exogenous state ``s``.
+    index : in, ``index_bits`` bits
+        Choice ``i``.
+    fetch : out, :class:`beltline.hw.sweep.row_buses.RowPort`
+        Port to the row buses; ``inner`` is the exogenous state.
+    leaving : out, 1 bit
+        High ``parameters.latency`` clocks before ``out_valid``.
+    out_valid : out, 1 bit
+        High in clocks with a result.
+    below, here, above : out, signed 64 bits
+        ``EV(i-1, s)``, ``EV(i, s)``, ``EV(i+1, s)``, in units of value. ``below`` is undefined if ``i`` is 0, ``above``
+        if ``i`` is the last index of the build.
     """
 
     def __init__(self, parameters: GatherParameters) -> None:
@@ -115,8 +131,8 @@ class Gather(wiring.Component):
         requests = Queue(build.state_bits + row_bits, AHEAD_ROWS)
         m.submodules.places, m.submodules.requests = places, requests
 
-        # A state enters with the rows of the word below, a, and of the word above, b; then it is compared with the
-        # window of its exogenous state; then it asks for rows. The window must be settled when it is compared.
+        # A state enters with row `a` of the word below it and row `b` of the word above it. It is compared with
+        # its window as soon as no other state can change that, and then requests rows.
         entered, compared = Signal(), Signal()
         entered_s, s = Signal(build.state_bits), Signal(build.state_bits)
         entered_place, place = Signal(_SLOT_BITS + ROW_SHIFT), Signal(_SLOT_BITS + ROW_SHIFT)
@@ -138,8 +154,8 @@ class Gather(wiring.Component):
                 entered_b.eq(row + (self.index[:ROW_SHIFT].all() & ~self.index.all())),
             ]
 
-        # The window of each exogenous state ends with row `last`. Rows from that of the newest state on can be asked
-        # for, those from `base` on, of the last state that left, must stay.
+        # The window of an exogenous state ends with row `last`. Rows from `newest` on, that of the newest state, may be
+        # used; rows from `base` on, that of the last state that left, must not be overwritten.
         known = Signal(states)
         newest = Array(Signal(row_bits, name=f"newest{k}") for k in range(states))
         last = Array(Signal(row_bits, name=f"last{k}") for k in range(states))
@@ -180,7 +196,7 @@ class Gather(wiring.Component):
             push.eq(compared & complete & places.ready & (inside | requests.ready)),
         ]
         with m.If(ask & ~push):
-            # The row of the word below is there now, and that of the word above is the next.
+            # Row `a` is now in the window, and row `b` is the next one to request.
             m.d.sync += [begins.eq(1), next_row.eq(1)]
         asked, arrived = Signal(_COUNT_BITS), Signal(_COUNT_BITS)
         m.d.sync += asked.eq(asked + ask)
@@ -200,16 +216,16 @@ class Gather(wiring.Component):
             requests.pop.eq(self.fetch.taken),
         ]
 
-        # Rows on their way are known by their order, and so by the clock in which they come.
+        # A row arrives a fixed number of clocks after its request is taken, so a delay line knows its slot.
         fetch_clocks = RowBusesParameters(build, build.state_bits).latency
         sent = p.input(requests.head[: build.state_bits + _SLOT_BITS], TAKEN_CLOCKS)
         landing = p.delay(sent, fetch_clocks - TAKEN_CLOCKS).value
-        # A small grid has fewer rows than a window.
+        # In a build with fewer rows than a window, this adds upper bits that are 0.
         landing_slot = Signal(_SLOT_BITS)
         m.d.comb += landing_slot.eq(landing[build.state_bits :])
         m.d.sync += arrived.eq(arrived + self.fetch.valid)
 
-        # The state whose rows are there.
+        # The oldest state leaves as soon as all rows that it needs have arrived.
         width = build.state_bits
         out_state, out_place = places.head[:width], places.head[width : width + _SLOT_BITS + ROW_SHIFT]
         out_row = places.head[width + _SLOT_BITS + ROW_SHIFT :][:_BASE_BITS]
@@ -228,10 +244,10 @@ class Gather(wiring.Component):
         return m
 
     def _words(self, m: Module, p: Pipeline, place: Value, landing: Value) -> None:
-        """The windows, and the words around a place in them.
+        """Add the memories of the windows, and select the three words around a state's choice.
 
-        ``place`` is word, row and exogenous state of a state whose rows are there; a row from the buses is written at
-        ``landing``, row and exogenous state.
+        ``place`` consists of word, row slot and exogenous state of the state that leaves, from the lowest bit on. A row
+        from the buses is written at ``landing``, row slot and exogenous state.
         """
         at = p.register(place, 0)
         word, slot, of_state = (
@@ -248,7 +264,7 @@ class Gather(wiring.Component):
                 ram.write_address.eq(landing),
                 ram.write_data.eq(self.fetch.data.word_select(bank, WIDTH)),
             ]
-            # The first bank may be asked for the word above the row's end, the last for the one below its beginning.
+            # The first bank has the word after the end of a row, the last bank the word before its beginning.
             other = word == (ROW_WORDS - 1 if bank == 0 else 0)
             of_slot = {0: slot + other, ROW_WORDS - 1: slot - other}.get(bank, slot)
             m.d.sync += ram.read_address.eq(Cat(of_slot[:_SLOT_BITS], of_state))

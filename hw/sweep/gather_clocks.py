@@ -1,4 +1,4 @@
-"""The clocks in which a lane's expected values are gathered: the model of :class:`beltline.hw.sweep.gather.Gather`."""
+"""Clock model of the gather unit, :class:`beltline.hw.sweep.gather.Gather`."""
 
 from __future__ import annotations
 
@@ -9,21 +9,25 @@ from beltline.hw.sweep.parameters import ROW_SHIFT
 from beltline.hw.sweep.row_buses import TAKEN_CLOCKS
 
 WINDOW_ROWS = 8
-"""Rows of each exogenous state that a lane holds."""
+"""Rows in the window of each exogenous state."""
 
 AHEAD_STATES = 32
-"""States that wait for their rows."""
+"""Most states that wait for their rows."""
 
 AHEAD_ROWS = 8
-"""Rows that wait for their turn on the bus."""
+"""Most requests that wait for a turn on the bus."""
 
 RING = 128
-"""Rows and states that are remembered, in rings: more than are under way at any time."""
+"""Entries of the model's ring buffers: more than there are rows or states in progress at any time."""
 
 TABLE_BITS = 6
-"""Of what is asked of a row: its expected values, by exogenous state, or a half of it with that of the grid."""
+"""Bits below the row number in a logged request.
 
-# Registers of a lane: those of its port to the bus, which the walk has too, and those of what gathers.
+A request of the check has the exogenous state there; one of a local search or a scan also a flag and the number of the
+half-row.
+"""
+
+# Indexes of a lane's registers: its port to the bus, which the local search uses too, then the gather unit's.
 (
     PHASE,
     GRANTED,
@@ -57,23 +61,24 @@ TABLE_BITS = 6
 
 @njit(cache=True)
 def gather_run(r, windows, places, rows, arrivals, states, indexes, left, top, now, end, taken_at):  # type: ignore[no-untyped-def]
-    """A lane's states from clock ``now`` up to ``end``, or to the clock behind the one in which the last leaves.
+    """Simulate the gather unit of a lane from clock ``now`` to ``end``, or until its last state has left.
 
-    Registers and queues of :class:`beltline.hw.sweep.gather.Gather`, clock by clock.
+    The model updates the registers and queues of :class:`beltline.hw.sweep.gather.Gather` clock by clock. Returns the
+    first clock that was not simulated.
 
     Parameters
     ----------
     r, windows, places, rows, arrivals
-        Registers, which stay from call to call. ``windows``: of each exogenous state ``newest``, ``last`` (-1 where no
-        row is known) and ``base``.
+        int64: registers of the model, passed on from call to call. ``windows`` is ``(N_z, 3)``: ``newest``, ``last``
+        (-1 if the window has no row) and ``base`` of each exogenous state.
     states, indexes
-        int64, one after the other.
+        int64, ``(count,)``: exogenous state and choice of each state, in order.
     left
-        int64, of the same size, or of size 0: takes the clock in which each state leaves.
+        int64, ``(count,)``, or of size 0: receives the clock in which each state leaves.
     top
-        The last index of the build.
+        Last index of the build.
     now, end, taken_at
-        Clocks; ``taken_at`` that in which the lane's request is taken.
+        Clocks. In ``taken_at`` the lane learns that its request was taken.
     """
     count = indexes.size
     asked, arrived, sent, level, head = r[ASKED], r[ARRIVED], r[SENT], r[LEVEL], r[HEAD] != 0
@@ -154,9 +159,10 @@ def gather_run(r, windows, places, rows, arrivals, states, indexes, left, top, n
 
 @njit(cache=True)
 def lone_clocks(states, indexes, grid, state_count, turn, slots, fetch, begin):  # type: ignore[no-untyped-def]
-    """The clock in which each state leaves, where a lane has every turn ``t = turn (mod slots)`` of its bus.
+    """Return the clock in which each state leaves, for a lane whose requests are taken in every turn.
 
-    See :meth:`beltline.hw.sweep.gather.GatherParameters.clocks`.
+    The turns are in clocks ``t = turn (mod slots)``; ``fetch`` is the latency of the row buses. The other arguments are
+    those of :meth:`beltline.hw.sweep.gather.GatherParameters.clocks`.
     """
     left = np.zeros(indexes.size, np.int64)
     r = np.zeros(GATHERS, np.int64)

@@ -1,4 +1,4 @@
-"""Which exogenous states belong together, as the host has written it, for all lanes."""
+"""Registers with the groups of exogenous states, which the host writes and all lanes read."""
 
 from __future__ import annotations
 
@@ -15,23 +15,28 @@ _MARKED = {Mark.BEGINS: "begins", Mark.ENDS: "ends", Mark.KEEPS: "keeps"}
 
 
 class GroupTable(wiring.Component):
-    """Registers with rows 0 and 1 of the second matrix of window ``Q``: :class:`beltline.hw.interface.groups.Groups`.
+    """Stores rows 0 and 1 of the second matrix of window ``Q`` (:class:`beltline.hw.interface.groups.Groups`).
 
-    A word that is written shows in the clock behind. Nothing is written during a run. Registers have no reset: the
-    tables of the host stay where a run is broken off.
+    Latency: 1 clock from a write to the outputs. Contract: nothing is written during a run. The registers have no
+    reset, because the host's tables must survive a run that is aborted.
+
+    Parameters
+    ----------
+    build
+        Sizes of the engine.
 
     Attributes
     ----------
-    write
-        In: a bit for each byte of ``data``.
-    row, column
-        In: the place of the word in the matrix; rows from 2 on are not kept.
-    data
-        In: the word, 64 bits.
-    kappa
-        Out: what each exogenous state adds to its value, signed 64 bits each, the first in the lowest bits.
-    begins, ends, keeps
-        Out, a bit for each exogenous state: its marks.
+    write : in, 8 bits
+        Byte strobes of a write.
+    row, column : in, ``state_bits`` bits
+        Row and column of the word in the matrix. Rows from 2 on are not stored.
+    data : in, 64 bits
+        The word.
+    kappa : out, 64 bits for each exogenous state
+        Amount that each state adds to its value, signed 64 bits in units of value, state 0 in the lowest bits.
+    begins, ends, keeps : out, ``states`` bits
+        Marks of the states (:class:`beltline.hw.interface.groups.Mark`), bit ``s`` for state ``s``.
     """
 
     def __init__(self, build: SweepParameters) -> None:

@@ -1,6 +1,6 @@
-"""The sweep engine in software, to the bit, with the clocks that its gateware takes.
+"""Software model of the sweep engine: its results bit by bit, and the number of clocks that its gateware takes.
 
-Where the objective is single-peaked the results are also those of the assembly line.
+If every objective has a single peak, the results are also those of the assembly line.
 """
 
 from __future__ import annotations
@@ -27,11 +27,25 @@ from beltline.hw.sweep.software_passes import add_all, check_all, climb_all, hol
 from beltline.hw.sweep.walk.parameters import WalkParameters
 
 _FIRST_CAPACITY = 64
-"""Probes of a walker for which a log has room at first."""
+"""Evaluations of each search for which the log has room at first."""
 
 
 class Proven(NamedTuple):
-    """What a sweep's proof took; all 0 where there was none."""
+    """Work of the proof of one sweep; all 0 for a sweep without a proof.
+
+    Parameters
+    ----------
+    rounds
+        Number of rounds.
+    divided
+        Number of these rounds that were by divide and conquer.
+    walked
+        Number of states that were repaired, that is, searched again from a better candidate.
+    evaluations
+        Utilities that were evaluated, for brackets and repairs.
+    clocks
+        Clocks that the sweep took longer than without its proof; 0 if clocks are not counted.
+    """
 
     rounds: int
     divided: int
@@ -41,40 +55,43 @@ class Proven(NamedTuple):
 
 
 class SweepSoftwareMachine(SoftwareMachine):
-    """The sweep engine's tables, run and counters.
+    """Software model of the sweep engine: its tables, runs and counters.
+
+    In names, ``walk`` stands for local search, ``walker`` for one of the searches that share a lane's evaluator,
+    ``kept`` for cached utilities, and ``held`` for a policy evaluation sweep.
 
     Parameters
     ----------
     build
-        Of the engine.
+        Sizes of the engine.
     contexts
-        Walkers of a lane.
+        Searches that share the evaluator of a lane.
     logged
-        Count the clocks of the gateware, which takes about as long as the sweeps do, and keep in ``log`` what those of
-        the last sweep follow from. Without, ``clocks`` is 0.
+        Whether the clocks of the gateware are counted, which takes about as long as the sweeps themselves. If not,
+        ``clocks`` is 0 and ``log`` is ``None``.
 
     Attributes
     ----------
     x
-        int64, ``(N_k,)``; of a build with costs ``(N_k * states,)``, what point ``x'`` costs in state ``s`` at
-        ``x' * states + s``.
+        int64, ``(grid,)`` of the build: the grid. With costs ``(grid * states,)`` of the build: word
+        ``x' * states + s`` is the cost of candidate ``x'`` in exogenous state ``s``.
     shift_weights
-        uint64, ``(states * states,)``: those of :class:`beltline.hw.sweep.shift.ShiftParameters`, as ``q``; of a build
-        with alternatives the second matrix of window ``Q``, :class:`beltline.hw.interface.groups.Groups`.
+        uint64, ``(states * states,)`` of the build, in the order of ``q``: the second matrix of window ``Q``. It has
+        the weights of the shifts (:class:`beltline.hw.sweep.shift.ShiftParameters`), or in a build with alternatives
+        the groups (:class:`beltline.hw.interface.groups.Groups`).
     kept
-        int64, ``(N_k, N_z, 3)``: utilities of ``i - 1``, ``i``, ``i + 1`` for the choice ``i``, ``INFEASIBLE`` where
-        one is not on the grid or has no utility.
+        int64, ``(N_k, N_z, 3)``, in units of value: cached utilities of ``i - 1``, ``i``, ``i + 1`` for the choice
+        ``i``. ``INFEASIBLE`` for a candidate that is not on the grid or cannot be afforded.
     checked, walked, patched, evaluations, sweep_clocks
-        For each sweep of the run, how many states were checked, walked, and read once more for expectations, utilities
-        evaluated, and clocks taken where they are counted.
+        One number for each sweep of the run: states checked, states searched, states read once more for expectations,
+        utilities evaluated, and clocks (only if they are counted).
     seek_clocks
-        Clocks of the passes that seek other peaks behind the last sweep.
+        Clocks of each pass that looks for other peaks after the last sweep.
     proven_by
-        Of a build with ``proof``, for each sweep: the rounds of its proof, those that divided, states walked from a
-        better candidate, evaluations (which ``evaluations`` has too), and clocks (which ``sweep_clocks`` has too)
-        beyond those of the sweep without it where they are counted.
+        Of a build with ``proof``: a :class:`Proven` for each sweep. Its evaluations and clocks are also included in
+        ``evaluations`` and ``sweep_clocks``.
     log
-        :class:`beltline.hw.sweep.clocks.SweepLog` of the last sweep.
+        The last sweep's :class:`beltline.hw.sweep.clocks.SweepLog`, from which its clocks are computed.
     """
 
     clocks_source = "modelled by the clock model"
@@ -91,7 +108,13 @@ class SweepSoftwareMachine(SoftwareMachine):
 
     @property
     def parameters(self) -> MachineParameters:
-        """A build that it is the machine of. Raises ``ValueError`` where ``states`` is no power of two."""
+        """The build of this machine.
+
+        Raises
+        ------
+        ValueError
+            ``states`` is not a power of two.
+        """
         build = self.build
         return MachineParameters(
             build.grid,
@@ -106,11 +129,11 @@ class SweepSoftwareMachine(SoftwareMachine):
 
     @property
     def matrices(self) -> tuple[NDArray[np.uint64], ...]:
-        """``q`` and ``shift_weights``."""
+        """The two matrices of window ``Q``: ``q`` and ``shift_weights``, uint64 each."""
         return self.q, self.shift_weights
 
     def reset(self) -> None:
-        """End a run at once; counters are 0 then, and the tables stay."""
+        """End a run at once. Counters become 0; the tables do not change."""
         super().reset()
         self.checked: list[int] = []
         self.walked: list[int] = []
@@ -126,7 +149,7 @@ class SweepSoftwareMachine(SoftwareMachine):
 
     @property
     def clocks(self) -> int:
-        """Clocks of the run so far, where they are counted."""
+        """Clocks of the run so far; 0 if they are not counted."""
         if self._logged and Status.BAD_CONFIGURATION in self.status:
             return check_clocks(self.build.multiplier)
         return self._clocks
@@ -138,7 +161,7 @@ class SweepSoftwareMachine(SoftwareMachine):
         self._dealt = Dealt(self.walk, self._grid, self._states)
         self._costs = self.x[None]
         if self.build.costs:
-            # Of each state that the problem has, those of its points.
+            # The costs of the problem's points in the problem's states, one row for each state.
             costs = self.x.reshape(self.build.grid, -1)[: self._grid, : self._states]
             self._costs = np.ascontiguousarray(costs.T)
         self._shift_weights = self._given(self.shift_weights)
@@ -147,7 +170,7 @@ class SweepSoftwareMachine(SoftwareMachine):
             self._groups = Groups.of(self.shift_weights.reshape(self.build.states, -1), self._states)
             self._keeps = self._groups.has(Mark.KEEPS)
         self._shifts = Mode.SHIFT in mode and self._groups is None
-        # Whoever proves need not look for other peaks.
+        # A proof leaves no other peak to look for.
         self._seeks = Mode.PEAKS in mode and not self.build.proof
         self._held_wanted = int(mode) >> HELD.start & 255 if self._groups is None else 0
         self._plain, self._held, self._left = True, False, 0
@@ -189,10 +212,10 @@ class SweepSoftwareMachine(SoftwareMachine):
         return ended
 
     def _finish(self, raised: Status, groups: Groups, value: NDArray[np.int64], before: NDArray[np.int64]) -> Status:
-        """Add what each state adds to its value, and put tables of values in their place; ``INFEASIBLE`` is dropped.
+        """Add ``kappa`` to the values, and restore those of states that are marked ``KEEPS``; returns the flags.
 
-        A state that can afford nothing keeps the lowest value. Whether others of its group can afford something is
-        known with the expectations.
+        A state that can afford nothing keeps the lowest value. ``INFEASIBLE`` is cleared: :meth:`_expected` sets it if
+        a whole group can afford nothing.
         """
         poor = self.kept[:, :, 1] == INFEASIBLE
         value[:, self._keeps] = before[:, self._keeps]
@@ -210,7 +233,7 @@ class SweepSoftwareMachine(SoftwareMachine):
         return super()._expected(largest) | (Status.INFEASIBLE if nothing else Status(0))
 
     def _prepare(self, below: bool, value: NDArray[np.int64], before: NDArray[np.int64]) -> None:
-        """The kind of the next sweep, its shifts, and the clocks of the one that has ended."""
+        """Determine kind and shifts of the next sweep, and count the clocks of the one that has ended."""
         plain = below or self.sweeps + 1 == self._limit
         self._left = self._left - 1 if self._held else self._held_wanted
         self._held = not plain and self._left > 0
@@ -225,7 +248,7 @@ class SweepSoftwareMachine(SoftwareMachine):
             )
         if self._logged:
             assert self.log is not None
-            # Nothing is shifted any more behind passes that seek.
+            # No shifts follow the passes that look for other peaks.
             of_pass = self._dealt, self.log, shifts and not self._sought
             self.sweep_clocks.append(pass_clocks(*of_pass, self._rounds))
             self._clocks += self.sweep_clocks[-1]
@@ -241,7 +264,7 @@ class SweepSoftwareMachine(SoftwareMachine):
         guesses: NDArray[np.int64] = last
         cold = self.sweeps == 0
         if cold:
-            # No choices are kept: a point stands for that of each of its states.
+            # No choices are stored yet: the guess for each state is its own point.
             guesses = np.repeat(np.arange(self._grid, dtype=np.int64), self._states).reshape(last.shape)
         else:
             flags = np.zeros(self._grid, np.uint8)
@@ -258,7 +281,7 @@ class SweepSoftwareMachine(SoftwareMachine):
             done = walk_all(self._dealt, *tables, walked, guesses, self._found, self.kept, value, moves, cold, room)
             if not self._logged or done.counts.max() <= room:
                 break
-            # The same walks once more, with room for all their probes.
+            # Repeat the searches, with room in the log for all their evaluations.
             room = self._capacity = int(done.counts.max()) * 5 // 4
         self._moves = moves
         count = np.array([self._dealt.points(lane) for lane in range(self.build.lanes)]) * self._states
@@ -269,7 +292,8 @@ class SweepSoftwareMachine(SoftwareMachine):
         if self._logged:
             self.log = SweepLog(self._dealt, last, walked, done.counts, done.probes, self._unchecked)
         raised |= done.status
-        # Where nearly all choices have moved, nearly all will move again, unless a proof moved some back.
+        # If at least half of a lane's choices moved, its next sweep searches all states without a check, unless the
+        # proof repaired some.
         starts = np.arange(0, self._grid, 1 << self._dealt.lane_shift)
         moved = np.zeros(self.build.lanes, np.int64)
         if not cold:
@@ -283,7 +307,10 @@ class SweepSoftwareMachine(SoftwareMachine):
         return raised
 
     def _prove(self, value: NDArray[np.int64], repaired: NDArray[np.bool_]) -> Status:
-        """Prove the choices of a sweep, or repair them; ``repaired`` takes the points where one moved."""
+        """Prove the choices of a sweep, or repair them.
+
+        ``repaired``, bool ``(N_k,)``, becomes true at points where a choice was repaired. Returns the flags raised.
+        """
         self._proven = False
         if self._held:
             self._rounds = []
@@ -303,7 +330,10 @@ class SweepSoftwareMachine(SoftwareMachine):
         return proof.status
 
     def _seek(self, above: bool) -> bool:
-        """Behind the last sweep, whether a search from below, or from above, ends on another peak."""
+        """After the last sweep, return whether a search from the lowest candidates finds another peak.
+
+        With ``above`` the search starts from the highest candidates.
+        """
         dealt, build, walk = self._dealt, self.build, self.walk
         shape = (build.lanes, walk.contexts)
         of_walks = self._costs, self._wealth, self._ev, self._constants.words, (dealt.lane_shift, dealt.part_shift)

@@ -1,4 +1,4 @@
-"""What is fixed when a sweep engine is built."""
+"""Sizes and options of a build of the sweep engine."""
 
 from __future__ import annotations
 
@@ -16,19 +16,25 @@ from beltline.hw.interface.parameters import (
 from beltline.hw.memory.ram import address_bits
 
 ROW_SHIFT = ROW_WORDS.bit_length() - 1
+"""``log2`` of ``ROW_WORDS``: grid point ``i`` is in row ``i >> ROW_SHIFT``."""
 
 ROW_BITS = ROW_WORDS * WIDTH
+"""Bits of a row."""
 
 HALF_WORDS = ROW_WORDS // 2
-"""Words of half a row, as a walk fetches them: of the grid and of expected values at once."""
+"""Grid points of a half-row. A local search fetches the grid and the expected values of a half-row in one request."""
 
 HALF_SHIFT = ROW_SHIFT - 1
+"""``log2`` of ``HALF_WORDS``: grid point ``i`` is in half-row ``i >> HALF_SHIFT``."""
 
 SLOTS = (4, 8)
-"""Clocks between two turns of a lane on its bus. A lane knows after 3 clocks whether its request was taken."""
+"""Permitted clocks from one turn of a lane on its bus to the next.
+
+The least is 4 because a lane learns 3 clocks after its turn whether its request was taken.
+"""
 
 FEW_LANES = 16
-"""Up to so many lanes a machine has a bus for every four of them."""
+"""A machine with at most this number of lanes has one bus for every 4 lanes; a larger one has one for every 8."""
 
 
 @dataclass(frozen=True)
@@ -38,28 +44,30 @@ class SweepParameters:
     Parameters
     ----------
     grid
-        Largest ``N_k``: a power of two, at least ``ROW_WORDS`` a lane and at most 65,536.
+        Largest number of grid points ``N_k``: a power of two, at least ``ROW_WORDS * lanes`` and at most 65,536.
     states
-        Largest ``N_z``: 1 to 16.
+        Largest number of exogenous states ``N_z``: 1 to 16.
     lanes
-        A power of two from 1 to 256. Lane ``l`` has the grid points ``l 2**c`` to ``(l + 1) 2**c - 1`` of a problem,
-        with ``2**c`` the least power of two, and at least ``ROW_WORDS``, for which the lanes hold the grid.
+        Number of lanes: a power of two from 1 to 256. Lane ``l`` has the grid points ``l 2**c`` to
+        ``(l + 1) 2**c - 1`` of a problem. ``2**c`` is the least power of two, and at least ``ROW_WORDS``, with which
+        the lanes hold the whole grid.
     slots
-        Lanes that take turns on a bus, 4 or 8. A lane can fetch a row of ``ROW_WORDS`` words every ``slots`` clocks.
+        Number of lanes that share a bus, 4 or 8. A lane can fetch a row of ``ROW_WORDS`` words every ``slots`` clocks.
     multiplier
-        What the chip multiplies with.
+        The chip's multiplier.
     proof
-        Whether every sweep that maximises is proven: :mod:`beltline.hw.sweep.proof`.
+        Whether the choices of every maximising sweep are proven optimal (:mod:`beltline.hw.sweep.proof`).
     costs
-        Whether rows have a cost ``G(x', s)`` for each exogenous state, in place of ``x'``; with ``proof`` only.
+        Whether the build stores a cost ``G(x', s)`` for each candidate and exogenous state, in place of the grid
+        ``x'``. Requires ``proof``.
     alternatives
-        Whether the maximum over groups of exogenous states is taken before the expectation
-        (:mod:`beltline.hw.sweep.combine`); with ``costs`` and at least 2 ``states`` only. There are no shifts then.
+        Whether the maximum over each group of exogenous states is taken before the expectation
+        (:mod:`beltline.hw.sweep.combine`). Requires ``costs`` and at least 2 ``states``. Such a build has no shifts.
 
     Raises
     ------
     ValueError
-        A size out of range.
+        A size is out of range, or an option is set without one that it requires.
     """
 
     grid: int = GRID_LIMIT
@@ -84,7 +92,7 @@ class SweepParameters:
 
     @classmethod
     def of(cls, machine: MachineParameters) -> SweepParameters:
-        """The sweep engine of a machine."""
+        """Return the sizes of the sweep engine of ``machine``."""
         slots = SLOTS[0] if machine.lanes <= FEW_LANES else SLOTS[1]
         sizes = machine.grid, machine.states, machine.lanes, slots
         return cls(*sizes, machine.multiplier, machine.proof, machine.costs, machine.alternatives)
@@ -96,49 +104,58 @@ class SweepParameters:
 
     @property
     def row_bits(self) -> int:
-        """Bits of the number of a row, ``index // ROW_WORDS``."""
+        """Bits of a row number, ``index // ROW_WORDS``."""
         return self.index_bits - ROW_SHIFT
 
     @property
     def lane_bits(self) -> int:
+        """Bits of a lane number, 0 for one lane."""
         return self.lanes.bit_length() - 1
 
     @property
     def local_bits(self) -> int:
-        """Bits of the number of a row in its lane."""
+        """Bits of a row number within its lane."""
         return self.row_bits - self.lane_bits
 
     @property
     def state_bits(self) -> int:
-        """Bits of an exogenous index, at least one."""
+        """Bits of the number of an exogenous state, at least 1."""
         return max(1, (self.states - 1).bit_length())
 
     @property
     def cost_bits(self) -> int:
-        """Bits of the exogenous index in an address of window ``X``, below the point."""
+        """Bits of the exogenous state in a word address of window ``X``, below those of the point; 0 without costs."""
         return (self.states - 1).bit_length() if self.costs else 0
 
     @property
     def inner_bits(self) -> int:
-        """Bits of what is asked of a row: the exogenous state, then which half a walk asks for, and whether it asks."""
+        """Bits that say what is requested of a row: the exogenous state, and two bits of the local search.
+
+        The local search sets the highest bit, and puts the number of the half-row, 0 or 1, into the lowest bit, below
+        the exogenous state.
+        """
         return self.state_bits + 2
 
     @property
     def point_bits(self) -> int:
-        """Bits of the number of a point in its lane."""
+        """Bits of a point number within its lane."""
         return self.local_bits + ROW_SHIFT
 
     @property
     def position_bits(self) -> int:
-        """Bits of the number of a state in its lane, the point times the problem's ``N_z`` and the state."""
+        """Bits of a state's position within its lane: ``point * N_z + s``, with the problem's ``N_z``."""
         return address_bits(self.grid // self.lanes * self.states)
 
     @property
     def buses(self) -> int:
+        """Number of row buses."""
         return -(-self.lanes // self.slots)
 
     def local_rows(self, grid: int) -> int:
-        """Rows a lane of a problem of so many grid points, as a power of two; also what says whose a row is."""
+        """Return the number of rows in each lane of a problem with ``grid`` points, a power of two.
+
+        Row ``r`` of the problem is in lane ``r // local_rows(grid)``.
+        """
         rows = 1
         while ROW_WORDS * rows * self.lanes < grid:
             rows *= 2

@@ -1,4 +1,4 @@
-"""Which points of a lane need their expectations anew, and their values in order."""
+"""Third pass of a sweep in a lane: lists the states of all points whose expectations must be computed anew."""
 
 from __future__ import annotations
 
@@ -16,42 +16,42 @@ from beltline.hw.memory.ram import READ_LATENCY, Ram
 from beltline.hw.sweep.parameters import SweepParameters
 
 NOTES = 16
-"""Points whose notes are one word."""
+"""Notes in a word of the notes' memory, one bit for each point."""
 
 _NOTE_BITS = NOTES.bit_length() - 1
 _AHEAD = 8
-"""Words that are read before they are needed: more than the clocks of a read and of the queue."""
+"""Words that are read ahead. More than the latency of memory and queue, so that a word is ready in every clock."""
 
 
 @dataclass(frozen=True)
 class PatchParameters:
-    """Notes of a lane's points, one bit each, and a pass over the states of those that are noted.
+    """Parameters of the patch, which stores a bit (*note*) for each point of a lane, and lists states of noted points.
 
-    A state a clock; a word of ``NOTES`` points takes a clock more, and so does a point without a note that lies before
-    the last one of its word.
+    A pass takes a clock for each state of a noted point, a clock for each point without a note that comes before the
+    last noted point of its word, and a clock for each word of ``NOTES`` points.
 
     Parameters
     ----------
     build
-        Of the engine.
+        Sizes of the engine.
     """
 
     build: SweepParameters
 
     @property
     def begin(self) -> int:
-        """Clocks from ``start`` to the first clock that :meth:`clocks` counts."""
+        """Clocks from ``start`` until the first word of notes is processed."""
         return 1 + READ_LATENCY + 2
 
     def clocks(self, notes: NDArray[np.bool_], states: int) -> int:
-        """Clocks from ``start`` to the last one in which it is busy.
+        """Return the clocks from ``start`` to the last one in which ``busy`` is high.
 
         Parameters
         ----------
         notes
-            bool, ``(points,)``: those of a pass with ``force`` are all true.
+            bool, ``(points,)``: the notes; all true for a pass with ``force``.
         states
-            The problem's ``N_z``.
+            ``N_z`` of the problem.
         """
         total = self.begin
         for first in range(0, notes.size, NOTES):
@@ -63,19 +63,40 @@ class PatchParameters:
 
 
 class Patch(wiring.Component):
-    """:class:`PatchParameters` in gateware.
+    """Stores notes of points, and lists the states of the noted points in table order.
+
+    Throughput: :class:`PatchParameters`. Contract: ``clear``, then the notes of all points in order, then ``start``. No
+    ``ready``: neither notes nor states can be delayed. ``force``, ``points`` and ``states`` must not change until
+    ``busy`` falls, ``points`` from the first note on.
 
     Attributes
     ----------
-    clear, note_valid, note
-        After ``clear`` the notes of all points come in order, before ``start``.
-    start, force, points, states
-        ``start`` begins a pass over the points that are noted, or with ``force`` over all. There is at least one point.
-        All but ``start`` must stand to the end, ``points`` from the first note on.
-    busy
-        From the clock behind ``start``.
-    valid, position, point, state, last
-        A state: its number in the lane, its point, its exogenous state, and whether it is the point's last one.
+    clear : in, 1 bit
+        The next note is that of the first point.
+    note_valid : in, 1 bit
+        High in clocks with a note.
+    note : in, 1 bit
+        The note of the next point.
+    start : in, 1 bit
+        Begins a pass over the noted points.
+    force : in, 1 bit
+        The pass lists all points, noted or not.
+    points : in, ``point_bits + 1`` bits
+        Number of points in the lane, at least 1.
+    states : in, 5 bits
+        ``N_z`` of the problem.
+    busy : out, 1 bit
+        High from the clock after ``start`` to the end of the pass.
+    valid : out, 1 bit
+        High in clocks with a state.
+    position : out, ``position_bits`` bits
+        The state's position within the lane, ``point * N_z + state``.
+    point : out, ``point_bits + 1`` bits
+        Its point within the lane.
+    state : out, 4 bits
+        Its exogenous state.
+    last : out, 1 bit
+        It is the last state of its point.
     """
 
     def __init__(self, parameters: PatchParameters) -> None:
@@ -107,7 +128,7 @@ class Patch(wiring.Component):
         m.submodules.notes = notes = Ram(NOTES, word_count)
         m.submodules.words = words = Queue(NOTES, _AHEAD)
 
-        # Notes gather in a word, which is written when it is full or the points end.
+        # Notes are collected in a word, which is written after its last note or that of the last point.
         number = Signal(build.point_bits + 1)
         gathered, word = Signal(NOTES), Signal(NOTES)
         low = number[:_NOTE_BITS]
@@ -122,7 +143,7 @@ class Patch(wiring.Component):
             notes.write_data.eq(word),
         ]
 
-        # Words are read as long as there is room for them in the queue.
+        # Read words while there is space for them in the queue.
         last_word = Signal(build.point_bits + 1)
         m.d.comb += last_word.eq((self.points - 1)[_NOTE_BITS:])
         left = Signal(build.point_bits + 1)
@@ -140,7 +161,7 @@ class Patch(wiring.Component):
             words.pop.eq(pop),
         ]
 
-        # One word after the other, point by point; what lies behind the last note of a word is passed over.
+        # Process the words in order, point by point; skip the points after the last note of a word.
         step = Signal(_NOTE_BITS + 1)
         of_word = Signal(range(word_count))
         base, following = Signal(build.position_bits), Signal(build.position_bits)

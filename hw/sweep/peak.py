@@ -1,4 +1,4 @@
-"""Whether a kept choice is still the best, from kept utilities: no evaluation of utility."""
+"""Decides from cached utilities whether a choice is still better than its neighbours; evaluates no utility."""
 
 from __future__ import annotations
 
@@ -15,32 +15,40 @@ from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM, WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline, Term, Timed
 
 NEIGHBOURS = ("below", "here", "above")
-"""The kept choice ``i`` is ``here``; ``below`` is ``i - 1`` and ``above`` is ``i + 1``."""
+"""Names of the three candidates: ``here`` is the choice ``i``, ``below`` is ``i - 1``, ``above`` is ``i + 1``."""
 
 
 @dataclass(frozen=True)
 class PeakParameters:
-    """Whether ``O_i`` is the peak of ``O_j = U_j + EV_j``, lowest index first: ``j = i - 1, i, i + 1``, in 65 bits.
+    """Parameters of the test whether choice ``i`` is a peak of the objective ``O_j = U_j + EV_j``, ``j = i-1, i, i+1``.
 
-    ``i`` stays the choice where it is feasible, ``O_(i-1) < O_i`` and ``O_(i+1) <= O_i``; an infeasible neighbour is
-    less than everything. With a single-peaked objective that is the lowest maximiser of all. ``rises`` says that
-    ``i + 1`` is feasible, and better than ``i``; a choice that neither stays nor rises has its peak below.
+    Choice ``i`` remains if it is feasible, ``O_(i-1) < O_i`` and ``O_(i+1) <= O_i``. An infeasible neighbour counts as
+    less than everything. If the objective has a single peak, ``i`` is then its lowest maximiser. If ``i`` does not
+    remain, the peak is above it if ``i + 1`` is feasible and better than ``i`` (``rises``), and below it otherwise.
+
+    Objectives are exact, signed with 65 bits. The value is ``O_i``, saturated to signed 64 bits.
     """
 
     @property
     def latency(self) -> int:
-        """Clocks from operands to results; operands enter every clock."""
+        """Clocks from operands to results."""
         return _latency()
 
     def model(self, u: list[int | None], ev: list[int]) -> tuple[bool, bool, int, bool]:
-        """``(stays, rises, value, outside)``, ``value`` that of ``i`` cut to 64 bits where it had to be.
+        """The unit's results, bit by bit.
 
         Parameters
         ----------
         u
-            Utilities of the three, ``None`` where infeasible.
+            Utilities of ``i - 1``, ``i``, ``i + 1``, in units of value; ``None`` for an infeasible candidate.
         ev
-            Their expected values.
+            Their expected values, in units of value.
+
+        Returns
+        -------
+        stays, rises, value, outside
+            Whether ``i`` remains, whether ``i + 1`` is better, the value of ``i`` (0 if infeasible), and whether it was
+            saturated.
         """
         below, here, above = (None if a is None else a + b for a, b in zip(u, ev, strict=True))
         stays = here is not None and (below is None or below < here) and (above is None or above <= here)
@@ -62,9 +70,27 @@ def _latency() -> int:
 
 
 class Peak(wiring.Component):
-    """:class:`PeakParameters` in gateware. Fixed latency, operands every clock; carries no valid of its own.
+    """Tests whether a choice is a peak, and computes its value.
 
-    ``stays``, ``rises``, ``outside`` are flags, ``value`` is anything where ``i`` is infeasible.
+    Latency: ``parameters.latency`` clocks. Throughput: one state in every clock. Contract: fixed latency, without
+    ``valid``. Formula: :class:`PeakParameters`.
+
+    Attributes
+    ----------
+    u_below, u_here, u_above : in, signed 64 bits
+        Utilities of candidates ``i - 1``, ``i``, ``i + 1``, in units of value.
+    feasible_below, feasible_here, feasible_above : in, 1 bit
+        Whether each candidate is feasible.
+    ev_below, ev_here, ev_above : in, signed 64 bits
+        Their expected values, in units of value.
+    stays : out, 1 bit
+        Choice ``i`` remains.
+    rises : out, 1 bit
+        Candidate ``i + 1`` is feasible and better than ``i``.
+    value : out, signed 64 bits
+        Value of ``i``, in units of value. Undefined if ``i`` is infeasible.
+    outside : out, 1 bit
+        ``value`` was saturated; low if ``i`` is infeasible.
     """
 
     def __init__(self, parameters: PeakParameters) -> None:

@@ -1,6 +1,8 @@
-"""The proof of a sweep: every choice is the best of the bracket between its neighbours' choices, or is repaired.
+"""Software model of the proof of a sweep, which shows that each choice is the best in its bracket, or repairs it.
 
-The theorem (``docs/sweep-engine.md``) then says that every choice is the best of all candidates, whatever the values.
+The bracket of a state reaches from the choice of the point before to that of the point after. If every choice is the
+lowest best one of its bracket, and choices do not fall in ``x``, each of them is the best of all candidates, whatever
+the value function: the bracket theorem, ``docs/several-peaks.md``. ``docs/sweep-engine.md`` describes the rounds.
 """
 
 from __future__ import annotations
@@ -21,38 +23,43 @@ from beltline.hw.sweep.software_proof import SKIPPED, bracket_all, divide_all
 
 @dataclass(eq=False)
 class Proof:
-    """Rounds over the choices of a sweep until one moves none.
+    """Proves the choices of a sweep, in rounds until one moves no choice.
 
-    Odd rounds look at the states of odd points, even ones at those of even points: each reads choices that stand, those
-    of its neighbours, so its results depend neither on lanes nor on time. Where ``2 ROUNDS`` of them have not ended,
-    one finds the choices of every lane anew, between those of the points beside it, by divide and conquer; then they go
-    on. After ``LIMIT`` of all nothing is proven, which takes objectives that differ by no more than the rounding of
-    utility.
+    Rounds examine the states of odd points and of even points in turn. A round reads only choices of the other half of
+    the points, which do not change meanwhile, so its result depends neither on the lanes nor on timing. If ``2 ROUNDS``
+    rounds are not enough, the next one finds the choices of every lane anew by divide and conquer; then the rounds
+    continue. A proof ends only with a round that moves no choice and follows a round over the other points, so never
+    with the first one, or the first one after divide and conquer. After ``LIMIT`` rounds in all the sweep remains
+    unproven, which happens only if objectives differ by no more than the rounding of utility.
+
+    A state with a better candidate in its bracket is repaired: a local search from there determines choice, cached
+    utilities and value.
 
     Parameters
     ----------
     dealt
-        States to lanes and walkers.
+        Assignment of states to lanes and searches.
     x, w, ev, constants
-        As those of :func:`beltline.hw.sweep.software_passes.walk_all`.
+        Tables and constants, as in :func:`beltline.hw.sweep.software_passes.walk_all`.
     choices, kept, value
-        Of the sweep; written where a choice moves.
+        int64, ``(N_k, N_z)``, ``(N_k, N_z, 3)``, ``(N_k, N_z)``: choices, cached utilities and values of the sweep.
+        Overwritten for states that are repaired.
     smooth
-        bool, ``(lanes,)``: lanes of which a round has seen that choices rise by a point at most, and in which none was
-        written since; changed.
+        bool, ``(lanes,)``: lanes in which a round found that every choice is that of the point before or one point
+        above it, and in which no choice was written since. Rounds examine only their first and last point. Updated.
     room
-        Probes of a walker that are logged.
+        Evaluations of each search that are logged; 0 for no log.
 
     Attributes
     ----------
     rounds
-        What each did.
+        A :class:`beltline.hw.sweep.clocks.Round` for each round.
     proven
-        Whether every choice is the best of its bracket, and none is below that of the point before.
+        Whether every choice is the lowest best one of its bracket, and none is below that of the point before.
     evaluations
-        Of brackets and walks.
+        Utilities that were evaluated, for brackets and repairs.
     status
-        ``SATURATED`` where an utility left its range.
+        ``SATURATED`` if a utility or a value left its range.
     """
 
     dealt: Dealt
@@ -80,20 +87,20 @@ class Proof:
 
     @property
     def moved(self) -> NDArray[np.bool_]:
-        """The states that were walked from a better candidate: bool, ``(N_k, N_z)``."""
+        """States that were repaired in any round: bool, ``(N_k, N_z)``."""
         return np.logical_or.reduce([one.moved for one in self.rounds])
 
     @property
     def divided(self) -> int:
-        """Rounds by divide and conquer."""
+        """Number of rounds by divide and conquer."""
         return sum(map(divides, range(len(self.rounds))))
 
     def _round(self, number: int) -> bool:
-        """Find better candidates, and walk from them; whether choices crossed."""
+        """Find better candidates, repair their states; return whether a choice was below that of the point before."""
         shape = self.choices.shape
         ends = self.smooth & (not divides(number))
         steps = np.diff(self.choices, axis=0, append=self.choices[-1:])
-        # From a lane to the next they may do what they like.
+        # Steps from one lane to the next do not matter: a round always examines the first and last point of a lane.
         steps[(1 << self.dealt.lane_shift) - 1 :: 1 << self.dealt.lane_shift] = 0
         steep = self._in_lane((steps < 0) | (steps > 1))
         lowest, highest = np.full(shape, SKIPPED, np.int64), np.zeros(shape, np.int64)
@@ -125,7 +132,7 @@ class Proof:
         return bool(crossed.any())
 
     def _in_lane(self, states: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Lanes that have one of ``states``, bool ``(N_k, N_z)``: bool, ``(lanes,)``."""
+        """Return which lanes have any of ``states``, bool ``(N_k, N_z)``: bool, ``(lanes,)``."""
         found = np.zeros(self.smooth.shape, np.bool_)
         found[np.flatnonzero(states.any(axis=1)) >> self.dealt.lane_shift] = True
         return found

@@ -1,4 +1,4 @@
-"""How lanes of the sweep engine read tables of each other: buses of whole rows, in turn."""
+"""Row buses, over which the lanes of a sweep engine read each other's tables, a row at a time and in fixed turns."""
 
 from __future__ import annotations
 
@@ -13,17 +13,42 @@ from beltline.hw.memory.ram import READ_LATENCY
 from beltline.hw.sweep.parameters import ROW_BITS, SweepParameters
 
 TAKEN_CLOCKS = 3
-"""Clocks from a request in its lane's turn to ``taken``."""
+"""Clocks from a request, in the turn of its lane, to ``taken``."""
 
 _ADDRESS_CLOCKS = 4
-"""Clocks from a request to its address at the memory."""
+"""Clocks from a request to its address at the memory that has the row."""
 
 
 class RowPort(wiring.Signature):
-    """A lane's port to the buses, as the lane sees it.
+    """A lane's port to the row buses. Directions are those of the lane.
 
-    ``request`` asks for row ``row`` of table ``inner``. What stands there in the lane's ``turn`` is taken or not, which
-    ``taken`` says ``TAKEN_CLOCKS`` later. Rows come in the order in which they were taken: ``valid`` and ``data``.
+    Contract: a request counts only in a clock in which ``turn`` is high. ``TAKEN_CLOCKS`` clocks later ``taken`` says
+    whether it was taken; if not, the lane requests again in its next turn. Rows arrive in the order in which they were
+    taken, the latency of the buses after the turn, and cannot be delayed.
+
+    Parameters
+    ----------
+    row_bits
+        Bits of a row number.
+    inner_bits
+        Bits of a table number.
+
+    Attributes
+    ----------
+    turn : in, 1 bit
+        It is the lane's turn.
+    request : out, 1 bit
+        Requests a row.
+    row : out, ``row_bits`` bits
+        Row number within the problem's grid.
+    inner : out, ``inner_bits`` bits
+        Table to read.
+    taken : in, 1 bit
+        The request of ``TAKEN_CLOCKS`` clocks ago was taken.
+    valid : in, 1 bit
+        High in clocks with a row.
+    data : in, ``ROW_BITS`` bits
+        The row, its first word in the lowest bits.
     """
 
     def __init__(self, row_bits: int, inner_bits: int) -> None:
@@ -41,8 +66,16 @@ class RowPort(wiring.Signature):
 
 
 class BankPort(wiring.Signature):
-    """The buses' port to a lane's memory of rows: ``data`` comes ``beltline.hw.memory.ram.READ_LATENCY`` clocks after
-    ``address``.
+    """Read port of the row buses to a lane's memory of rows. Directions are those of the buses.
+
+    Latency of the memory: ``beltline.hw.memory.ram.READ_LATENCY`` clocks.
+
+    Attributes
+    ----------
+    address : out, ``address_bits`` bits
+        Row number within the lane, and above it the table.
+    data : in, ``ROW_BITS`` bits
+        The row.
     """
 
     def __init__(self, address_bits: int) -> None:
@@ -51,20 +84,21 @@ class BankPort(wiring.Signature):
 
 @dataclass(frozen=True)
 class RowBusesParameters:
-    """Buses that carry a row of ``ROW_WORDS`` words from any lane's memory to any lane.
+    """Parameters of the row buses, which carry rows of ``ROW_WORDS`` words from any lane's memory to any lane.
 
-    Lane ``l`` has its turn on bus ``l // slots`` in the clocks ``t = l (mod slots)`` from the end of a reset or behind
-    a ``restart``: every lane may fetch a row every ``slots`` clocks, whatever the others do, but for one conflict: of
-    the lanes that have their turns in the same clock and ask for rows of the same lane, the lowest is served, with it
-    those that ask for the same row of the same table, up to the first that asks for another, and the rest try again.
-    They are ``slots`` lanes apart, and a policy that sends so many lanes to the rows of one needs few rows.
+    Lane ``l`` has its turn on bus ``l // slots`` in clocks ``t = l (mod slots)``, counted from the end of a reset or
+    the clock after ``restart``. So each lane may fetch a row every ``slots`` clocks, whatever the others do, except in
+    one conflict: lanes with turns in the same clock request rows of the same lane. Then the lowest of them is served,
+    and with it those that request the same row of the same table, up to the first that requests another; the others
+    must try again. Such lanes are ``slots`` lanes apart; a policy that leads several of them to one lane needs few
+    rows.
 
     Parameters
     ----------
     build
-        Of the engine.
+        Sizes of the engine.
     inner_bits
-        Bits of the number of a table; a lane's memory has ``2**inner_bits`` tables of ``2**local_bits`` rows.
+        Bits of a table number. A lane's memory has ``2**inner_bits`` tables of ``2**local_bits`` rows.
     """
 
     build: SweepParameters
@@ -72,31 +106,34 @@ class RowBusesParameters:
 
     @property
     def address_bits(self) -> int:
-        """Bits of an address in a lane's memory: the row in the lane, then the table."""
+        """Bits of an address in a lane's memory: the row within the lane, and above it the table."""
         return self.build.local_bits + self.inner_bits
 
     @property
     def latency(self) -> int:
-        """Clocks from a request that is taken to its row."""
-        # Multiplexers of four words, a LUT of six inputs a bit, and a register behind each.
+        """Clocks from a request that is taken to its row, 11 for 64 lanes."""
+        # Multiplexers of four words, each one LUT with six inputs for a bit, with a register after each.
         levels = -(-self.build.lane_bits // 2)
         return _ADDRESS_CLOCKS + READ_LATENCY + levels + 1
 
 
 class RowBuses(wiring.Component):
-    """:class:`RowBusesParameters` in gateware.
+    """Carries rows between the lanes.
+
+    Latency: ``parameters.latency`` clocks from a request that is taken to its row. Throughput: a row for each bus in
+    every clock. Turns and conflicts: :class:`RowBusesParameters`; contract of the lanes: :class:`RowPort`.
 
     Attributes
     ----------
-    shift
-        A row is that of lane ``row >> shift``, and there the row of the ``shift`` bits below. It may change only when
-        no request is under way.
-    restart
-        The clock behind it is the first of a round of turns. No request may be under way.
-    lanes
-        A :class:`RowPort` for each lane, seen from the other side.
-    banks
-        A :class:`BankPort` for each lane's memory.
+    shift : in, enough bits for 0 to ``local_bits``
+        Row ``row`` is in lane ``row >> shift``, where its number is the lower ``shift`` bits of ``row``. It may change
+        only if no request is being served.
+    restart : in, 1 bit
+        The next clock is the first of a round of turns. No request may be in progress.
+    lanes : in, :class:`RowPort` for each lane
+        Ports of the lanes, with opposite directions.
+    banks : out, :class:`BankPort` for each lane
+        Read ports of the lanes' memories.
     """
 
     def __init__(self, parameters: RowBusesParameters) -> None:
@@ -124,11 +161,11 @@ class RowBuses(wiring.Component):
         m.d.comb += [turn.eq(slot == k) for k, turn in enumerate(turns)]
 
         sources: list[Timed] = []
-        lower: list[tuple[Value, Value, Value]] = []  # of each bus that goes first: whether it asks, of whom, for what
+        lower: list[tuple[Value, Value, Value]] = []  # Lower buses: whether each requests, from which lane, which row.
         wanted: list[list[tuple[Value, Value]]] = [[] for _ in range(build.lanes)]
         for bus in range(build.buses):
-            # Whose turn it is, then the lane and the row in it that it wants, then whether a lower bus wants another
-            # row of that lane.
+            # Select the request of the lane whose turn it is; then find lane and row that it needs; then whether a
+            # lower bus needs another row of that lane.
             own = list(zip(turns, self.lanes[bus * slots : (bus + 1) * slots], strict=False))
             asked = p.input(either((turn, lane.request) for turn, lane in own))
             request = p.register(either((turn, Cat(lane.inner, lane.row)) for turn, lane in own), 0)
@@ -171,12 +208,12 @@ class RowBuses(wiring.Component):
 
 
 def _place(row: Value, shift: int, build: SweepParameters) -> Value:
-    """The row in its lane, and above it the lane, where a lane has ``2**shift`` rows."""
+    """Return the row number within its lane, and above it the lane, if each lane has ``2**shift`` rows."""
     return Cat(row[:shift], Const(0, build.local_bits - shift), row[shift : shift + build.lane_bits])
 
 
 def _selected(words: list[Value], digit: Value) -> Value:
-    """Word number ``digit`` of four, or of two."""
+    """Return word number ``digit`` of four or two ``words``."""
     if len(words) == 2:
         return Mux(digit[0], words[1], words[0])
     return Mux(digit[1], Mux(digit[0], words[3], words[2]), Mux(digit[0], words[1], words[0]))

@@ -1,4 +1,7 @@
-"""The clocks of a lane's scan: the model of :class:`beltline.hw.sweep.scan.scan.Scan`."""
+"""Clock model of a lane's scan in a round of a proof, :class:`beltline.hw.sweep.scan.scan.Scan`.
+
+A *visit* is the examination of one state. A round by divide and conquer scans in several passes, one for each level.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +10,21 @@ from beltline.hw.sweep.gather_clocks import ASKED, BEGIN, HEAD, LEVEL, RING, TAB
 from beltline.hw.sweep.scan.parameters import AHEAD_HALVES, AHEAD_STATES, BRACKET_CLOCKS
 from beltline.hw.sweep.walk_clocks import REGISTERS as OF_WALK
 
-# Registers of a lane behind those of its walk.
+# Indexes of a lane's registers, after those of its local search.
 (READY, PASS, STEPPED, FILTERED, WAITING, JOBS, JOB_HEAD, JOB, HALF, FLYING, POPPED, RESULTS, RESULT, REGISTERS) = (
     range(OF_WALK, OF_WALK + 14)
 )
 
 _SETS = 3
-"""Clocks from ``start``, or from the end of a pass of a round that divides, to the first state."""
+"""Clocks from ``start``, or from the end of the pass before, to the first state."""
 
 _HALVES = 1 << (TABLE_BITS - 1)
-"""Above an exogenous state and the bit of a half: a half is asked for."""
+"""Flag in a request, above the exogenous state and the number of the half: a half-row is requested."""
 
 
 @njit(cache=True)
 def scan_begin(r, begin, first):  # type: ignore[no-untyped-def]
-    """Registers as ``start`` leaves them, in clock ``begin``, before the visit ``first``."""
+    """Set the registers ``r`` as ``start`` does in clock ``begin``; ``first`` is the number of the first visit."""
     r[:] = 0
     r[BEGIN], r[READY] = begin, begin + _SETS
     r[STEPPED], r[FILTERED], r[JOB] = first, first, first - 1
@@ -29,21 +32,23 @@ def scan_begin(r, begin, first):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def scan_run(r, steps, rows, lasts, results, visits, passes, behind, now, end, taken_at):  # type: ignore[no-untyped-def]
-    """A lane's scan from clock ``now`` up to ``end``, or to the clock behind the one in which it ends; whether it has.
+    """Simulate a lane's scan from clock ``now`` to ``end``, or until it ends.
+
+    Returns the first clock that was not simulated, and whether the scan has ended.
 
     Parameters
     ----------
     r, steps, rows, lasts, results
-        Registers, which stay from call to call.
+        int64: registers of the model, passed on from call to call.
     visits
-        int64, ``(n, 3)``: of each state that is looked at the first and the last half of a row of its bracket, the
-        first ``-1`` where all of it was compared, and its exogenous state.
+        int64, ``(n, 3)``: for each state that is examined, the first and the last half-row of its bracket, and its
+        exogenous state. The first half-row is -1 if all of the bracket has already been compared.
     passes
-        int64: the first of the visits of each pass, and their number behind them.
+        int64, ``(passes + 1,)``: number of the first visit of each pass, and of the visit after the last.
     behind
-        Clocks from ``taken`` of the last half of a bracket to its result.
+        Clocks from ``taken`` of the last half-row of a bracket to its result.
     now, end, taken_at
-        Clocks; ``taken_at`` that in which the lane's request is taken.
+        Clocks. In ``taken_at`` the lane learns that its request was taken.
     """
     asked, level, head = r[ASKED], r[LEVEL], r[HEAD] != 0
     n, f, waiting = r[STEPPED], r[FILTERED], r[WAITING]
@@ -57,7 +62,7 @@ def scan_run(r, steps, rows, lasts, results, visits, passes, behind, now, end, t
             t += 1
             continue
         if n == count and waiting == 0 and flying == 0:
-            # Everything of this pass is written.
+            # All results of this pass are written.
             r[PASS] += 1
             over = r[PASS] == passes.size - 1
             if not over:

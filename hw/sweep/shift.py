@@ -1,4 +1,4 @@
-"""Shifts of the value between sweeps: how far all sweeps to come will move it, from how far the last one did."""
+"""Shifts of the value function between sweeps: anticipate from the last sweep's change what all later sweeps add."""
 
 from __future__ import annotations
 
@@ -16,54 +16,62 @@ from beltline.hw.interface.windows import WORD_BYTES
 from beltline.hw.sweep.parameters import SweepParameters
 
 SCALE = 12
-"""Weights of a shift are below ``2**SCALE``."""
+"""Weights ``M`` of a shift are below ``2**SCALE``."""
 
 _INTERVAL = 4
-"""Clocks between two words: a shift is made once a sweep, by few multipliers."""
+"""Most clocks from one word to the next. A shift is computed once a sweep, so few multipliers are enough."""
 
 
 @dataclass(frozen=True)
 class ShiftParameters:
-    """``c = M d`` and ``e = beta Q c`` with ``M = beta Q (I - beta Q)^-1``, of the change ``d`` of a sweep.
+    """Parameters of the shifts ``c = M d`` and ``e = beta Q c``, with ``M = beta Q (I - beta Q)^-1``.
 
-    Where a sweep changes the value of exogenous state ``s`` by ``d_s`` at every point, all sweeps after it change it by
-    ``c_s`` more. So the next one may begin from ``V + c``: no choice depends on ``c``, its values are what they would
-    be, and ``e_s`` more, and its norm is taken against ``V + c``. (Bertsekas and Castanon 1989, "Adaptive aggregation
-    methods for infinite horizon dynamic programming", IEEE Transactions on Automatic Control 34; here with one
-    aggregate for each exogenous state, and ``d_s`` taken at one point of the grid.)
+    ``d`` is the change of the value by a sweep. If a sweep changes ``V(., s)`` by ``d_s`` at every point, all later
+    sweeps together change it by ``c_s`` more. So the next sweep may start from ``V + c``. Its choices do not depend on
+    ``c``; its values are those of a sweep from ``V``, plus ``e_s``; its norm compares them with ``V + c``.
 
-    ``M`` comes from the host as ``M / 2**SCALE``, unsigned with 64 fraction bits. ``c`` is a multiple of ``2**SCALE``,
-    rounded once, and all zero where one of it does not fit 64 bits; ``e`` is rounded once.
+    ``M`` is given as ``M / 2**SCALE``, unsigned with 64 fraction bits. ``c`` is a multiple of ``2**SCALE`` units of
+    value, rounded to the nearest: error at most ``2**(SCALE - 1)`` units. If any ``c_s`` does not fit signed 64 bits,
+    all are 0. ``e`` is rounded once: error at most half a unit.
+
+    Source: Bertsekas and Castanon 1989, "Adaptive aggregation methods for infinite horizon dynamic programming", IEEE
+    Transactions on Automatic Control 34. Here each exogenous state is one aggregate, and ``d_s`` is the change at one
+    point of the grid.
 
     Parameters
     ----------
     build
-        Of the engine.
+        Sizes of the engine.
     """
 
     build: SweepParameters
 
     @property
     def expectation(self) -> ExpectationParameters:
-        """The unit that multiplies, twice."""
+        """Parameters of the two units that multiply by a matrix, one for ``c`` and one for ``e``."""
         return ExpectationParameters(self.build.states, self.build.multiplier, min(_INTERVAL, self.build.states))
 
     def clocks(self, states: int) -> int:
-        """Clocks in which it is busy."""
+        """Return the number of clocks in which ``busy`` is high, for ``states`` exogenous states."""
         unit = self.expectation
         return 2 * unit.latency + 4 * (states - 1) * unit.interval + 6
 
     def model(
         self, change: NDArray[np.int64], weights: NDArray[np.uint64], q: NDArray[np.uint64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """``(c, e)``, to the bit.
+        """The unit's results, bit by bit.
 
         Parameters
         ----------
         change
-            int64, ``(N_z,)``: ``d``.
+            int64, ``(N_z,)``: ``d``, in units of value.
         weights, q
-            uint64, ``(N_z, N_z)``: ``M / 2**SCALE`` and ``beta Q``, 64 fraction bits.
+            uint64, ``(N_z, N_z)``, unit ``2**-64``: ``M / 2**SCALE`` and ``beta Q``.
+
+        Returns
+        -------
+        c, e
+            int64, ``(N_z,)``, in units of value.
         """
         c, _ = self.expectation.model(change[None, :], weights)
         top = c >> (WIDTH - 1 - SCALE)
@@ -74,21 +82,36 @@ class ShiftParameters:
 
 
 class Shift(wiring.Component):
-    """:class:`ShiftParameters` in gateware.
+    """Computes the shifts of the next sweep from the changes of the last one.
+
+    Latency: ``parameters.clocks(states)`` clocks, in which ``busy`` is high. Formula and error bound:
+    :class:`ShiftParameters`. Contract: neither ``clear`` nor ``start`` may be high while ``busy`` is; samples,
+    ``states`` and weights must not change meanwhile.
 
     Attributes
     ----------
-    sample_valid, sample_state, sample
-        ``d``, a state at a time.
-    clear, start, states
-        ``clear`` makes both shifts 0; ``start`` makes them anew, for ``states`` exogenous states. Neither may come
-        while ``busy``.
-    busy
-        From the clock behind ``start``.
-    weight_write, q_write, row, column, data
-        See :class:`beltline.hw.arithmetic.expectation.Expectation`.
-    before, after
-        ``c`` and ``e``, signed 64 bits for each exogenous state.
+    sample_valid : in, 1 bit
+        High in clocks with a sample.
+    sample_state : in, ``state_bits`` bits
+        Exogenous state ``s`` of the sample.
+    sample : in, signed 64 bits
+        The change ``d_s``, in units of value. The unit stores the last one of each state.
+    clear : in, 1 bit
+        Sets both shifts to 0.
+    start : in, 1 bit
+        Computes both shifts anew.
+    states : in, 5 bits
+        ``N_z`` of the problem.
+    busy : out, 1 bit
+        High from the clock after ``start`` until the shifts are valid.
+    weight_write, q_write : in, 8 bits
+        Byte strobes of a write of a weight of ``M / 2**SCALE``, or of ``beta Q``.
+    row, column : in, ``state_bits`` bits
+        Today's and tomorrow's state of the weight to write.
+    data : in, 64 bits
+        The weight, an unsigned fraction.
+    before, after : out, 64 bits for each exogenous state
+        Shifts ``c`` and ``e``, signed 64 bits each in units of value, state 0 in the lowest bits.
     """
 
     def __init__(self, parameters: ShiftParameters) -> None:
@@ -136,7 +159,7 @@ class Shift(wiring.Component):
             with m.If(self.sample_valid & (self.sample_state == s)):
                 m.d.sync += word.eq(self.sample)
 
-        # The change goes in word by word; then the shift that has come out.
+        # The first unit multiplies the changes, word by word; then the second multiplies the shifts `c`.
         shift = [Signal(signed(WIDTH), name=f"shift{s}") for s in range(states)]
         moved = [Signal(signed(WIDTH), name=f"moved{s}") for s in range(states)]
         turn = Signal(range(unit.interval))

@@ -1,7 +1,12 @@
-"""The passes of a sweep in compiled code, to the bit: the check and the walk of every lane, for any objective.
+"""Compiled software model of check and local search, bit by bit, for objectives with any number of peaks.
 
-A walk that starts elsewhere may end on another peak, so the walkers, their guesses and their steps are those of
-:class:`beltline.hw.sweep.walk.Walk`.
+If an objective has several peaks, the peak that a local search finds depends on where it starts. So searches, guesses
+and steps are those of the gateware, :class:`beltline.hw.sweep.walk.walk.Walk`. In names, ``walk`` stands for local
+search, ``walker`` for one of the searches of a lane, ``probe`` for one evaluation of a candidate, and ``kept`` for
+cached utilities.
+
+Arrays of all functions: ``N_k`` points, ``N_z`` exogenous states; values, utilities and expected values are int64 in
+units of value.
 """
 
 from __future__ import annotations
@@ -30,14 +35,33 @@ from beltline.hw.sweep.walk.parameters import DECAY
 from beltline.hw.sweep.walk_clocks import OFF_GRID
 
 _EXPONENT_LIMIT = 15
-"""Largest exponent of a walker's step."""
+"""A step of a search is at most ``2**_EXPONENT_LIMIT`` points."""
 
 
 @njit(cache=True, parallel=True)
 def check_all(choices, kept, ev, value, walked, unchecked, lane_shift, poor, flags):  # type: ignore[no-untyped-def]
-    """The first pass: ``value`` of the states that stay, ``walked`` where they do not; all of an unchecked lane are.
+    """Check the choices of all states: the first pass of a sweep.
 
-    With ``poor`` a state that can afford nothing stays so, at the lowest value, and is not walked again.
+    A choice ``i`` remains if it is feasible and ``O(i-1) < O(i) >= O(i+1)``.
+
+    Parameters
+    ----------
+    choices, kept, ev
+        int64, ``(N_k, N_z)``, ``(N_k, N_z, 3)``, ``(N_k, N_z)``: choices, cached utilities of ``i - 1``, ``i``,
+        ``i + 1``, and expected values.
+    value
+        int64, ``(N_k, N_z)``: receives the values of states whose choice remains.
+    walked
+        bool, ``(N_k, N_z)``: receives which states must be searched.
+    unchecked
+        bool, ``(lanes,)``: lanes in which every state is to be searched without a check.
+    lane_shift
+        Point ``i`` is in lane ``i >> lane_shift``.
+    poor
+        Whether a state that could afford nothing gets the lowest value without a search, as in builds with
+        alternatives.
+    flags
+        uint8, ``(N_k,)``: receives ``SATURATED_FLAG`` at points where a value was saturated.
     """
     for i in prange(choices.shape[0]):
         flag = 0
@@ -65,7 +89,10 @@ def check_all(choices, kept, ev, value, walked, unchecked, lane_shift, poor, fla
 
 @njit(cache=True, parallel=True)
 def hold_all(choices, kept, ev, value, walked, flags):  # type: ignore[no-untyped-def]
-    """The first pass of a sweep that keeps all choices."""
+    """Compute the values of the present choices: the first pass of a policy evaluation sweep.
+
+    Arrays are those of :func:`check_all`; no state is marked in ``walked``.
+    """
     for i in prange(choices.shape[0]):
         flag = 0
         for s in range(choices.shape[1]):
@@ -77,7 +104,10 @@ def hold_all(choices, kept, ev, value, walked, flags):  # type: ignore[no-untype
 
 @njit(cache=True, parallel=True)
 def add_all(values, shift, flags):  # type: ignore[no-untyped-def]
-    """Add the shift of each state to its values, which stay in range."""
+    """Add ``shift``, int64 ``(N_z,)``, to ``values``, int64 ``(N_k, N_z)``.
+
+    A sum outside of signed 64 bits is saturated, and its point gets ``SATURATED_FLAG`` in ``flags``, uint8 ``(N_k,)``.
+    """
     for i in prange(values.shape[0]):
         flag = 0
         for s in range(values.shape[1]):
@@ -93,16 +123,25 @@ def add_all(values, shift, flags):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def costs_of(x, s):  # type: ignore[no-untyped-def]
-    """What candidates cost in exogenous state ``s``: of ``x``, ``(N_z, N_k)``, or ``(1, N_k)`` for all of them."""
+    """Return the costs of all candidates in exogenous state ``s``, int64 ``(N_k,)``.
+
+    ``x`` is ``(N_z, N_k)``, or ``(1, N_k)`` if the costs are the same in all states.
+    """
     return x[s if x.shape[0] > 1 else 0]
 
 
 @njit(cache=True)
 def _walk(wealth, x, ev, s, words, guess, log, count):  # type: ignore[no-untyped-def]
-    """``(index, u(index - 1), u(index), u(index + 1), over, count, off)`` of the peak that is found from ``guess``.
+    """Search for a peak of one state's objective, from candidate ``guess``.
 
-    ``count`` goes on from probe to probe, ``off`` of them are not on the grid; those that have room in ``log`` leave
-    what :class:`SweepLog` has of a probe.
+    The search steps upwards, then downwards. It doubles its step while the objective improves, and halves a step that
+    leaves the grid. It ends when the objectives of both neighbours are known not to be better; of equal ones the lowest
+    candidate wins.
+
+    Returns ``(index, u(index - 1), u(index), u(index + 1), over, count, off)``: the choice and its three utilities,
+    ``INFEASIBLE`` for a candidate that is not on the grid or cannot be afforded; whether a utility left its range; the
+    number of evaluations, added to argument ``count``; and how many of this search's were off the grid. Evaluation
+    ``count`` is written to ``log`` as in :class:`beltline.hw.sweep.clocks.SweepLog` if it has room there.
     """
     top = ev.shape[0] - 1
     index = guess
@@ -165,7 +204,7 @@ def _walk(wealth, x, ev, s, words, guess, log, count):  # type: ignore[no-untype
 
 @njit(cache=True)
 def _part(task, parts, shifts, rows):  # type: ignore[no-untyped-def]
-    """Lane and part of a task, and the points from ``begin`` to ``end`` that they have."""
+    """Return ``(lane, part, begin, end)`` of task number ``task``: its points are ``begin`` to ``end - 1``."""
     lane_shift, part_shift = shifts
     lane, part = task // parts, task % parts
     begin = (lane << lane_shift) + (part << part_shift)
@@ -193,7 +232,10 @@ def _walks(  # type: ignore[no-untyped-def]
     evaluations,
     log,
 ):
-    """The second pass, from choices ``last`` to ``choices``; ``shifts`` of lane and part."""
+    """Search all marked states: the compiled part of :func:`walk_all`.
+
+    ``shifts`` is ``(lane_shift, part_shift)`` of :class:`beltline.hw.sweep.clocks.Dealt`.
+    """
     rows, states = w.shape
     walkers, parts = counts.shape[1], flags.shape[1]
     for task in prange(flags.size):
@@ -232,7 +274,12 @@ def _walks(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, parallel=True)
 def climb_all(x, w, ev, words, shifts, state_bits, choices, above, others, counts, log):  # type: ignore[no-untyped-def]
-    """All states from the lowest candidate, or the highest; ``others`` where one ends elsewhere than its choice."""
+    """Search every state from the lowest candidates upwards, or from the highest if ``above``, for other peaks.
+
+    ``others``, bool ``(lanes, parts)``, becomes true for parts with a state whose search ends at another candidate than
+    its choice. ``counts`` and ``log`` are those of :class:`beltline.hw.sweep.clocks.SweepLog`. Each search starts from
+    the result of the point before.
+    """
     rows, states = w.shape
     walkers, parts = counts.shape[1], others.shape[1]
     for task in prange(others.size):
@@ -253,18 +300,19 @@ def climb_all(x, w, ev, words, shifts, state_bits, choices, above, others, count
 
 @dataclass(frozen=True, eq=False)
 class Walked:
-    """What :func:`walk_all` tells besides the results.
+    """Flags and counts that :func:`walk_all` returns.
 
     Parameters
     ----------
     status
-        ``SATURATED`` and ``INFEASIBLE`` where a state raised them.
+        ``SATURATED`` and ``INFEASIBLE``, if any state raised them.
     counts
-        int64, ``(lanes, contexts)``: the probes of each walker.
+        int64, ``(lanes, contexts)``: number of evaluations of each search, including those off the grid.
     evaluations
-        Probes of all walkers that were on the grid.
+        Number of evaluations on the grid, of all searches together.
     probes
-        As in :class:`SweepLog`, of each walker the first ones that there was room for.
+        int32, ``(lanes * contexts, room)``: the first ``room`` evaluations of each search, encoded as in
+        :class:`beltline.hw.sweep.clocks.SweepLog`.
     """
 
     status: Status
@@ -289,31 +337,41 @@ def walk_all(
     room: int = 0,
     exact: bool = False,
 ) -> Walked:
-    """The second pass of a sweep, of all lanes.
+    """Search for the best choices of the marked states of all lanes: the second pass of a sweep.
 
     Parameters
     ----------
     dealt
-        States to lanes and walkers.
-    x, w, ev
-        int64, ``(N_k,)`` or longer, or ``(N_z, N_k)`` of each exogenous state; ``(N_k, N_z)``; ``(N_k, N_z)``.
+        Assignment of states to lanes and searches.
+    x
+        int64 amounts: the grid, ``(N_k,)`` or longer; or costs, ``(1, N_k)`` or ``(N_z, N_k)``.
+    w
+        int64 amounts, ``(N_k, N_z)``: cash on hand.
+    ev
+        int64, ``(N_k, N_z)``: expected values.
     constants
-        Of the utility unit.
+        Constants of the utility unit.
     walked
-        bool, ``(N_k, N_z)``: the states to walk.
+        bool, ``(N_k, N_z)``: states to search.
     last
-        int64, ``(N_k, N_z)``: the choices before.
+        int64, ``(N_k, N_z)``: choices before the search.
     choices, kept, value
-        int64, ``(N_k, N_z)``, ``(N_k, N_z, 3)``, ``(N_k, N_z)``: written where a state is walked.
+        int64, ``(N_k, N_z)``, ``(N_k, N_z, 3)``, ``(N_k, N_z)``: receive choice, cached utilities and value of each
+        state that is searched.
     moves
-        int64, ``(lanes, contexts)``: by how much each walker expects its first choice to move, before the sweep and
-        after it.
+        int64, ``(lanes, contexts)``, in points: the move of the choice that each search expects for its first state.
+        Replaced by the moves to expect in the next sweep.
     cold
-        Whether that means nothing, and is 0 after the sweep.
+        Whether this is the first sweep of a run: ``moves`` is ignored, and becomes 0.
     room
-        Probes of a walker that are logged; what has no room is counted only.
+        Evaluations of each search that are logged; further ones are only counted.
     exact
-        Whether every walk begins at the choice before, whatever ``moves`` and the walks before it.
+        Whether every state is searched from its choice in ``last``, without a guess of its move.
+
+    Returns
+    -------
+    Walked
+        Flags, counts and log.
     """
     walk = dealt.walk
     lanes = walk.build.lanes

@@ -1,4 +1,10 @@
-"""The rounds of a proof in compiled code, to the bit: see :mod:`beltline.hw.sweep.proof`."""
+"""Compiled software model of the rounds of a proof, bit by bit. Described in :mod:`beltline.hw.sweep.proof`.
+
+Arrays of all functions: ``x`` int64, ``(1, N_k)`` or ``(N_z, N_k)``, as of
+:func:`beltline.hw.sweep.software_passes.costs_of`; ``w``, ``ev``, ``choices``, ``lowest``, ``highest`` int64,
+``(N_k, N_z)``; ``moved`` bool, ``(N_k, N_z)``; ``crossed`` bool and ``flags`` uint8, ``(N_k,)``; ``words`` those of
+``UtilityConstants.words``.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +13,15 @@ from beltline.hw.arithmetic.objective import SATURATED_FLAG, candidate_word, is_
 from beltline.hw.sweep.software_passes import costs_of
 
 SKIPPED = -1
-"""In place of the lowest candidate: nothing is evaluated."""
+"""Lower end of a bracket of which nothing is to be evaluated."""
 
 
 @njit(cache=True)
 def _best(wealth, x, ev, s, words, lo, hi, own):  # type: ignore[no-untyped-def]
-    """``(found, over)``: the lowest best candidate of ``lo`` to ``hi``, ``own`` where none is feasible."""
+    """Return ``(found, over)``: the lowest best candidate from ``lo`` to ``hi``, and whether a utility left its range.
+
+    ``found`` is ``own`` if no candidate is feasible.
+    """
     found = -1
     best = objective_word(ev[lo, s], ev[lo, s])
     any_over = False
@@ -20,7 +29,7 @@ def _best(wealth, x, ev, s, words, lo, hi, own):  # type: ignore[no-untyped-def]
         u, feasible, over = candidate_word(wealth, x[j], words)
         any_over = any_over or over
         if not feasible:
-            # Nor is any above it.
+            # Costs do not fall, so no higher candidate is feasible either.
             break
         objective = objective_word(u, ev[j, s])
         if found < 0 or is_above(objective, best):
@@ -30,18 +39,24 @@ def _best(wealth, x, ev, s, words, lo, hi, own):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _bracket(below, own, above):  # type: ignore[no-untyped-def]
-    """``(lo, hi)`` of three choices; ``lo`` is ``SKIPPED`` where check and walk have compared all of it."""
+    """Return the bracket ``(lo, hi)`` of three choices.
+
+    ``lo`` is ``SKIPPED`` if check or local search has already compared all candidates of the bracket.
+    """
     lo, hi = min(below, own, above), max(below, own, above)
     return (SKIPPED if lo >= own - 1 and hi <= own + 1 else lo), hi
 
 
 @njit(cache=True, parallel=True)
 def bracket_all(x, w, ev, words, parity, choices, lowest, highest, moved, crossed, flags):  # type: ignore[no-untyped-def]
-    """The states of odd points, or of even ones: ``choices`` become the lowest best of their brackets.
+    """Replace the choices of all odd points (``parity`` 1) or even points (0) by the lowest best of their brackets.
 
-    A bracket reaches from the lowest of the choices of a state and its neighbours to the highest; at the ends of the
-    grid, to the end of the candidates. ``crossed`` where a choice is below that of the point before. ``x`` as of
-    :func:`beltline.hw.sweep.software_passes.costs_of`.
+    A bracket reaches from the lowest of the choices of a state and its two neighbouring points to the highest of them.
+    At the first and last point of the grid, the first and last candidate take the place of the missing neighbour.
+
+    ``lowest`` and ``highest`` receive the brackets, ``moved`` the states whose choice changed, ``crossed`` the points
+    at which a choice is below that of the point before, or above that of the point after, and ``flags``
+    ``SATURATED_FLAG`` at points where a utility left its range.
     """
     rows, states = w.shape
     for half in prange((rows + 1 - parity) // 2):
@@ -64,10 +79,15 @@ def bracket_all(x, w, ev, words, parity, choices, lowest, highest, moved, crosse
 
 @njit(cache=True, parallel=True)
 def divide_all(x, w, ev, words, lane_shift, before, choices, lowest, highest, moved, flags):  # type: ignore[no-untyped-def]
-    """Divide and conquer within every lane, between the choices of the points beside it, which are in ``before``.
+    """Find the choices of every lane anew by divide and conquer.
 
-    The first point of a lane, then those at distance ``2**k`` from the ones before, ``k`` falling to 0; ``x`` as of
-    :func:`beltline.hw.sweep.software_passes.costs_of`.
+    Each lane, of ``2**lane_shift`` points, first finds the choice of its first point, then those of the points half-way
+    between points already done, at distance ``2**k`` from them, with ``k`` falling to 0. The bracket of a point is
+    between the choices of the points at that distance on both sides. Beyond the ends of a lane these are the choices
+    ``before`` the round, int64 ``(N_k, N_z)``, of the neighbouring lanes' nearest points; beyond the grid, the first or
+    last candidate.
+
+    ``lowest``, ``highest``, ``moved`` and ``flags`` are written as by :func:`bracket_all`.
     """
     rows, states = w.shape
     size = 1 << lane_shift

@@ -1,4 +1,28 @@
-"""The clocks of a lane's walk: the model of :class:`beltline.hw.sweep.walk.walk.Walk`."""
+"""Clock model of a lane's local search, :class:`beltline.hw.sweep.walk.walk.Walk`.
+
+In names, ``walk`` stands for local search, and ``walker`` for one of the searches that take turns at an evaluator.
+
+Arguments of both functions:
+
+r, walkers, rows, pushes, arrivals
+    int64: registers of the model, passed on from call to call. ``walkers`` is ``(contexts, FIELDS)``.
+walked
+    bool, ``(points, N_z)``: states of the lane to search.
+log
+    int32, ``(contexts, m)``: evaluations of each search, as in :class:`beltline.hw.sweep.clocks.SweepLog`.
+found
+    int64, ``(points, N_z)``, or of size 0: receives the clock of each state's result.
+part_shift, state_bits
+    Each search has ``2**part_shift`` points; the lowest ``state_bits`` bits of its number are its exogenous state.
+ring
+    Clocks from one turn of a search to the next.
+decided
+    Clocks from the start of a turn to the decision on its evaluation.
+points, states, top
+    Points of the lane and exogenous states of the problem; last grid point of the problem.
+now, end, taken_at
+    Clocks. In ``taken_at`` the lane learns that its request was taken.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +33,21 @@ from beltline.hw.sweep.parameters import HALF_SHIFT, HALF_WORDS
 from beltline.hw.sweep.walk.parameters import AHEAD_ROWS, MARKS
 
 OFF_GRID = -1
-"""In a log: the index of a probe that is not on the grid."""
+"""Index of an evaluation in a log whose candidate is not on the grid."""
 
 _HALVES = 1 << (TABLE_BITS - 1)
-"""Above an exogenous state and the bit of a half: a half is asked for."""
+"""Flag in a request, above the exogenous state and the number of the half: a half-row is requested."""
 
-# Registers of a lane behind those of its check.
+# Indexes of a lane's registers, after those of its check.
 (TURN, WALKER, FOUND, LACKS, LEFT, LAST, MOVED, REGISTERS) = range(GATHERS, GATHERS + 8)
 
-# Registers of a walker; halves of rows, numbered through, by the parity of their number.
+# Indexes of a search's registers. It stores one half-row with an even number and one with an odd number.
 (_ACTIVE, _WAITING, _POINT, _COUNT, _HALF0, _HALF1, _NUMBER0, _NUMBER1, _STATE, _NEXT, _AHEAD, FIELDS) = range(12)
 
 
 @njit(cache=True)
 def walk_begin(r, walkers, points, part_shift, state_bits, states, ring):  # type: ignore[no-untyped-def]
-    """Registers as ``start`` leaves them, for a walk that begins in clock ``r[BEGIN]``."""
+    """Set the registers as ``start`` does, for a local search that begins in clock ``r[BEGIN]``."""
     r[ASKED] = r[SENT] = r[ARRIVED] = r[LEVEL] = r[HEAD] = 0
     r[MOVED] = r[BEGIN] - DEEP_CLOCKS
     r[WALKER] = -1
@@ -60,13 +84,13 @@ def walk_run(  # type: ignore[no-untyped-def]
     end,
     taken_at,
 ):
-    """A lane's walk from clock ``now`` up to ``end``, or until no walker has anything to do."""
+    """Simulate a local search from clock ``now`` to ``end`` or its end; returns the first clock not simulated."""
     points = walked.shape[0]
     asked, arrived, sent, level, head = r[ASKED], r[ARRIVED], r[SENT], r[LEVEL], r[HEAD] != 0
     turn, walker, is_found, lacks, left = r[TURN], r[WALKER], r[FOUND] != 0, r[LACKS] != 0, r[LEFT]
     t = now
     while t < end and (left > 0 or arrived < asked):
-        # The walker whose turn began two clocks ago: it asks, and all that follows depends on nothing later.
+        # The search whose turn began two clocks ago makes its request. Nothing below depends on later clocks.
         push = False
         if walker >= 0:
             w = walkers[walker]
@@ -113,7 +137,7 @@ def walk_run(  # type: ignore[no-untyped-def]
                     r[LAST] = max(r[LAST], t - 2 + decided)
                     w[_POINT] = points
                     w[_ACTIVE] = -1
-        # The one whose turn began in the last clock: is its row here?
+        # For the search whose turn began one clock ago: is its half-row stored?
         walker = -1
         if t > r[BEGIN] + 1:
             turn = 0 if turn == ring - 1 else turn + 1
@@ -131,7 +155,7 @@ def walk_run(  # type: ignore[no-untyped-def]
                         elif w[_HALF0 + (half & 1)] == half:
                             is_found = arrived > w[_NUMBER0 + (half & 1)]
                             if is_found and (w[_COUNT] == 0 or log[turn, w[_COUNT] - 1] & 1 != 0):
-                                # The first probe of a state: both its neighbours will be wanted.
+                                # After the first evaluation of a state both neighbours will be needed.
                                 near = half
                                 if index % HALF_WORDS == 0 and index > 0:
                                     near = half - 1
