@@ -62,7 +62,7 @@ def run(package: Path, **environment: str) -> list[str]:
     )
     assert done.returncode == 0, done.stderr
     value, hits, _, others, own = done.stdout.split()
-    # A function of somebody else's is kept as Numba keeps it.
+    # A function of another package is cached by Numba itself.
     assert (others, own) == ("numba.core.caching", "beltline.compiled")
     return [value, hits]
 
@@ -129,7 +129,7 @@ def test_a_cache_that_names_a_class_of_before_is_not_read(package: Path) -> None
 
 
 def program(text: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a program of its own process, whose threads nobody has started yet."""
+    """Run a program in a process of its own, in which no threads have been started."""
     return subprocess.run(
         [sys.executable, "-c", text],
         env={**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_NUM_THREADS": "2", **environment},

@@ -1,12 +1,12 @@
-"""Every block of Python in the pages runs, and every `beltline` command of them.
+"""All blocks of Python and all `beltline` commands in the pages run.
 
-Blocks of a page share their names, and a directory, as for a reader who types them one after the other. An HTML comment
-just before a block says more of it:
+Blocks of a page share their names and a directory, as if a reader typed one after the other. An HTML comment just
+before a block describes it:
 
-- ``<!-- not run: why -->``: it is not.
-- ``<!-- file: path -->``: its text is that of the file, less the file's first docstring.
-- ``<!-- output -->``, before a block of text: it is what the block of Python before it prints as a program, numbers
-  aside.
+- ``<!-- not run: why -->``: the block is not run.
+- ``<!-- file: path -->``: the block must equal the file without its first docstring.
+- ``<!-- output -->``, before a block of text: the block must equal the output of the Python block before it, except
+  for numbers.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ SMALLER = {
     "bl.arellano())": "bl.arellano(bonds=61, incomes=9))",
     "bl.krusell_smith())": "bl.krusell_smith(), agents=1000, periods=400)",
 }
-"""What would take a minute is made to take none."""
+"""Replacements that shorten code which would take a minute."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block: its page, its first line, its language, its text, and what the comment before it says."""
+    """A fenced block: its page, its first line, its language, its text, and ``note``, the comment before it."""
 
     page: Path
     line: int
@@ -69,7 +69,7 @@ def commands(page: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Files that pages take for granted."""
+    """Write the files that pages assume to exist, once for all pages."""
     directory = tmp_path_factory.mktemp("kept")
     small = bl.solve(bl.rbc(grid=256), progress=False)
     for name in ("rbc.nc", "rbc.npz", "result.npz", "euler.nc"):
@@ -79,7 +79,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def reader(kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a reader of a page is: in a directory with those files."""
+    """Go to an empty directory with those files, as a reader of a page would."""
     shutil.copytree(kept, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     matplotlib.use("agg")
@@ -97,7 +97,7 @@ def shorter(text: str) -> str:
 @pytest.mark.usefixtures("reader")
 @pytest.mark.filterwarnings("ignore:.*is not solved.*")
 def test_python(page: Path) -> None:
-    # What pages take for granted.
+    # Names that pages assume to exist.
     problem = bl.rbc(grid=256)
     names: dict[str, object] = {"bl": bl, "problem": problem}
     names |= {"X": problem.grid, "W": problem.wealth, "Q": problem.transition, "V0": problem.start}
@@ -111,7 +111,7 @@ def test_python(page: Path) -> None:
         if block.note.startswith("file: "):
             code = (ROOT / block.note.removeprefix("file: ")).read_text()
             assert re.sub(r'\A""".*?"""\n+', "", code, flags=re.S) == block.text, f"{page.name}:{block.line}"
-        # Errors are told with the page's own line. A page has none of this file's future imports.
+        # Errors name the line of the page. A page has none of the future imports of this file.
         source = compile("\n" * (block.line - 1) + shorter(block.text), str(page), "exec", dont_inherit=True)
         names["__name__"] = "__main__" if following is not None and following.note == "output" else "page"
         with contextlib.redirect_stdout(io.StringIO()) as out:

@@ -20,7 +20,7 @@ LIST = Path(__file__).with_name("code_vocabulary.md")
 TERMS = [*load(LIST), *load(LIST.with_name("vocabulary.md"))]
 
 FOLDERS = re.findall(r"^```text\n(.*?)^```", LIST.read_text(), re.M | re.S)[0].split()
-"""Folders and files, relative to the root of the repository, whose text is checked."""
+"""Folders and files to check, relative to the root of the repository."""
 
 COMMENTS = {
     ".cpp": r"//[^\n]*|/\*.*?\*/",
@@ -32,7 +32,7 @@ COMMENTS = {
     ".sh": r"(?<!\S)#[^\n]*",
     ".xdc": r"(?<!\S)#[^\n]*",
 }
-"""What a comment is in the files that are not Python."""
+"""Patterns of comments in files that are not Python, by suffix."""
 
 NOT_WORDS = (
     r"(?P<ticks>`+)[^`].*?(?P=ticks)",
@@ -41,7 +41,7 @@ NOT_WORDS = (
     r"\$[^$\n]+\$",
     r"(?<=[a-z] )None\b",
 )
-"""In a string or comment: code between backticks, doctests, heads of a section's parameters, equations, ``None``."""
+"""Patterns of code in strings and comments: text between backticks, doctests, names of parameters, equations, None."""
 
 FILES = sorted(
     file
@@ -52,21 +52,21 @@ FILES = sorted(
 
 
 def hidden(text: str) -> str:
-    """``text`` with dots for all that is not a space, so that lines keep their numbers and words do not join."""
+    """Return ``text`` with dots for all but spaces, so that lines keep their numbers and words do not join."""
     return re.sub(r"\S", ".", text)
 
 
 def words_of(text: str) -> str:
-    """A string or comment without what is code in it."""
+    """Return a string or comment with dots in place of the code in it."""
     for pattern in NOT_WORDS:
         text = re.sub(pattern, lambda match: hidden(match[0]), text, flags=re.M | re.S)
     return text
 
 
 def prose_of_literal(literal: str) -> str:
-    """The words of a string as it is written in the source; spaces take the place of prefix, quotes and escapes.
+    """Return the words of a string literal, with spaces in place of its prefix, quotes and escapes.
 
-    A literal without a space is a name or a key, and none of its characters is read.
+    A literal without a space is a name or a key; it is replaced by dots.
     """
     match = re.fullmatch(r"([a-zA-Z]*)('''|\"\"\"|'|\")(.*)\2", literal, re.S)
     assert match is not None, literal
@@ -80,9 +80,10 @@ def prose_of_literal(literal: str) -> str:
 
 
 def prose(text: str) -> str:
-    """The words of strings and comments of a Python file; code is dots, and lines keep their numbers.
+    """Return the words of strings and comments of a Python file, with dots in place of code.
 
-    Parts of one message that follow each other, and lines of one comment, join up, for only spaces are between them.
+    Lines keep their numbers. Only spaces separate the parts of a message and the lines of a comment, so that phrases
+    are found across them.
     """
     lines = text.splitlines(keepends=True)
     starts = [0]
@@ -106,7 +107,7 @@ def prose(text: str) -> str:
 
 
 def prose_of_comments(text: str, comment: str) -> str:
-    """The words of the comments of a file in another language, whose comments match ``comment``."""
+    """Return the words of the comments, which match ``comment``, of a file in another language."""
     found, end = "", 0
     for match in re.finditer(comment, text, re.S):
         words = re.sub(r"(?m)^[ \t]*[/*#]+|[*]/", lambda mark: " " * len(mark[0]), match[0])
@@ -116,7 +117,7 @@ def prose_of_comments(text: str, comment: str) -> str:
 
 
 def faults(name: str, text: str) -> list[str]:
-    """What a file says in replaced phrases, by line."""
+    """Return the replaced phrases that a file contains, with their lines."""
     suffix = Path(name).suffix
     return matches(name, prose(text) if suffix == ".py" else prose_of_comments(text, COMMENTS[suffix]), TERMS)
 

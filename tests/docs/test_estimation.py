@@ -1,4 +1,4 @@
-"""The estimation says so when it failed, and is the same wherever it runs."""
+"""The estimation reports when it fails, and its numbers do not depend on where it runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import beltline as bl
 from support.paths import ROOT
 
 EXAMPLES = ROOT / "examples"
-# Python itself looks for modules where the program is.
+# Python looks for modules in the folder of the program.
 sys.path.insert(0, str(EXAMPLES))
 try:
     ESTIMATION = runpy.run_path(str(EXAMPLES / "estimation.py"))
@@ -98,7 +98,7 @@ def test_simulated_plants_are_those_of_the_stationary_distribution() -> None:
     names = ("inaction", "negative", "sd_rate", "serial_correlation", "productivity_correlation")
     assert panels.shape == (3, len(study.moments)) == (3, len(names))
     np.testing.assert_allclose(panels.mean(axis=0), [exact[name] for name in names], rtol=0.03, atol=0.01)
-    # The same random numbers at every guess, and others for data.
+    # Guesses share their random numbers; data have others.
     assert (COSTS["Plants"](4000, 3, 1).of(point)[0] == panels).all()
     assert study.data(point, 1).shape == (5,)
     assert (study.data(point, 1) != study.data(point, 2)).all()

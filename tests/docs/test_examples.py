@@ -1,4 +1,4 @@
-"""Every example runs to its end as it stands, and says that it solved what it set out to solve."""
+"""Every example runs to its end and reports that its problems were solved."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 
 from support.paths import ROOT
 
-# A device needs a board; tests/host/devices/test_example_device.py runs it with one that is not there. "smm" is a
-# module of two others.
+# The device needs a board; tests/host/devices/test_example_device.py runs it with a substitute. "smm" is a module of
+# two others.
 EXAMPLES = [
     path for path in sorted((ROOT / "examples").glob("*.py")) if "device" not in path.stem and path.stem != "smm"
 ]
@@ -21,7 +21,7 @@ SMALLER = {
     "estimation": ["--grid", "128", "--samples", "20", "--periods", "1000"],
     "adjustment_costs": ["--samples", "15", "--plants", "300", "--steps", "1"],
 }
-"""Arguments of those that would take a minute."""
+"""Arguments that shorten examples which would take a minute."""
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)

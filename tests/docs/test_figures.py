@@ -1,4 +1,4 @@
-"""The diagrams of the gateware are those of the gateware as it is."""
+"""The diagrams in the pages are up to date with the gateware."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages have names by which one can tell them apart in the navigation."""
+"""Titles of pages are distinct, so that readers can choose in the navigation."""
 
 from __future__ import annotations
 

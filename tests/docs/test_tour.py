@@ -1,4 +1,4 @@
-"""The notebook of the tour runs, and shows what it kept, numbers aside."""
+"""The notebook of the tour runs, and its outputs equal the stored ones, except for numbers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def text(value: Any) -> str:
 
 
 def shown(notebook: Any) -> list[list[tuple[list[str], list[str]]]]:
-    """Of every cell its outputs, as their formats and their words, but for the lines of progress of a slow computer."""
+    """Return formats and words of the outputs of each cell, without lines of progress, which depend on the speed."""
     found = []
     for cell in code(notebook):
         outputs = [output for output in cell["outputs"] if output["output_type"] != "display_data"]
@@ -43,7 +43,7 @@ def test_what_is_kept_is_of_one_run_and_has_every_figure_once() -> None:
         assert all(output["output_type"] in ("execute_result", "stream") for output in cell["outputs"])
     words = [word for outputs in shown(kept) for _, found in outputs for word in found]
     assert {"converged:", "finished:", "bound"} <= set(words)
-    # Nothing of the computer that it was run on.
+    # The notebook has no data of the computer on which it was run.
     assert not [word for word in words if word.startswith("/")]
 
 

@@ -22,21 +22,21 @@ NOT_WORDS = (
     r"\$[^$\n]+\$",
     r"\]\([^)\s]*\)",
 )
-"""Blocks of code and equations, comments, indented blocks, code in a line, equations in a line, addresses of links."""
+"""Patterns of text that is not read: code, equations, comments, indented blocks, addresses of links."""
 
 
 TERMS = load(LIST)
 
 
 def prose(text: str) -> str:
-    """The text with dots for all that is not words, so that lines keep their numbers and nothing joins up."""
+    """Return the text with dots in place of what is not words; lines keep their numbers and words do not join."""
     for pattern in NOT_WORDS:
         text = re.sub(pattern, lambda match: re.sub(r"[^\n]", ".", match[0]), text, flags=re.M | re.S)
     return text
 
 
 def faults(name: str, text: str) -> list[str]:
-    """The replaced phrases of a page, by line."""
+    """Return the replaced phrases that a page contains, with their lines."""
     return matches(name, prose(text), TERMS)
 
 

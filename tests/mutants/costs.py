@@ -74,7 +74,7 @@ FAULTS = (
         OF_TABLE,
     ),
     Fault(
-        "a dominated candidate stands for itself",
+        "a dominated candidate is not replaced",
         COSTS,
         "own = np.where(cost == least,",
         "own = np.where(cost >= least,",
@@ -102,7 +102,7 @@ FAULTS = (
         OF_STARTS,
     ),
     Fault(
-        "a choice is returned as the machine made it, even if it is dominated",
+        "a choice of the machine is returned even if it is dominated",
         "host/solver/complete.py",
         "image.stands[policy, np.arange(problem.states)].astype(np.int32)",
         "policy.astype(np.int32)",

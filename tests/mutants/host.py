@@ -291,7 +291,7 @@ FAULTS = (
         ("tests/host/batch/test_general.py::test_on_a_graphics_card_simple_ones_share_a_launch",),
     ),
     Fault(
-        "a solve in double precision is never asked to end",
+        "a solve in double precision is never told to end",
         "host/batch/worker.py",
         "dict(settings.options), self._check_cancelled)",
         "dict(settings.options), None)",
@@ -396,7 +396,7 @@ FAULTS = (
         ("tests/host/analysis/test_simulation.py::test_stationary_distribution_is_the_eigenvector",),
     ),
     Fault(
-        "parts of a digest run into each other",
+        "parts of a digest are joined without a separator",
         "sim/cache.py",
         '        total.update(len(data).to_bytes(8, "little"))\n',
         "",
@@ -424,7 +424,7 @@ FAULTS = (
         ("tests/constraints/test_pages.py::test_blocks_of_a_ram_by_hand",),
     ),
     Fault(
-        "a page says money for cash on hand",
+        "a page uses a replaced term for cash on hand",
         "docs/quick-start.md",
         "A problem is four tables and two numbers.",
         "A problem is four tables and money.",
