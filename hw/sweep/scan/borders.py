@@ -1,4 +1,4 @@
-"""The choices at the two ends of a lane, and those of the points beside it."""
+"""The choices at the two ends of a lane, and those of the neighbouring points in other lanes."""
 
 from __future__ import annotations
 
@@ -10,26 +10,34 @@ from beltline.hw.sweep.parameters import SweepParameters
 
 
 class Borders(wiring.Component):
-    """Follows the choices of a lane's first and last point as they are written, and holds those of the points beside.
+    """Stores the choices at both ends of a lane for its neighbours, and those of the points just outside it.
 
-    Below the first point of the grid stands the lowest candidate, and above the last one the highest.
+    It copies the choices of the first and the last point as they are written. Below the first point of the grid the
+    lowest candidate is used, and above the last point the highest.
+
+    Latency: a clock from a written choice to ``first`` and ``last``, and a clock from ``lower_last`` and
+    ``upper_first`` to ``below`` and ``above``. Throughput: a choice in every clock. A vector of choices has
+    ``index_bits`` for each exogenous state, for ``2**state_bits`` of them; widths are those of
+    :class:`beltline.hw.sweep.parameters.SweepParameters`.
 
     Attributes
     ----------
-    write, position, choice
-        In: a choice of the lane is written.
-    points, count, states, first_point, last_index
-        In: of the lane, standing.
-    lower_last, upper_first
-        In: the choices at the ends of the two lanes beside.
-    last_position
-        Out: the number of state 0 of the last point.
-    hold
-        In: ``below`` and ``above`` stay as they are.
-    first, last
-        Out: the choices of the first and the last point, of each exogenous state, a clock behind their write.
-    below, above
-        Out: the choices of the points beside, a clock behind ``lower_last`` and ``upper_first``.
+    write, position, choice : in, 1 bit, ``position_bits``, ``index_bits``
+        A choice of the lane is written: the number of its state in the lane, and the choice.
+    points, count, states : in, ``point_bits + 1``, ``position_bits + 1``, 5 bits
+        Points and states of the lane, and ``N_z``. These and the next two must not change during a run.
+    first_point, last_index : in, ``index_bits`` each
+        Grid index of the lane's first point, and the last index of the grid.
+    lower_last, upper_first : in, a vector of choices each
+        ``last`` of the lane below, and ``first`` of the lane above.
+    hold : in, 1 bit
+        ``below`` and ``above`` do not change.
+    last_position : out, ``position_bits``
+        The number of state 0 of the lane's last point.
+    first, last : out, a vector of choices each
+        The choices of the lane's first and last point.
+    below, above : out, a vector of choices each
+        The choices of the points just below and just above the lane.
     """
 
     def __init__(self, build: SweepParameters) -> None:

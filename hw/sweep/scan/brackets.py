@@ -1,4 +1,4 @@
-"""The states that a round looks at, and the bracket of each."""
+"""The states of a scan, and the bracket of candidates of each."""
 
 from __future__ import annotations
 
@@ -15,39 +15,55 @@ from beltline.hw.sweep.scan.parameters import AHEAD_JOBS, AHEAD_STATES, BRACKET_
 
 
 class Brackets(wiring.Component):
-    """Passes over points ``2**level`` modulo ``2**(level + 1)``, or over the others of level 0, a state a clock.
+    """Reads the choices of every second point and of its neighbours, and outputs the brackets that must be evaluated.
 
-    Where no choice was written since a round looked at all of them and found none further from the next than a point,
-    only the first point and the last one, which have points beside the lane, are looked at.
+    The bracket of a state reaches from the lowest to the highest of three choices: its own, and those of the points a
+    distance ``2**level`` below and above it. If both neighbours' choices are at most a point from its own, check or
+    local search has compared the whole bracket, and the state is skipped.
 
-    Level ``point_shift``, ``2**point_shift`` being the points of a full lane, is its first point. Where a round
-    divides, its passes go from there down to level 0; each begins when all results of the one before have been written.
+    A round over odd or even points is one pass with level 0. A round of divide and conquer (``divide``) has a pass for
+    each level from ``point_shift`` down to 0. The pass of level ``point_shift`` has the lane's first point; the others
+    have the points ``2**level`` modulo ``2**(level + 1)``. In such a round a bracket reaches from one neighbour's
+    choice to the other's, and no state is skipped. A pass begins when all results of the one before have been written.
+
+    If a round has seen all choices of the lane rise by at most a point, and none was written since, a round reads only
+    the lane's first and last point, whose neighbours are in other lanes.
+
+    Latency: :data:`BRACKET_CLOCKS` from addresses to the bracket, and two more through the queue. Throughput: a state
+    in every clock, while the queue of :data:`AHEAD_STATES` brackets has space. Widths are those of
+    :class:`beltline.hw.sweep.parameters.SweepParameters`.
 
     Attributes
     ----------
-    start, divide, odd
-        In: ``start`` begins a round, which divides, or else is over the odd points or the even ones; ``divide`` and
-        ``odd`` stand to its end. It must not come while one is under way.
-    points, states, last_state, point_shift, last_position
-        In: of the lane, standing; ``last_position`` is the number of state 0 of the last point.
-    write
-        In: a choice of the lane is written.
-    below, above
-        In: the choices of the points beside the lane, of each exogenous state, standing.
-    own_address, below_address, above_address
-        Out: of a state, and of those at the points a distance below and above.
-    own, below_data, above_data
-        In: their choices, ``READ_LATENCY`` later.
-    valid, job
-        Out: a bracket whose candidates are to be evaluated.
-    pop
-        In: its last candidates have been asked for.
-    result
-        In: the result of a bracket has been written.
-    busy
-        Out: from the clock behind ``start``.
-    crossed
-        Out: a choice is below that of the point before, in a round that does not divide; from the state on.
+    start : in, 1 bit
+        Begins a round. It must not be high while one is in progress.
+    divide, odd : in, 1 bit each
+        The round is one of divide and conquer, or else over odd or even points. They must not change during the round.
+    points, states, last_state : in, ``point_bits + 1``, 5 bits, ``state_bits``
+        Points of the lane, ``N_z``, and ``N_z - 1``. These and the next two must not change during a run.
+    point_shift : in, 0 to ``point_bits``
+        A full lane has ``2**point_shift`` points.
+    last_position : in, ``position_bits``
+        The number of state 0 of the lane's last point.
+    write : in, 1 bit
+        A choice of the lane is written.
+    below, above : in, ``index_bits`` for each of ``2**state_bits`` exogenous states
+        The choices of the points just outside the lane, see :class:`beltline.hw.sweep.scan.borders.Borders`.
+    own_address, below_address, above_address : out, ``position_bits`` each
+        Numbers of a state, and of the states at the distance below and above it.
+    own, below_data, above_data : in, ``index_bits`` each
+        Their choices, ``READ_LATENCY`` later.
+    valid, job : out, 1 bit and :attr:`ScanParameters.job`
+        The oldest bracket whose candidates must be evaluated.
+    pop : in, 1 bit
+        All its candidates have been requested.
+    result : in, 1 bit
+        The result of a bracket has been written.
+    busy : out, 1 bit
+        High from the clock after ``start`` to the end of the round.
+    crossed : out, 1 bit
+        In this round, which does not divide, a choice is below that of the point before it. It remains high until the
+        next round.
     """
 
     def __init__(self, parameters: ScanParameters) -> None:
@@ -89,7 +105,7 @@ class Brackets(wiring.Component):
         position, following, state = Signal(build.position_bits), Signal(build.position_bits), Signal(build.state_bits)
         begin_point, begin_position = Mux(from_odd, distance, 0), Mux(from_odd, stride, 0)
         ended = Signal()
-        # Choices that rise by a point at most, and a round that looks at the ends only.
+        # `smooth`: choices rise by at most a point. `ends`: this round reads only the first and the last point.
         smooth, rough, ends = Signal(), Signal(), Signal()
         last_point = Signal.like(self.points)
         m.d.comb += last_point.eq(self.points - 1)
@@ -109,7 +125,7 @@ class Brackets(wiring.Component):
                 running.eq(1),
             ]
             with m.If(ends):
-                # The parity of the last point is that of the round, or there is none behind the first.
+                # The last point belongs to this round if its parity is that of the round.
                 also_last = last_point[0] == from_odd
                 m.d.sync += [
                     point.eq(Mux(from_odd, last_point, 0)),
@@ -180,9 +196,18 @@ class Brackets(wiring.Component):
     def _bracket(
         self, m: Module, p: Pipeline, of: Any, at_begin: Value, at_end: Value
     ) -> tuple[Value, Value, Value, Value]:
-        """The state and its bracket ``BRACKET_CLOCKS`` later; whether all of it was compared; whether choices cross.
+        """Add the computation of a bracket, with latency :data:`BRACKET_CLOCKS`.
 
-        And whether the choice beside it in the lane is neither the same nor the next.
+        Returns
+        -------
+        job
+            The state with its choice and bracket.
+        empty
+            Check or local search has compared the whole bracket.
+        crossed
+            A choice is below that of the point before it, in a round that does not divide.
+        steep
+            A choice beside it in the lane is neither the same nor the next one.
         """
         build = self.parameters.build
         state, first, last = (p.delay(p.input(word), READ_LATENCY) for word in (of.state, at_begin, at_end))
@@ -190,7 +215,7 @@ class Brackets(wiring.Component):
         own = p.register(self.own, READ_LATENCY)
         below = p.register(Mux(first.value, beside[0], self.below_data), READ_LATENCY)
         above = p.register(Mux(last.value, beside[1], self.above_data), READ_LATENCY)
-        # Of two choices, which is higher, and by how much.
+        # Differences to the own choice, and which neighbour's choice is higher.
         of_below = p.compute(lambda a, b: (a - b).as_signed(), below, own)
         of_above = p.compute(lambda a, b: (a - b).as_signed(), above, own)
         rises = p.compute(lambda a, b: a >= b, above, below)

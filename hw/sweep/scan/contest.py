@@ -1,4 +1,4 @@
-"""The best candidate of a bracket, from the objectives of its halves of rows."""
+"""The best candidate of a bracket."""
 
 from __future__ import annotations
 
@@ -15,21 +15,31 @@ from beltline.hw.sweep.scan.parameters import CONTEST_CLOCKS, ScanParameters
 
 
 class Contest(wiring.Component):
-    """The lowest of the best feasible candidates of a bracket: the two of a pair, of two pairs, and of all halves.
+    """Finds the lowest of the best feasible candidates of a bracket, from the objectives of its half-rows.
 
-    The objectives of half a row come in four clocks, one behind the other, and the next half no sooner than behind
-    them.
+    Objectives are compared in pairs, then pairs with each other, and then the best of a half-row with the best of the
+    bracket so far. A comparison takes :data:`beltline.hw.arithmetic.decision.ORDER_CLOCKS`.
+
+    Latency: :data:`CONTEST_CLOCKS` from the last objective of a bracket to ``done``. Throughput: an objective in every
+    clock. Contract: fixed latency, no ready; the four objectives of a half-row come in consecutive clocks, and the next
+    half-row not before the last of them.
 
     Attributes
     ----------
-    objective, able
-        In: ``O_j``, and whether the candidate counts.
-    number, first, last
-        In, with the last word: the number of the half, and whether its bracket begins and ends with it.
-    ends
-        In: the last word of a half.
-    done, any, index
-        Out, ``CONTEST_CLOCKS`` behind the last word of a bracket: whether a candidate of it counts, and the best.
+    objective, able : in, signed 65 bits and 1 bit
+        ``O_j``, and whether the candidate is feasible and in the bracket.
+    ends : in, 1 bit
+        This is the last objective of a half-row.
+    number : in, :attr:`ScanParameters.half_bits`
+        With ``ends``: the number of the half-row, ``j // 4``.
+    first, last : in, 1 bit each
+        With ``ends``: the half-row is the first, or the last, of its bracket.
+    done : out, 1 bit
+        High for a clock at the end of a bracket, to which the other two outputs belong.
+    any : out, 1 bit
+        The bracket has a feasible candidate.
+    index : out, ``index_bits`` of the build
+        The best candidate.
     """
 
     def __init__(self, parameters: ScanParameters) -> None:
@@ -76,21 +86,21 @@ class Contest(wiring.Component):
 
 @dataclass(frozen=True)
 class _Candidate:
-    """An objective, whether it counts, and its number among those that it has won against."""
+    """An objective, whether it counts, and its number among the candidates that it was compared with."""
 
     objective: Timed
     able: Timed
     index: Timed
 
     def earlier(self, p: Pipeline, clocks: int) -> _Candidate:
-        """The one so many clocks before."""
+        """The candidate that came ``clocks`` clocks before."""
         return _Candidate(
             *(Timed(p.delay(part, clocks).value, part.time) for part in (self.objective, self.able, self.index))
         )
 
 
 def _better(p: Pipeline, low: _Candidate, high: _Candidate) -> _Candidate:
-    """The better of two; of equals the lower one."""
+    """The better of two candidates, ``ORDER_CLOCKS`` and a clock later; of equals the lower one."""
     order = Order(p, [low.objective, high.objective], [low.able, high.able])
     above, time = order.above(1, 0), high.able.time + ORDER_CLOCKS
     parts = [[p.delay(part, ORDER_CLOCKS).value for part in (of.objective, of.able, of.index)] for of in (low, high)]

@@ -1,4 +1,4 @@
-"""Rounds of a proof, and sizes and clocks of what a lane does in one."""
+"""Kinds of proof rounds, and sizes and clocks of a lane's scan."""
 
 from __future__ import annotations
 
@@ -13,87 +13,91 @@ from beltline.hw.sweep.parameters import HALF_SHIFT, HALF_WORDS, SweepParameters
 from beltline.hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters
 
 ROUNDS = 4
-"""Rounds of odd points, and as many of even ones, after which choices that still move are found by divide and conquer.
+"""Rounds over odd points, and as many over even ones, before a round of divide and conquer.
 
-A block of points whose walks ended on the wrong peak shrinks by two points in two rounds from its ends."""
+If local searches ended on the wrong peak in a block of points, a round repairs only the ends of that block. So long
+blocks need divide and conquer."""
 
 PERIOD = 2 * ROUNDS + 1
-"""Rounds of which the last one divides."""
+"""Rounds from one round of divide and conquer to the next, of which the last one divides."""
 
 LIMIT = 16 * PERIOD
-"""Rounds after which nothing is proven."""
+"""Rounds after which a proof ends without success."""
 
 AHEAD_STATES = 8
-"""States that are looked at before those ahead of them have asked for all their candidates."""
+"""States whose choices may be read before the states ahead of them have requested all their candidates."""
 
 AHEAD_HALVES = 8
-"""Halves of rows that wait for their turn on the bus."""
+"""Requests for half-rows that can wait for the lane's turn on the bus."""
 
 AHEAD_JOBS = 32
-"""Brackets under way between their last request and their result: more than there ever are."""
+"""Brackets between their last request and their result: more than are ever in flight."""
 
 BRACKET_CLOCKS = READ_LATENCY + 3
 """Clocks from a state's addresses to its bracket."""
 
 CONTEST_CLOCKS = 9
-"""Clocks from the last objective of half a row to the best of the bracket so far."""
+"""Clocks from the last objective of half a row to the best candidate of the bracket so far."""
 
 
 def divides(number: int) -> bool:
-    """Whether round ``number`` is one by divide and conquer."""
+    """Whether round ``number`` is one of divide and conquer."""
     return number % PERIOD == PERIOD - 1
 
 
 def parity_of(number: int) -> int:
-    """Whether round ``number`` looks at odd points."""
+    """1 if round ``number`` is over odd points, and 0 if it is over even points."""
     return int(number % PERIOD % 2 == 0)
 
 
 def may_end(number: int) -> bool:
-    """Whether round ``number`` ends a proof where it moves no choice: another looked at the other points before."""
+    """Whether a proof ends if round ``number`` moves no choice.
+
+    It does if the round before looked at the other half of the points.
+    """
     return 0 < number % PERIOD < PERIOD - 1
 
 
 @dataclass(frozen=True)
 class ScanParameters:
-    """Brackets of a lane's states, one after the other, and the lowest best candidate of each.
+    """Parameters of a scan: evaluates the brackets of a lane's states, and finds the lowest best candidate of each.
 
-    A state a clock is looked at: its choice, and those of the points at a distance below and above it, give the bracket
-    from the lowest to the highest of them. Where check and walk have compared all of it, it is passed over. The
-    candidates of the others are fetched in halves of rows, over the lane's port to the buses, and go through its
-    evaluator, ``HALF_WORDS`` clocks a half, where the port brings as many.
+    In every clock it reads the choices of one state and of the points at a distance below and above it; the bracket
+    reaches from the lowest to the highest of the three. It skips a state if check or local search has compared the
+    whole bracket. The candidates of the others are fetched in half-rows over the lane's port to the row buses, and pass
+    through the evaluator of the local search, ``HALF_WORDS`` clocks a half-row if the bus delivers that fast.
 
     Parameters
     ----------
     build
-        Of the engine.
+        Sizes of the engine.
     """
 
     build: SweepParameters
 
     @property
     def fetch(self) -> int:
-        """Clocks from ``taken`` to the half of a row."""
+        """Clocks from ``taken`` to the half-row."""
         return RowBusesParameters(self.build, self.build.inner_bits).latency - TAKEN_CLOCKS
 
     @property
     def evaluated(self) -> int:
-        """Clocks from the half of a row to the objective of its last candidate."""
+        """Clocks from the half-row to the objective of its last candidate."""
         return HALF_WORDS + 1 + EvaluatorParameters(self.build.multiplier).latency
 
     @property
     def behind(self) -> int:
-        """Clocks from ``taken`` of the last half of a bracket to its result."""
+        """Clocks from ``taken`` of the last half-row of a bracket to its result."""
         return self.fetch + self.evaluated + CONTEST_CLOCKS + 1
 
     @property
     def half_bits(self) -> int:
-        """Bits of the number of half a row."""
+        """Bits of the number of a half-row."""
         return self.build.index_bits - HALF_SHIFT
 
     @property
     def state(self) -> data.StructLayout:
-        """A state: its number in the lane, its point there, its exogenous state."""
+        """A state: its number in the lane, its point in the lane, its exogenous state."""
         build = self.build
         return data.StructLayout(
             {"position": build.position_bits, "point": build.point_bits, "state": build.state_bits}
@@ -101,13 +105,18 @@ class ScanParameters:
 
     @property
     def job(self) -> data.StructLayout:
-        """A state, its choice, and its bracket."""
+        """A state (``of``), its choice (``own``), and its bracket from ``lo`` to ``hi``, both included."""
         bits = self.build.index_bits
         return data.StructLayout({"of": self.state, "own": bits, "lo": bits, "hi": bits})
 
     @property
     def half(self) -> data.StructLayout:
-        """Half a row of a bracket: its number, and its first and its last word in the bracket, which begins or ends."""
+        """A half-row of a bracket.
+
+        ``number`` is its number on the grid, ``low`` and ``high`` are its first and last word in the bracket; ``first``
+        and ``last`` say whether the bracket begins and ends with it. ``position`` and ``state`` are those of the
+        bracket's state.
+        """
         return data.StructLayout(
             {
                 "number": self.half_bits,

@@ -1,4 +1,4 @@
-"""The rounds of a proof: what all lanes do next, and when a sweep is proven."""
+"""Control of the proof of a sweep: which round all lanes make next, and when the sweep is proven."""
 
 from __future__ import annotations
 
@@ -10,28 +10,39 @@ from beltline.hw.sweep.scan.parameters import LIMIT, PERIOD
 
 
 class Rounds(wiring.Component):
-    """Behind a sweep's checks and walks: rounds over odd and over even points in turn, until one moves no choice.
+    """Starts the rounds of a proof in all lanes, and ends the proof.
 
-    A round that moves none, but for the first of them and the first behind one that divides, ends the proof; round
-    :data:`beltline.hw.sweep.scan.parameters.LIMIT` ends it unproven. All lanes meet before each round.
+    After check and local search of a sweep, rounds over odd and over even points alternate; every
+    :data:`beltline.hw.sweep.scan.parameters.PERIOD` rounds one divides. The first round that moves no choice ends the
+    proof with success, unless it is the very first, the first after one that divides, or one that divides itself. After
+    :data:`beltline.hw.sweep.scan.parameters.LIMIT` rounds the proof ends without success. All lanes finish a round
+    before the next one begins.
+
+    Latency: the next round begins in the first clock with ``met`` that is more than ``guard`` clocks after ``begin``
+    and the last ``go``.
 
     Parameters
     ----------
     guard
-        Clocks from ``begin``, or from the clock of ``go``, after which ``met`` is that of all lanes since then.
+        Clocks after ``begin`` or ``go`` from which on ``met``, ``moved`` and ``crossed`` report on the pass or round
+        that it began.
 
     Attributes
     ----------
-    begin, proves
-        In: a pass begins, and whether it is to be proven; in one that is not nothing is done.
-    met, moved, crossed
-        In: all lanes wait; a lane has moved a choice in this round; a lane has seen choices that cross.
-    go, divide, odd
-        Out: a round begins; what it is, standing to the next.
-    finish
-        Out: the last round has ended.
-    proven
-        Out: of the last pass that has finished, from the clock behind ``finish``.
+    begin, proves : in, 1 bit each
+        A pass begins, and whether it must be proven. If not, there are no rounds.
+    met : in, 1 bit
+        All lanes wait for the next round.
+    moved, crossed : in, 1 bit each
+        In this round a lane has moved a choice; a lane has found a choice below that of the point before it.
+    go : out, 1 bit
+        High for a clock: a round begins.
+    divide, odd : out, 1 bit each
+        From the clock after ``go``: the round divides; it is over odd points. They do not change until the next round.
+    finish : out, 1 bit
+        High for a clock: the last round has ended.
+    proven : out, 1 bit
+        From the clock after ``finish`` to the next ``begin``: the sweep is proven.
     """
 
     def __init__(self, guard: int) -> None:
@@ -46,7 +57,7 @@ class Rounds(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        # The rounds that have begun, and of those since the last one that divides, which is the first of them.
+        # `number` counts the rounds begun. `place` counts those since the last one that divided; in that it is PERIOD.
         number, place = Signal(range(LIMIT + 1)), Signal(range(PERIOD + 1))
         wait = Signal(range(self.guard + 1))
         ready, ends = Signal(), Signal()

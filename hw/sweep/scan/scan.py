@@ -1,4 +1,4 @@
-"""A round of a proof in a lane: the bracket of every state that it looks at, and the candidates that are better."""
+"""A lane's part of a proof round: brackets of its states, and the candidates that are better than the choices."""
 
 from __future__ import annotations
 
@@ -15,24 +15,43 @@ from beltline.hw.sweep.scan.stream import Stream
 
 
 class Scan(wiring.Component):
-    """:class:`ScanParameters` in gateware.
+    """Evaluates the brackets of a lane's states in a proof round, and reports better candidates.
+
+    The parameters are :class:`ScanParameters`. :class:`Brackets` finds the brackets, :class:`Stream` fetches and
+    evaluates their candidates. Throughput: a state in every clock if it is skipped, and 4 clocks for each half-row of a
+    bracket, or the turns of the bus if these take longer. Contract: results have no ready. Widths are those of
+    :class:`beltline.hw.sweep.parameters.SweepParameters`.
 
     Attributes
     ----------
-    start, divide, odd, points, states, last_state, point_shift, last_position, write, below, above
-        In: see :class:`beltline.hw.sweep.scan.brackets.Brackets`.
-    own_address, below_address, above_address, own, below_data, above_data
-        Read ports of three copies of the lane's choices, of ``READ_LATENCY``.
-    wealth_address, x, ev, objective, feasible, over
-        The lane's wealth and its evaluator, see :class:`beltline.hw.sweep.scan.stream.Stream`.
-    fetch
-        To the buses.
-    result, of, moved, choice
-        Out: see :class:`beltline.hw.sweep.scan.stream.Stream`; where ``moved``, ``choice`` must be written at once.
-    busy, crossed
-        Out: see :class:`beltline.hw.sweep.scan.brackets.Brackets`.
-    saturated
-        Out: a word left its range.
+    start, divide, odd, write : in, 1 bit each
+        See :class:`beltline.hw.sweep.scan.brackets.Brackets`, as for the next two lines.
+    points, states, last_state, point_shift, last_position : in
+        Sizes of the lane.
+    below, above : in, ``index_bits`` for each of ``2**state_bits`` exogenous states
+        Choices of the points just outside the lane.
+    own_address, below_address, above_address : out, ``position_bits`` each
+        Addresses of three copies of the lane's choices.
+    own, below_data, above_data : in, ``index_bits`` each
+        The choices, ``READ_LATENCY`` later.
+    wealth_address : out, ``position_bits``
+        Address of the lane's cash on hand, for the evaluator.
+    x, ev : out, 64 bits each
+        Grid point (or cost) and expected value of a candidate, to the evaluator.
+    objective, feasible, over : in, signed 65 bits, 1 bit, 1 bit
+        Results of the evaluator, see :class:`beltline.hw.sweep.scan.stream.Stream`.
+    fetch : out, :class:`beltline.hw.sweep.row_buses.RowPort`
+        Requests half-rows on the row buses.
+    result : out, 1 bit
+        High in clocks in which a bracket is finished.
+    of : out, :attr:`ScanParameters.state`
+        Its state.
+    moved, choice : out, 1 bit and ``index_bits``
+        With ``result``: another candidate than the choice is the best, and which one. It must be written in this clock.
+    busy, crossed : out, 1 bit each
+        See :class:`beltline.hw.sweep.scan.brackets.Brackets`.
+    saturated : out, 1 bit
+        High for a clock: a word of an evaluation left its range.
     """
 
     def __init__(self, parameters: ScanParameters) -> None:
@@ -73,7 +92,7 @@ class Scan(wiring.Component):
         m.submodules.brackets = brackets = Brackets(self.parameters)
         m.submodules.stream = stream = Stream(self.parameters)
         wiring.connect(m, wiring.flipped(self.fetch), stream.fetch)
-        # A port of a unit that is called as one of the scan, and has its direction, is that port.
+        # A port of a unit with name and direction of a port of this component is connected to it.
         for unit in (brackets, stream):
             for name, member in unit.signature.members.items():
                 own = self.signature.members

@@ -1,4 +1,4 @@
-"""The candidates of brackets, from the buses through a lane's evaluator."""
+"""The candidates of brackets: requested on the row buses, evaluated, and compared."""
 
 from __future__ import annotations
 
@@ -18,27 +18,35 @@ from beltline.hw.sweep.scan.parameters import AHEAD_HALVES, AHEAD_JOBS, ScanPara
 
 
 class Stream(wiring.Component):
-    """Asks for the halves of rows of one bracket after the other, and streams them through the evaluator as they come.
+    """Requests the half-rows of one bracket after the other, and streams their candidates through the lane's evaluator.
 
-    What is taken by the buses goes on without a stop: a result comes :attr:`ScanParameters.behind` clocks behind the
-    last ``taken`` of its bracket.
+    What the buses have accepted proceeds without a stop. Latency: a result comes :attr:`ScanParameters.behind` clocks
+    after the last ``taken`` of its bracket. Throughput: a candidate in every clock; a half-row takes 4 clocks, also
+    where the bracket has fewer of its words. Contract: ``valid`` and ``job`` do not change before ``pop``; results have
+    no ready. Widths are those of :class:`beltline.hw.sweep.parameters.SweepParameters`.
 
     Attributes
     ----------
-    valid, job, pop
-        From :class:`beltline.hw.sweep.scan.brackets.Brackets`: the next bracket, until its last half is asked for.
-    fetch
-        To the buses; of each row it gets half of the grid and half of the expected values, as a walk does.
-    wealth_address
-        Out: of the state whose candidates are next, ``READ_LATENCY`` clocks before ``x`` and ``ev``.
-    x, ev
-        Out: of a candidate, to the evaluator.
-    objective, feasible, over
-        In: of that candidate, as they come from the evaluator.
-    result, of, moved, choice
-        Out: a bracket is done, of which state, whether another choice is the best, and which.
-    saturated
-        Out: a word of a candidate left its range.
+    valid, job : in, 1 bit and :attr:`ScanParameters.job`
+        The next bracket, from :class:`beltline.hw.sweep.scan.brackets.Brackets`.
+    pop : out, 1 bit
+        Its last half-row enters the queue of requests.
+    fetch : out, :class:`beltline.hw.sweep.row_buses.RowPort`
+        Requests half-rows, as a local search does: a row that is delivered has four words of the grid (or of costs),
+        and four expected values.
+    wealth_address : out, ``position_bits``
+        The state whose candidates are next, ``READ_LATENCY`` clocks before ``x`` and ``ev``.
+    x, ev : out, 64 bits each
+        Grid point (or cost) and expected value of a candidate, to the evaluator.
+    objective, feasible, over : in, signed 65 bits, 1 bit, 1 bit
+        Of that candidate, after the evaluator's latency: objective, whether it is feasible, and whether a word left its
+        range.
+    result, of : out, 1 bit and :attr:`ScanParameters.state`
+        A bracket is finished, and its state.
+    moved, choice : out, 1 bit and ``index_bits``
+        With ``result``: another candidate than the choice is the best, and which one.
+    saturated : out, 1 bit
+        High for a clock: a word of a candidate left its range.
     """
 
     def __init__(self, parameters: ScanParameters) -> None:
@@ -72,7 +80,7 @@ class Stream(wiring.Component):
         m.submodules.flying = flying = DeepQueue(parameters.state.size + parameters.build.index_bits, AHEAD_JOBS)
         m.submodules.contest = contest = Contest(parameters)
 
-        # A half a clock is asked for, as long as there is room.
+        # A half-row is queued in every clock while the queue has space.
         job = self.job
         half, asked = Signal(parameters.half), Signal(parameters.half)
         within, following = Signal(), Signal(parameters.half_bits)
@@ -99,7 +107,7 @@ class Stream(wiring.Component):
         with m.If(emit):
             m.d.sync += [within.eq(~half.last), following.eq(half.number + 1)]
 
-        # What was taken comes `fetch` clocks later; the wealth of its state is read before.
+        # A half-row arrives `fetch` clocks after `taken`; its state's cash on hand is read just before.
         fetch = parameters.fetch
         before = READ_LATENCY - 1
         place, came = Signal(parameters.half), Signal(parameters.half)
@@ -108,7 +116,7 @@ class Stream(wiring.Component):
         with m.If(p.valid(p.input(self.fetch.taken), fetch - before)):
             m.d.sync += self.wealth_address.eq(early.value)
 
-        # Its words go to the evaluator one by one, and the next half comes no sooner than behind them.
+        # Its words enter the evaluator one by one; the next half-row does not arrive before the last of them.
         held = [Signal(HALF_WORDS * WIDTH, name=f"held{high}", reset_less=True) for high in range(2)]
         unloading, word = Signal(), Signal(range(HALF_WORDS))
         with m.If(self.fetch.valid):
@@ -133,7 +141,7 @@ class Stream(wiring.Component):
             ),
         ]
 
-        # The bracket that is done is the one longest under way.
+        # Brackets finish in the order of their requests, so the finished one is the oldest.
         done = Signal(parameters.state)
         own = flying.head[len(done.as_value()) :]
         m.d.comb += [done.eq(flying.head), flying.pop.eq(contest.done)]

@@ -1,4 +1,4 @@
-"""What a walker does next, from how its probe compares with its best candidate."""
+"""The decision of a search: accept its candidate or not, and which step comes next."""
 
 from __future__ import annotations
 
@@ -12,30 +12,46 @@ from beltline.hw.sweep.walk.parameters import PROBE, WalkParameters
 
 
 class Commit(wiring.Component):
-    """Takes the candidate or not, chooses the next step, and begins the state that waits when one is done.
+    """Accepts the candidate if it is better, chooses the next step, and begins the waiting state after a finished one.
 
-    Combinational, in clock :attr:`WalkParameters.decided` of a turn; a turn of the ring a clock.
+    A search (``walker``) evaluates the guess first. It then steps upwards while the objective rises, and downwards
+    while it does not fall, so the lowest of equal candidates wins. From the second success in a row on, each doubles
+    the step, ``2**exponent``. A failed step is followed by a step of 1; a step off the grid is halved instead, and so
+    are those after it. A failed step of 1 shows that this neighbour is not better, and reverses the direction. With
+    both neighbours known the best candidate is the peak.
+
+    Combinational, in clock :attr:`WalkParameters.decided` of a turn. Throughput: a turn in every clock.
 
     Attributes
     ----------
-    old
-        In: the walker.
-    probe, found, nowhere, exhausted
-        In: what came with it, see :class:`beltline.hw.sweep.walk.course.Course`.
-    objective, u, feasible, rises, keeps
-        In: of its candidate, see :class:`beltline.hw.sweep.walk.compare.Compare`.
-    move, begin_done, begin_idle
-        In: see :class:`beltline.hw.sweep.walk.guess.Guess`.
-    next
-        Out: the walker in its next turn.
-    candidate
-        Out: utility of the candidate, and whether it is on the grid and feasible.
-    known
-        Out: something is known of the candidate.
-    done
-        Out: the walker's state has its peak in ``old``.
-    over
-        Out: the walker has nothing to do any more.
+    old : in, :attr:`WalkParameters.walker`
+        The search before the decision.
+    probe : in, ``index_bits`` of the build
+        Its candidate ``j``.
+    found : in, 1 bit
+        ``j`` is on the grid and was evaluated.
+    nowhere : in, 1 bit
+        ``j`` is not on the grid.
+    exhausted : in, 1 bit
+        The search has no further state to look for.
+    objective : in, signed 65 bits
+        ``O_j``.
+    u : in, 64 bits
+        Utility of ``j``.
+    feasible, rises, keeps : in, 1 bit each
+        Of ``j``, see :class:`beltline.hw.sweep.walk.compare.Compare`.
+    move, begin_done, begin_idle : in
+        See :class:`beltline.hw.sweep.walk.guess.Guess`.
+    next : out, :attr:`WalkParameters.walker`
+        The search after the decision, for its next turn.
+    candidate : out, :data:`PROBE`
+        Utility of ``j``, and whether ``j`` is on the grid and feasible.
+    known : out, 1 bit
+        ``j`` was evaluated, or is not on the grid: this turn decides something.
+    done : out, 1 bit
+        The best candidate in ``old`` is the peak of its state.
+    over : out, 1 bit
+        The search has no state, none waits, and none is left.
     """
 
     def __init__(self, parameters: WalkParameters) -> None:

@@ -1,4 +1,4 @@
-"""The objective of a probe, and how it compares with the best so far."""
+"""The objective of a search's candidate, compared with its best candidate so far."""
 
 from __future__ import annotations
 
@@ -22,34 +22,46 @@ LENT = {
     "lent_feasible": Out(1),
     "lent_over": Out(1),
 }
-"""Ports by which others use the evaluator while nobody walks."""
+"""Ports by which a scan uses the evaluator while no local search is in progress."""
 
 
 class Compare(wiring.Component):
-    """``O_j = U(W - X_j) + EV_j`` against the objective of the walker's best candidate.
+    """Computes ``O_j = U(W - X_j) + EV_j`` of a candidate, and compares it with the best one of its search.
 
-    A turn of the ring a clock; results come :attr:`WalkParameters.decided` clocks behind the start of the turn.
+    Latency: results in clock :attr:`WalkParameters.decided` of a turn. Throughput: a turn in every clock. Contract:
+    fixed latency, no ready; inputs belong to the clock of the turn that is given with them.
 
     Attributes
     ----------
-    a, b, negative, log, shift
-        In: the utility's constants.
-    position
-        In: the number of the walker's state in the lane, in clock 0 of a turn.
-    wealth_address, wealth_data
-        Out, in: read port of the lane's wealth, of ``READ_LATENCY``.
-    ev, x
-        In: of the candidate, in clock ``OPERANDS``.
-    best, best_feasible
-        In: the best candidate's objective, and whether it is feasible, in clock :attr:`WalkParameters.evaluated`.
-    objective, u, feasible, word_over
-        Out: of the candidate: ``O_j``, ``U``, whether it is feasible, whether a word left its range.
-    rises, keeps
-        Out: the candidate is feasible, and better than the best; the best is feasible, and better than the candidate.
-        Infeasible is worse than everything.
-    lent, lent_x, lent_ev, lent_objective, lent_feasible, lent_over
-        Of a build with ``proof``: with ``lent`` the evaluator's operands are these, beside the wealth, and its results
-        come as they are.
+    a, b, negative, log, shift : in
+        Constants of the utility, :data:`beltline.hw.arithmetic.utility.CONSTANTS`.
+    position : in, ``position_bits`` of the build
+        The number of the search's state in the lane, in clock 0.
+    wealth_address, wealth_data : out and in, ``position_bits`` and signed 64 bits
+        Read port of the lane's cash on hand, with latency ``READ_LATENCY``.
+    ev, x : in, 64 bits each
+        Expected value and grid point (or cost) of the candidate, in clock :data:`OPERANDS`.
+    best, best_feasible : in, signed 65 bits and 1 bit
+        The best candidate's objective, and whether it is feasible, in clock :attr:`WalkParameters.evaluated`.
+    objective : out, signed 65 bits
+        ``O_j``.
+    u : out, 64 bits
+        ``U(W - X_j)``.
+    feasible : out, 1 bit
+        The candidate is feasible: it leaves positive consumption.
+    word_over : out, 1 bit
+        A word of the evaluation left its range.
+    rises : out, 1 bit
+        The candidate is feasible, and better than the best one. An infeasible candidate is worse than every feasible
+        one.
+    keeps : out, 1 bit
+        The best one is feasible, and better than the candidate.
+    lent : in, 1 bit
+        Only with ``proof``: the evaluator takes ``lent_x`` and ``lent_ev`` as operands.
+    lent_x, lent_ev : in, 64 bits each
+        Only with ``proof``: grid point (or cost) and expected value, in the same clock as cash on hand.
+    lent_objective, lent_feasible, lent_over : out, signed 65 bits, 1 bit, 1 bit
+        Only with ``proof``: results of the evaluator, without further delay.
     """
 
     def __init__(self, parameters: WalkParameters) -> None:

@@ -1,4 +1,4 @@
-"""A walker on its way from its probe to what is decided of it, while the evaluator works."""
+"""The delay line of a search between its probe and its decision, while the evaluator works."""
 
 from __future__ import annotations
 
@@ -12,29 +12,33 @@ from beltline.hw.sweep.walk.parameters import FOUND, WalkParameters
 
 
 class Course(wiring.Component):
-    """Delays a walker and what was found for its probe, and gives it the state that it is to walk next.
+    """Delays a search (``walker``) until its candidate is evaluated, and adds the state that it will search next.
 
-    A turn of the ring a clock. Ports are named by the clock of a turn in which they stand: ``FOUND``, and
-    ``loaded``, ``guessed``, ``evaluated`` and ``decided`` of :class:`WalkParameters`.
+    Latency: from clock :data:`FOUND` to clock :attr:`WalkParameters.decided` of a turn. Throughput: a turn in every
+    clock. Contract: fixed latency, no ready; each port below belongs to the named clock of a turn.
 
     Attributes
     ----------
-    sent
-        In, ``FOUND``: the walker.
-    probe, found, nowhere
-        In, ``FOUND``: its candidate, see :class:`beltline.hw.sweep.walk.probe.Probe`.
-    hit, item, point, exhausted, exogenous
-        In, ``loaded``: see :class:`beltline.hw.sweep.walk.next_state.NextState`.
-    used, move
-        In, ``loaded``: the walker takes ``move`` for the move of its last state.
-    guesses
-        Out, ``guessed``: the walker.
-    compares
-        Out, ``evaluated``: the walker.
-    old_address
-        Out: the number of its state, so that a word read there comes a clock after ``decided``.
-    decides, decides_probe, decides_found, decides_nowhere, decides_exhausted, decides_exogenous
-        Out, ``decided``: the walker, and what came with it.
+    sent : in, :attr:`WalkParameters.walker`
+        Clock ``FOUND``: the search.
+    probe, found, nowhere : in, ``index_bits`` of the build, 1 bit, 1 bit
+        Clock ``FOUND``: its candidate, see :class:`beltline.hw.sweep.walk.probe.Probe`.
+    hit, item, point, exhausted, exogenous : in
+        Clock ``loaded``: the next state, see :class:`beltline.hw.sweep.walk.next_state.NextState`.
+    used : in, 1 bit
+        Clock ``loaded``: the search takes ``move`` as the move of its previous state.
+    move : in, signed ``index_bits + 1``
+        Clock ``loaded``: from :class:`beltline.hw.sweep.walk.moves.FirstMoves`.
+    guesses : out, :attr:`WalkParameters.walker`
+        Clock ``guessed``: the search.
+    compares : out, :attr:`WalkParameters.walker`
+        Clock ``evaluated``: the search.
+    old_address : out, ``position_bits`` of the build
+        The number of the search's state, early enough that a word read there is valid a clock after ``decided``.
+    decides : out, :attr:`WalkParameters.walker`
+        Clock ``decided``: the search.
+    decides_probe, decides_found, decides_nowhere, decides_exhausted, decides_exogenous : out
+        Clock ``decided``: the inputs of those names.
     """
 
     def __init__(self, parameters: WalkParameters) -> None:

@@ -1,4 +1,4 @@
-"""When a walk ends."""
+"""End of a local search pass."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from beltline.hw.sweep.walk.parameters import WalkParameters
 
 
 class Ends(wiring.Component):
-    """A walk ends when all places of the ring have nothing to do any more, and no row is under way.
+    """Ends the pass when no place of the ring has work left, and no requested row is in flight.
 
-    ``busy`` falls 3 clocks behind the last ``over``, or a clock behind the first one without a row under way, whichever
-    is later.
+    ``busy`` falls 3 clocks after the last ``over``, or a clock after the first one with ``idle``, whichever is later.
+    The ring has :attr:`WalkParameters.clocks` places, one for each clock of a loop.
 
     Attributes
     ----------
-    start
-        In: a walk begins.
-    beginning
-        In: of clock 0 of a turn, from :class:`beltline.hw.sweep.walk.ring.Ring`.
-    over, was_over
-        In: of clock :attr:`WalkParameters.decided`: the place of the ring has nothing to do any more, and had nothing
-        to do in its turn before. In the clock of ``start`` either both are set or none; what comes later of turns that
-        began before this walk's does not count.
-    idle
-        In: no row is under way.
-    busy
-        Out: from the clock behind ``start`` to the end of the walk.
+    start : in, 1 bit
+        A pass begins.
+    beginning : in, 1 bit
+        Clock 0 of a turn: it is the first turn of its place in this pass, from
+        :class:`beltline.hw.sweep.walk.ring.Ring`.
+    over, was_over : in, 1 bit each
+        Clock :attr:`WalkParameters.decided` of a turn: the place has no work left; it had none after its previous turn.
+        In the clock of ``start`` both are high or both low. Turns that began before this pass are ignored.
+    idle : in, 1 bit
+        No requested row is in flight.
+    busy : out, 1 bit
+        High from the clock after ``start`` to the end of the pass.
     """
 
     def __init__(self, parameters: WalkParameters) -> None:
@@ -49,7 +49,7 @@ class Ends(wiring.Component):
         m = Module()
         p = Pipeline(m)
         places = self.parameters.clocks
-        # What was begun before this walk is not over in it.
+        # Turns that began before this pass do not count.
         first_round, of_this_walk, ends = Signal(), Signal(), Signal()
         unfinished = Signal(range(places + 1))
         m.d.comb += first_round.eq(p.valid(p.input(self.beginning), self.parameters.decided))

@@ -1,4 +1,4 @@
-"""Where the next state of a walker will begin."""
+"""The candidate at which the next state of a search begins."""
 
 from __future__ import annotations
 
@@ -11,24 +11,26 @@ from beltline.hw.sweep.walk.parameters import GUESS_CLOCKS, WalkParameters
 
 
 class Guess(wiring.Component):
-    """The last choice of the state that waits, moved by as much as that of the state before it, cut to the grid.
+    """Guesses the next state's choice: its stored choice plus the move of the state before it, clamped to the grid.
 
-    A turn of the ring a clock; latency ``GUESS_CLOCKS``.
+    Latency ``GUESS_CLOCKS``; throughput a turn in every clock. Contract: fixed latency, no ready.
 
     Attributes
     ----------
-    last_index, seek
-        In: as those of :class:`beltline.hw.sweep.walk.walk.Walk`. With ``seek`` the guess is the walker's candidate.
-    walker
-        In: the walker.
-    exact
-        In, of a build with ``proof``: the guess is the last choice itself.
-    move
-        Out: by how much the candidate differs from the choice of the walker's state.
-    begin_done
-        Out: the guess, if the walker's state ends with its candidate.
-    begin_idle
-        Out: the guess, if its last state has ended before, and has moved by ``shift``.
+    last_index : in, ``index_bits`` of the build
+        The last candidate of the grid.
+    seek : in, 1 bit
+        The pass looks for other peaks: the guess is the search's best candidate.
+    walker : in, :attr:`WalkParameters.walker`
+        The search.
+    exact : in, 1 bit
+        Only with ``proof``: the guess is the stored choice itself.
+    move : out, signed ``index_bits + 1``
+        The best candidate minus the stored choice of the search's present state.
+    begin_done : out, ``index_bits + 1``
+        The guess if the present state ends with its best candidate, so that the move is ``move``.
+    begin_idle : out, ``index_bits + 1``
+        The guess if the state before ended in an earlier turn, with the move ``shift`` of the search.
     """
 
     def __init__(self, parameters: WalkParameters) -> None:

@@ -1,4 +1,4 @@
-"""What a lane's walkers hold of other lanes' rows: a half of even number and one of odd number each."""
+"""The half-rows of other lanes that the searches of a lane have fetched."""
 
 from __future__ import annotations
 
@@ -13,29 +13,36 @@ from beltline.hw.sweep.parameters import HALF_SHIFT, HALF_WORDS, ROW_BITS, ROW_S
 from beltline.hw.sweep.walk.parameters import FOUND, NUMBER_BITS, OPERANDS, WalkParameters
 
 UNLOAD_CLOCKS = HALF_WORDS
-"""Clocks in which half a row goes from the bus to the walkers' memory, no more than from turn to turn."""
+"""Clocks in which half a row is written into the memory of half-rows; at most the clocks from one turn of the bus to
+the next."""
 
 
 class Halves(wiring.Component):
-    """Keeps halves of rows, of the grid and of expected values, until the walker that asked for them asks for others.
+    """Stores, for each search, one lower and one upper half-row, each with four expected values and four grid points.
 
-    A row from the buses has half a row of each in it: its lower half is the expected values where the lower half was
-    asked for, and else the grid. It is unloaded word by word, in the ``UNLOAD_CLOCKS`` clocks behind ``valid``; the
-    next must not come before the last of them. ``arrived`` counts it in the clock behind these. A probe is read every
-    clock.
+    The two halves may belong to different rows. A half-row stays until the search requests another one of the same
+    kind. Of a row from the buses one half has expected values and the other half the grid (or costs) of the same
+    points: the lower half has the expected values if the lower half was requested.
+
+    Latency: a row is written in the ``UNLOAD_CLOCKS`` clocks after ``valid``, and ``arrived`` counts it in the clock
+    after these; a candidate's words are read from clock :data:`FOUND` to clock :data:`OPERANDS` of a turn. Throughput:
+    a candidate in every clock, a row in every ``UNLOAD_CLOCKS`` clocks. Contract: no ready; the next ``valid`` must not
+    come before the last clock of writing.
 
     Attributes
     ----------
-    valid, data
-        In: a row from the buses, see :class:`beltline.hw.sweep.row_buses.RowPort`.
-    place
-        In: with ``valid``, from :class:`beltline.hw.sweep.walk.requests.Requests`.
-    arrived
-        Out: the number of rows that were unloaded, counted round and round.
-    context, probe
-        In: of clock ``FOUND`` of a turn: which walker's words are read, for which candidate.
-    ev, x
-        Out: the expected value and the grid point of that candidate, in clock ``OPERANDS``.
+    valid, data : in, 1 bit and 512 bits
+        A row from the buses, see :class:`beltline.hw.sweep.row_buses.RowPort`.
+    place : in, 1 + ``context_bits``
+        With ``valid``: which half was requested (lowest bit), and by which search.
+    arrived : out, 8 bits
+        The number of rows that have been written, modulo ``2**NUMBER_BITS``.
+    context : in, ``context_bits``
+        Clock ``FOUND``: the search whose words are read.
+    probe : in, ``index_bits`` of the build
+        Clock ``FOUND``: its candidate.
+    ev, x : out, 64 bits each
+        Clock ``OPERANDS``: the expected value and the grid point (or cost) of the candidate.
     """
 
     def __init__(self, parameters: WalkParameters) -> None:

@@ -1,4 +1,4 @@
-"""Which states of a lane are to be walked: a bit each, in words of neighbouring points."""
+"""The states of a lane that must be searched: one bit each, in words of neighbouring points."""
 
 from __future__ import annotations
 
@@ -11,28 +11,35 @@ from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.walk.parameters import MARK_BITS, MARKS
 
 MARKS_CLOCKS = 1 + READ_LATENCY
-"""Clocks from a point and a state to the word with their mark."""
+"""Clocks from the address of a mark to the word that contains it."""
 
 
 class Marks(wiring.Component):
-    """Gathers the marks of neighbouring points in words of ``MARKS``, an exogenous state each, and keeps the words.
+    """Collects the marks of 16 neighbouring points with the same exogenous state in a word, and stores the words.
 
-    A word is written when it is full or the points end. One mark and one word a clock; words that are read must have
-    been written a clock before.
+    A mark says that the state failed the check and must be searched. A word is written when its last point arrives, or
+    the last one of the lane.
+
+    Latency ``MARKS_CLOCKS`` for reads. Throughput: a mark is written and a word read in every clock. Contract: no
+    ready; a word must have been written at least a clock before it is read.
 
     Attributes
     ----------
-    mark_valid, mark_point, mark_state, mark
-        In: the marks of all states of the lane, in table order.
-    points
-        In: points of the lane.
-    state, point
-        In: which word is read; the low bits of ``point`` do not matter.
-    word
-        Out: the marks of that state at the ``MARKS`` points, ``MARKS_CLOCKS`` later.
-    set, set_point, set_state, clear, clear_point, clear_state
-        In, of a build with ``proof``: a mark that is set, or cleared, alone. In a clock there is one of these or a mark
-        of those in table order.
+    mark_valid : in, 1 bit
+        High in clocks with a mark. Marks come for all states of the lane, in table order.
+    mark_point, mark_state, mark : in, ``point_bits``, ``state_bits``, 1 bit
+        Point, exogenous state, and the mark.
+    points : in, ``point_bits + 1``
+        Points of the lane.
+    state, point : in, ``state_bits``, ``walked_bits`` of :class:`WalkParameters`
+        Exogenous state of the word to read, and any of its 16 points.
+    word : out, 16 bits
+        The marks of these points, from the lowest point on, ``MARKS_CLOCKS`` later.
+    set, set_point, set_state : in, 1 bit, ``point_bits``, ``state_bits``
+        Only with ``proof``: sets a single mark.
+    clear, clear_point, clear_state : in, 1 bit, ``point_bits``, ``state_bits``
+        Only with ``proof``: clears a single mark. At most one of ``mark_valid``, ``set`` and ``clear`` may be high in a
+        clock.
     """
 
     def __init__(self, build: SweepParameters, point_bits: int) -> None:
@@ -52,6 +59,7 @@ class Marks(wiring.Component):
         )
 
     def _alone(self) -> dict[str, wiring.Member]:
+        """Ports that set and clear single marks, which only a build with ``proof`` has."""
         build = self.build
         of_state = {"": In(1), "_point": In(build.point_bits), "_state": In(build.state_bits)}
         return {f"{name}{part}": member for name in ("set", "clear") for part, member in of_state.items()}

@@ -1,4 +1,4 @@
-"""By how much the first choice of each walker moved in the walk before."""
+"""How far the first choice of each search moved in the sweep before."""
 
 from __future__ import annotations
 
@@ -12,24 +12,29 @@ from beltline.hw.sweep.walk.parameters import DECAY, FOUND, WalkParameters
 
 
 class FirstMoves(wiring.Component):
-    """Remembers the first move of each walker, less a part of ``2**-DECAY``, from one walk to the next.
+    """Stores, from one pass to the next, how far the choice of each search's first state moved.
 
-    A turn of the ring a clock.
+    What is stored is the move times ``1 - 2**-DECAY``. A search has no state before its first one from which to guess
+    the move, and moves become smaller from sweep to sweep.
+
+    Throughput: a turn in every clock. Contract: fixed latency, no ready; ports belong to the named clock of a turn.
 
     Attributes
     ----------
-    cold
-        In: no choices are kept: moves are 0.
-    context, beginning
-        In: of clock 0 of a turn, from :class:`beltline.hw.sweep.walk.ring.Ring`.
-    move, used
-        Out: what is remembered of the walker, and whether it is made anew and takes it, in clock
-        :attr:`WalkParameters.loaded` of the turn.
-    context_later
-        In: the context in clock ``FOUND``.
-    first, first_move
-        In: in clock :attr:`WalkParameters.decided`: the walker has decided its first state of this walk, whose choice
-        has moved by ``first_move``.
+    cold : in, 1 bit
+        There are no stored choices: moves are 0.
+    context, beginning : in, ``context_bits`` and 1 bit
+        Clock 0: number of the search, and whether this is its first turn of the pass, from
+        :class:`beltline.hw.sweep.walk.ring.Ring`.
+    move : out, ``index_bits + 1``
+        Clock :attr:`WalkParameters.loaded`: the stored move of the search.
+    used : out, 1 bit
+        Clock ``loaded``: the search takes this move, because it is its first turn.
+    context_later : in, ``context_bits``
+        Clock ``FOUND``: number of the search.
+    first, first_move : in, 1 bit and signed ``index_bits + 1``
+        Clock :attr:`WalkParameters.decided`: the search has finished its first state of this pass, and how far that
+        moved.
     """
 
     def __init__(self, parameters: WalkParameters) -> None:

@@ -1,4 +1,4 @@
-"""The next state that a walker is to walk, and the choice from which it begins."""
+"""The next state of a search, and the stored choice from which it begins."""
 
 from __future__ import annotations
 
@@ -13,35 +13,40 @@ from beltline.hw.sweep.walk.parameters import MARK_BITS, MARKS, PROBED, WalkPara
 
 
 class NextState(wiring.Component):
-    """Looks for the next marked state of a walker that has none waiting, a word of ``MARKS`` points a turn.
+    """Finds the next marked state for a search that has none waiting.
 
-    A turn of the ring a clock. Results come :attr:`WalkParameters.loaded` clocks behind the start of the turn.
+    In a turn it examines one word of marks: 16 points with the search's exogenous state.
+
+    Latency: results in clock :attr:`WalkParameters.loaded` of a turn. Throughput: a turn in every clock. Contract:
+    fixed latency, no ready.
 
     Attributes
     ----------
-    mark_valid, mark_point, mark_state, mark
-        In: see :class:`beltline.hw.sweep.walk.marks.Marks`.
-    points, last_state, force, cold, first_point
-        In: as those of :class:`beltline.hw.sweep.walk.walk.Walk`.
-    busy
-        In: without it nothing is looked for.
-    context, mine, limit, walker
-        In: of clock 0 of a turn, from :class:`beltline.hw.sweep.walk.ring.Ring`.
-    held
-        In: the walker in clock 1.
-    choice_address, choice_data
-        Out, in: read port of the lane's choices, of ``READ_LATENCY``.
-    hit, item
-        Out: a state was found; its choice, or where there are no choices its point, and its number in the lane.
-    point
-        Out: the point from which the walker goes on looking.
-    exhausted
-        Out: there is none behind ``point``.
-    exogenous
-        Out: the walker's exogenous state.
-    set, set_point, set_state
-        In, of a build with ``proof``: see :class:`beltline.hw.sweep.walk.marks.Marks`. The mark of a state that was
-        found is cleared.
+    mark_valid, mark_point, mark_state, mark : in
+        The marks of the check, see :class:`beltline.hw.sweep.walk.marks.Marks`.
+    points, last_state, force, cold, first_point : in
+        See :class:`beltline.hw.sweep.walk.walk.Walk`.
+    busy : in, 1 bit
+        The pass is in progress; without it no state is found.
+    context, mine, limit, walker : in
+        Clock 0 of a turn: outputs of :class:`beltline.hw.sweep.walk.ring.Ring`.
+    held : in, :attr:`WalkParameters.walker`
+        Clock 1: the search.
+    choice_address, choice_data : out and in, ``position_bits`` and ``index_bits`` of the build
+        Read port of the lane's choices, with latency ``READ_LATENCY``.
+    hit : out, 1 bit
+        A state was found.
+    item : out, :attr:`WalkParameters.item`
+        Its number in the lane, and its stored choice; with ``cold``, the grid index of its point instead.
+    point : out, ``walked_bits``
+        The point from which the search looks on in its next turn.
+    exhausted : out, 1 bit
+        The search has no points from ``point`` on.
+    exogenous : out, ``state_bits``
+        The search's exogenous state.
+    set, set_point, set_state : in
+        Only with ``proof``: see :class:`beltline.hw.sweep.walk.marks.Marks`. A build with ``proof`` clears the mark of
+        a state when it is found.
     """
 
     def __init__(self, parameters: WalkParameters) -> None:
@@ -123,7 +128,7 @@ class NextState(wiring.Component):
         if build.proof:
             m.d.comb += [
                 *(getattr(marks, name).eq(getattr(self, name)) for name in ("set", "set_point", "set_state")),
-                # Turns that began before this walk find nothing that counts.
+                # Turns that began before this pass clear no marks.
                 marks.clear.eq(hit.value & p.valid(p.input(self.busy), hit.time)),
                 marks.clear_point.eq(at_point.value),
                 marks.clear_state.eq(p.delay(exogenous, hit.time).value),

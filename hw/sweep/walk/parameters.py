@@ -1,4 +1,4 @@
-"""Sizes, clocks and words of a walk, which all its units share."""
+"""Sizes, clocks and words of the local search, which all its units share."""
 
 from __future__ import annotations
 
@@ -15,53 +15,61 @@ from beltline.hw.memory.ram import READ_LATENCY
 from beltline.hw.sweep.parameters import SweepParameters
 
 MARKS = 16
-"""States whose marks are one word."""
+"""Points whose marks, for one exogenous state, are in one word."""
 
 MARK_BITS = MARKS.bit_length() - 1
 
 AHEAD_ROWS = 64
-"""Halves of rows that wait for their turn on the bus."""
+"""Requests for half-rows that can wait for the lane's turn on the bus."""
 
 DECAY = 3
-"""A walk is expected to move a choice by ``1 - 2**-DECAY`` of what the one before moved it."""
+"""The first choice of a search is expected to move by ``1 - 2**-DECAY`` of its move in the sweep before."""
 
 NUMBER_BITS = 8
-"""Bits of the number of a request, which is counted round and round: more requests than are ever under way."""
+"""Bits of the number of a request, which counts modulo ``2**NUMBER_BITS``: more than requests ever in flight."""
 
 PROBED, FOUND = 1, 2
-"""Clocks from the start of a turn until it is known which candidate is next, and whether its words are here."""
+"""Clocks from the start of a turn until its candidate is known, and until it is known whether the candidate's words
+have arrived."""
 
 OPERANDS = FOUND + 1 + READ_LATENCY + 1
 """Clocks from the start of a turn to the operands of the evaluator."""
 
 GUESS_CLOCKS = 3
-"""Clocks in which the guess of the next state is made, before a turn's decision."""
+"""Clocks in which the guess of the next state is computed, just before the decision of a turn."""
 
 PROBE = data.StructLayout({"u": WIDTH, "feasible": 1})
-"""A candidate: its utility, feasible or not."""
+"""A candidate: its utility, and whether it is feasible."""
 
 _EXPONENT_BITS = 4
 
 
 @dataclass(frozen=True)
 class WalkParameters:
-    """Climbs from a guess to the peak of ``O_i = U(W - X_i) + EV_i`` for every state that is marked.
+    """Parameters of the local search: from a guess to the peak of ``O_i = U(W - X_i) + EV_i`` for every marked state.
 
-    A lane's states are shared out among ``contexts`` walkers: of the bits of a walker's number, the low ones are the
-    exogenous state, the others a part of the lane's points, in which the walker goes upwards. All walkers go round in a
-    ring of ``clocks`` clocks, in which one evaluator makes one objective for each of them. A walker's guess is its
-    state's last choice, moved by as much as that of the state before it moved; of its first state, by seven eighths of
-    what the first one moved in the walk before, for moves die away from sweep to sweep. From there it steps up, then
-    down, doubling its step while that helps, halving one that leads off the grid, until the objectives of both
-    neighbours are known not to be better; which takes three evaluations where the guess is right and four where it is
-    next to it. The lowest of equals wins.
+    A lane's states are divided among ``contexts`` searches (``walker`` in the code). The low bits of a search's number
+    are its exogenous state; the other bits select a part of the lane's points, through which it proceeds upwards. The
+    searches circulate in a ring of ``clocks`` clocks, and one evaluator computes one objective for each of them in a
+    loop.
+
+    A search guesses that a choice moves as far as that of the state before it; for its first state, seven eighths of
+    what the first one moved in the sweep before, because moves become smaller from sweep to sweep. From the guess it
+    steps upwards, then downwards. A step is doubled while it succeeds, and halved if it leads off the grid, until the
+    objectives of both neighbours are known not to be better. That takes three evaluations if the guess is right, and
+    four if it is off by one. Of equal candidates the lowest wins.
 
     Parameters
     ----------
     build
-        Of the engine.
+        Sizes of the engine.
     contexts
-        Walkers: a power of two, at least the exogenous states of the build, rounded up to one.
+        Number of searches: a power of two, at least the number of exogenous states of the build.
+
+    Raises
+    ------
+    ValueError
+        ``contexts`` is not such a number.
     """
 
     build: SweepParameters
@@ -75,7 +83,7 @@ class WalkParameters:
 
     @property
     def context_bits(self) -> int:
-        """Bits of the number of a walker."""
+        """Bits of the number of a search."""
         return self.contexts.bit_length() - 1
 
     @property
@@ -85,7 +93,7 @@ class WalkParameters:
 
     @property
     def loaded(self) -> int:
-        """Clocks from the start of a walker's turn until its next state has been looked for, and its choice read."""
+        """Clocks from the start of a turn until the search's next state is found, and its stored choice read."""
         build = self.build
         point, state = Timed(Const(0, build.point_bits), READ_LATENCY + 2), Timed(Const(0, build.state_bits), 0)
         states = Const(0, build.state_bits + 1)
@@ -94,46 +102,46 @@ class WalkParameters:
 
     @property
     def evaluated(self) -> int:
-        """Clocks from the start of a walker's turn to the objective of its candidate."""
+        """Clocks from the start of a turn to the objective of the candidate."""
         return OPERANDS + EvaluatorParameters(self.build.multiplier).latency
 
     @property
     def decided(self) -> int:
-        """Clocks from the start of a walker's turn to what is decided of it."""
+        """Clocks from the start of a turn to its decision."""
         return self.evaluated + max(ORDER_CLOCKS, 2)
 
     @property
     def guessed(self) -> int:
-        """Clocks from the start of a walker's turn until the guess of its next state begins to be made."""
+        """Clocks from the start of a turn until the guess of the next state begins to be computed."""
         return self.decided - GUESS_CLOCKS
 
     @property
     def clocks(self) -> int:
-        """Clocks of a turn of the ring."""
+        """Clocks from one turn of a search to its next one: the length of the ring."""
         return max(self.contexts, self.decided + 1)
 
     @property
     def index_bits(self) -> int:
-        """Bits of a walker's candidate, and of a move: one more than those of a grid index."""
+        """Bits of a search's candidate, and of a move: one more than those of a grid index."""
         return self.build.index_bits + 1
 
     @property
     def walked_bits(self) -> int:
-        """Bits of the point from which a walker looks for its next state, one behind the last one included."""
+        """Bits of the point from which a search looks for its next state, up to one past the last point."""
         return max(self.build.point_bits, self.part_bits, MARK_BITS) + 1
 
     @property
     def item(self) -> data.StructLayout:
-        """A state: its choice before the walk, and its number in the lane."""
+        """A state: its choice before the search, and its number in the lane."""
         return data.StructLayout({"choice": self.build.index_bits, "position": self.build.position_bits})
 
     @property
     def walker(self) -> data.StructLayout:
-        """What goes round with a walker."""
+        """The record of a search, which circulates in the ring."""
         tag = self.build.row_bits + 1
         return data.StructLayout(
             {
-                # The state, and the best candidate so far; its neighbours, where they are known, are not better.
+                # The state, the best candidate so far, and its neighbours, which are not better where known.
                 "active": 1,
                 "item": self.item,
                 "index": self.index_bits,
@@ -143,24 +151,24 @@ class WalkParameters:
                 "above": PROBE,
                 "below_known": 1,
                 "above_known": 1,
-                # The next probe: the guess itself, or 2**exponent below or above; the last one was better, with
-                # `streak`.
+                # The next candidate: the guess itself (`first`), or 2**exponent below or above. With `streak`, the
+                # last candidate was better.
                 "first": 1,
                 "down": 1,
                 "exponent": _EXPONENT_BITS,
                 "streak": 1,
-                # A probe was not on the grid, and the step has been halved since; a state of this walk was found.
+                # `shrinks`: a step led off the grid, and is halved. `begun`: a state of this pass is finished.
                 "shrinks": 1,
                 "begun": 1,
-                # It has nothing to do any more.
+                # The search has no state, none waits, and none is left.
                 "over": 1,
-                # By how far the last state moved; the state that waits; the point from which to look for one more.
+                # How far the last state moved; whether a state waits, and which; the point from which to look on.
                 "shift": self.index_bits,
                 "waiting": 1,
                 "next": self.item,
                 "point": self.walked_bits,
-                # The lower and the upper half of a row that were asked for last, with a bit above for any; what number
-                # they had; they came.
+                # Of the lower and the upper half-row requested last: the row, with a top bit if there is one; the
+                # number of the request; whether it has arrived.
                 "row0": tag,
                 "row1": tag,
                 "number0": NUMBER_BITS,
@@ -172,6 +180,6 @@ class WalkParameters:
 
 
 def position_of(p: Pipeline, build: SweepParameters, point: Timed, states: Value, state: Timed) -> Timed:
-    """The number of a state in its lane: ``point`` times the ``states`` of a point, and the exogenous ``state``."""
+    """Compute the number of a state in its lane: ``point`` times ``states``, plus the exogenous ``state``."""
     product = p.total(p.products(point, p.input(states, point.time)), build.position_bits)
     return p.compute(lambda a, b: (a + b)[: build.position_bits], product, p.delay(state, product.time - state.time))

@@ -1,4 +1,4 @@
-"""Which candidate a walker tries next, and whether the words for it are here."""
+"""The candidate that a search evaluates next, and whether its words have arrived."""
 
 from __future__ import annotations
 
@@ -14,35 +14,37 @@ from beltline.hw.sweep.walk.parameters import FOUND, NUMBER_BITS, PROBED, WalkPa
 
 
 class Probe(wiring.Component):
-    """``j = index``, or ``index + 2**exponent`` or ``index - 2**exponent``, and whether its half of a row has come.
+    """Computes a search's next candidate ``j``, and whether the half-row with the words of ``j`` has arrived.
 
-    Both neighbours of a first probe will be probed too. Where one of them lies in the half of a row next to that of the
-    probe, which is here, and was not asked for, it is asked for ahead.
+    ``j`` is the guess itself in a first turn, and then ``index + 2**exponent`` upwards or ``index - 2**exponent``
+    downwards. After the guess both its neighbours are needed too. If one of them lies in the neighbouring half-row, and
+    that was not requested, it is requested as soon as the guess can be evaluated (``ahead``).
 
-    A turn a clock; results come ``FOUND`` clocks behind the start of the turn.
+    Latency: results in clock :data:`FOUND` of a turn. Throughput: a turn in every clock. Contract: fixed latency, no
+    ready.
 
     Attributes
     ----------
-    last_index
-        In: the last candidate.
-    context, walker
-        In: of clock 0 of a turn, as they come from :class:`beltline.hw.sweep.walk.ring.Ring`.
-    held
-        In: the walker in clock 1.
-    arrived
-        In: the number of halves of rows that have come, as it is in clock 1.
-    context_later, seen
-        Out: context and walker, with ``have0`` and ``have1`` as they are now.
-    probe
-        Out: the low bits of ``j``.
-    found
-        Out: the walker is active, ``j`` is on the grid, and its words are here.
-    lacks
-        Out: it is active, ``j`` is on the grid, and the half of its row was not asked for.
-    nowhere
-        Out: it is active, and ``j`` is not on the grid.
-    ahead, near_row
-        Out: the other half is to be asked for, of row ``near_row``.
+    last_index : in, ``index_bits`` of the build
+        The last candidate of the grid.
+    context, walker : in, ``context_bits`` and :attr:`WalkParameters.walker`
+        Clock 0 of a turn: number and record of the search, from :class:`beltline.hw.sweep.walk.ring.Ring`.
+    held : in, :attr:`WalkParameters.walker`
+        Clock 1: the search.
+    arrived : in, 8 bits
+        Clock 1: the number of half-rows that have arrived, from :class:`beltline.hw.sweep.walk.halves.Halves`.
+    context_later, seen : out, ``context_bits`` and :attr:`WalkParameters.walker`
+        The search, with ``have0`` and ``have1`` up to date.
+    probe : out, ``index_bits`` of the build
+        The low bits of ``j``.
+    found : out, 1 bit
+        The search is active, ``j`` is on the grid, and its words have arrived.
+    lacks : out, 1 bit
+        The search is active, ``j`` is on the grid, and its half-row was not requested.
+    nowhere : out, 1 bit
+        The search is active, and ``j`` is not on the grid.
+    ahead, near_row : out, 1 bit and ``row_bits``
+        Request the other half, of row ``near_row``, in advance.
     """
 
     def __init__(self, parameters: WalkParameters) -> None:
@@ -110,7 +112,7 @@ class Probe(wiring.Component):
         return m
 
     def _arrived(self, walker: Any, k: int) -> Value:
-        """Whether a walker's lower or upper half of a row is here."""
+        """Whether a search's lower (``k`` = 0) or upper half-row has arrived."""
         number = walker.number1 if k else walker.number0
         have = walker.have1 if k else walker.have0
         return have | ((walker.row1 if k else walker.row0).any() & ~(self.arrived - number - 1)[NUMBER_BITS - 1])

@@ -1,4 +1,4 @@
-"""What a walk says of a state that it has walked."""
+"""Results of the local search: the new choice of a state, its value and its cached utilities."""
 
 from __future__ import annotations
 
@@ -13,22 +13,25 @@ from beltline.hw.sweep.walk.parameters import PROBE, WalkParameters
 
 
 class Report(wiring.Component):
-    """A walker's best candidate as the new choice of its state, with its value and what the next check compares.
+    """Outputs a finished search's best candidate as its state's new choice, with the value and the cached utilities.
 
-    Operands in clock :attr:`WalkParameters.decided` of a turn, results a clock later; a turn of the ring a clock.
+    Latency 1: operands in clock :attr:`WalkParameters.decided` of a turn, results a clock later. Throughput: a turn in
+    every clock. Contract: fixed latency, no ready.
 
     Attributes
     ----------
-    busy, seek
-        In: as those of :class:`beltline.hw.sweep.walk.walk.Walk`.
-    old, candidate, known, done
-        In: see :class:`beltline.hw.sweep.walk.commit.Commit`.
-    nowhere, exogenous
-        In: the candidate is not on the grid; the walker's exogenous state.
-    word_over
-        In: a word of the candidate left its range.
-    valid, position, state, choice, moved, kept, value, infeasible, outside, over, other
-        Out: as those of :class:`beltline.hw.sweep.walk.walk.Walk`.
+    busy, seek : in, 1 bit each
+        See :class:`beltline.hw.sweep.walk.walk.Walk`.
+    old, candidate, known, done : in
+        The search and its decision, see :class:`beltline.hw.sweep.walk.commit.Commit`.
+    nowhere : in, 1 bit
+        The candidate is not on the grid.
+    exogenous : in, ``state_bits``
+        The search's exogenous state.
+    word_over : in, 1 bit
+        A word of the evaluation left its range.
+    valid, position, state, choice, moved, kept, value, infeasible, outside, over, other : out
+        See :class:`beltline.hw.sweep.walk.walk.Walk`.
     """
 
     def __init__(self, parameters: WalkParameters) -> None:

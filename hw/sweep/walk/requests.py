@@ -1,4 +1,4 @@
-"""The halves of rows that the walkers of a lane ask the other lanes for."""
+"""Requests for half-rows of other lanes, from the searches of a lane."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from beltline.hw.sweep.walk.parameters import AHEAD_ROWS, NUMBER_BITS, WalkParam
 
 
 class Requests(wiring.Component):
-    """Queues what lacks, and the halves of rows that are wanted ahead, for the lane's turns on its bus.
+    """Queues the half-rows that searches are missing or want in advance, for the lane's turns on its row bus.
 
-    A turn of the ring a clock. A request that finds the queue full is not made; the walker lacks its words in its next
-    turn again. A request is at the buses 5 clocks after it was made, at the earliest, and 4 after the one before it.
+    Throughput: a turn of a search in every clock. If the queue is full, no request is made, and the search repeats it
+    in its next turn. Latency: a request is offered to the bus at least 5 clocks after it was made, and at least 4
+    clocks after the one before it.
 
     Attributes
     ----------
-    context, walker, probe, lacks, ahead, near_row
-        In: of clock ``FOUND`` of a turn, from :class:`beltline.hw.sweep.walk.probe.Probe`.
-    sent
-        Out: the walker in the same clock, with the tag and the number of what is asked for now.
-    asked
-        Out: the number of requests so far, counted round and round.
-    request, row, inner
-        Out: to the buses, see :class:`beltline.hw.sweep.row_buses.RowPort`.
-    taken
-        In: from the buses; the next request comes after.
-    place
-        Out: of the row that comes from the buses in this clock which half of it was asked for, in the lowest bit, and
-        by which walker.
+    context, walker, probe, lacks, ahead, near_row : in
+        Clock :data:`FOUND` of a turn: outputs of :class:`beltline.hw.sweep.walk.probe.Probe`.
+    sent : out, :attr:`WalkParameters.walker`
+        The same clock: the search, with row and number of the request that it makes.
+    asked : out, 8 bits
+        The number of requests so far, modulo ``2**NUMBER_BITS``.
+    request, row, inner : out, 1 bit, ``row_bits``, ``inner_bits``
+        The oldest request, to the buses, see :class:`beltline.hw.sweep.row_buses.RowPort`.
+    taken : in, 1 bit
+        The buses have accepted it; the next request follows.
+    place : out, 1 + ``context_bits``
+        Of the row that the buses deliver in this clock: which half was requested (lowest bit), and by which search.
     """
 
     def __init__(self, parameters: WalkParameters) -> None:

@@ -1,4 +1,4 @@
-"""Whose turn it is in a walk, and the walkers whose turn is over."""
+"""The ring: gives each search its turn, and holds it between two turns."""
 
 from __future__ import annotations
 
@@ -11,35 +11,39 @@ from beltline.hw.sweep.walk.parameters import WalkParameters
 
 
 class Ring(wiring.Component):
-    """Gives each walker its turn, one a clock, every :attr:`WalkParameters.clocks` clocks.
+    """Gives each search (``walker``) its turn, one a clock, every :attr:`WalkParameters.clocks` clocks.
 
-    A walker that is committed :attr:`WalkParameters.decided` clocks behind the start of its turn begins its next turn
-    when the ring has gone round. In the first turns of a walk every walker is made anew, without a state.
+    A search enters the ring in clock :attr:`WalkParameters.decided` of its turn, and leaves it in clock 0 of its next
+    one. In the first turns of a pass every search is replaced by a new one without a state. If there are fewer searches
+    than clocks, the remaining places are empty.
+
+    Throughput: a turn in every clock. Contract: fixed latency, no ready. Outputs but ``held`` belong to clock 0 of a
+    turn.
 
     Attributes
     ----------
-    restart
-        In: the clock behind it is the first of a turn of the ring.
-    start
-        In: the walkers are made anew in the ``clocks`` clocks behind it.
-    busy
-        In: without it no walker is active.
-    last_state, last_index, part_shift, seek, above
-        In: as those of :class:`beltline.hw.sweep.walk.walk.Walk`.
-    next
-        In: a walker as it is committed.
-    context
-        Out: whose turn it is; the low bits are the exogenous state.
-    mine
-        Out: there is such a walker, and its exogenous state is one of the problem.
-    beginning
-        Out: the walker is made anew.
-    limit
-        Out: the point behind the walker's part.
-    walker
-        Out: the walker. These outputs are of clock 0 of a turn.
-    held
-        Out: ``walker`` a clock later.
+    restart : in, 1 bit
+        The clock after it is clock 0 of the turn of search 0.
+    start : in, 1 bit
+        The searches are replaced by new ones in the ``clocks`` clocks after it.
+    busy : in, 1 bit
+        The pass is in progress; without it no search is active.
+    last_state, last_index, part_shift, seek, above : in
+        See :class:`beltline.hw.sweep.walk.walk.Walk`.
+    next : in, :attr:`WalkParameters.walker`
+        A search after its decision.
+    context : out, ``context_bits``
+        The number of the search; its low ``state_bits`` bits are the exogenous state.
+    mine : out, 1 bit
+        There is such a search, and the problem has its exogenous state.
+    beginning : out, 1 bit
+        The search is a new one.
+    limit : out, ``walked_bits + 1``
+        The first point after the search's part.
+    walker : out, :attr:`WalkParameters.walker`
+        The search.
+    held : out, :attr:`WalkParameters.walker`
+        ``walker`` a clock later.
     """
 
     def __init__(self, parameters: WalkParameters) -> None:
@@ -70,7 +74,7 @@ class Ring(wiring.Component):
         p = Pipeline(m)
         parameters = self.parameters
         clocks, state_bits = parameters.clocks, parameters.build.state_bits
-        # The walkers, then nobody.
+        # One turn for each search, then empty places.
         turn = Signal(range(clocks))
         m.d.sync += turn.eq(Mux((turn == clocks - 1) | self.restart, 0, turn + 1))
         m.d.comb += [

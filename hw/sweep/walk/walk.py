@@ -1,4 +1,4 @@
-"""The pass of a sweep that finds the new choices of the states of a lane that do not keep theirs."""
+"""The local search of a lane: finds new choices for the states that failed the check."""
 
 from __future__ import annotations
 
@@ -26,51 +26,79 @@ from beltline.hw.sweep.walk.ring import Ring
 
 
 class Walk(wiring.Component):
-    """:class:`WalkParameters` in gateware.
+    """Finds the peak of the objective for every marked state of a lane by local search; see :class:`WalkParameters`.
 
-    A turn of a walker goes through its units, a turn a clock: the ring gives a turn, the probe finds the candidate and
-    whether its words are here, the requests ask for what is not, the halves bring the words, and the next state is
-    looked for; the comparison evaluates the candidate, while the walker is on its course; then the commit decides, and
-    the ring keeps the walker until its next turn.
+    ``walk`` is the name of the pass in the code, ``walker`` that of one of its searches. In each clock one search has
+    its turn, and passes the units in this order: :class:`Ring` gives the turn; :class:`Probe` computes the candidate
+    and looks whether its words have arrived; :class:`Requests` requests those that have not; :class:`Halves` reads
+    them; :class:`NextState` looks for the next state; :class:`Compare` evaluates the candidate, while :class:`Course`
+    delays the search; :class:`Commit` decides; and the ring holds the search until its next turn.
+
+    Throughput: an evaluation in every clock. A state takes one turn of :attr:`WalkParameters.clocks` clocks for each
+    candidate, and more while rows have not arrived. Results come in no fixed order, and have no ready. Sizes must not
+    change from the first mark to the end of the pass, and ``force``, ``cold``, ``seek``, ``above`` and ``exact`` not
+    from the clock after ``start``. Widths are those of :class:`beltline.hw.sweep.parameters.SweepParameters`.
 
     Attributes
     ----------
-    a, b, negative, log, shift
-        The utility's constants.
-    mark_valid, mark_point, mark_state, mark
-        Before a walk: whether a state is to be walked, in table order, for all states of the lane.
-    restart
-        The clock behind it is the first of a turn of the ring. It must not come while ``busy``.
-    start, points, last_state, last_index, part_shift
-        ``start`` begins a walk over ``points`` points (at least 1) of ``last_state + 1`` exogenous states;
-        ``last_index`` is the last candidate, and ``2**part_shift`` points are a part. All but ``start`` must stand from
-        the first mark to the end.
-    force
-        All states are walked, whatever their marks; it must stand from the clock behind ``start`` to the end.
-    cold, first_point
-        Where ``cold``, which must stand too, no choices are kept: a point stands for that of each of its states, point
-        0 of the lane being ``first_point``. By how much choices moved before, or move now, means nothing.
-    seek, above
-        The walk looks for other peaks: a walker begins at the lowest candidate, or at the highest, and goes on from
-        state to state where it is. Results are ``other`` only, and nothing is remembered. Both stand as ``force``.
-    busy
-        From ``start`` to the end of the walk.
-    wealth_address, wealth_data, choice_address, choice_data, old_address, old_data
-        Read ports of the lane's wealth, choices and values, of ``READ_LATENCY``.
-    fetch
-        To the buses; ``inner`` is :attr:`beltline.hw.sweep.parameters.SweepParameters.inner_bits`. Where the lower half
-        of a row is asked for, the upper one of what comes is the lower half of the grid's; or the other way round.
-    other
-        The peak of a state is not its choice.
-    valid, position, state, choice, moved, kept, value, old, infeasible, outside, over
-        A state that has been walked; ``state`` is the exogenous one, ``moved`` whether it has another choice than
-        before. ``over`` may come without ``valid``.
-    exact
-        Of a build with ``proof``: every walk begins at the choice before, and no moves are remembered. It stands as
-        ``force``.
-    set, set_point, set_state, lent, lent_x, lent_ev, lent_objective, lent_feasible, lent_over
-        Of a build with ``proof``, while no walk is under way: see :class:`beltline.hw.sweep.walk.marks.Marks` and
-        :class:`beltline.hw.sweep.walk.compare.Compare`.
+    a, b, negative, log, shift : in
+        Constants of the utility, :data:`beltline.hw.arithmetic.utility.CONSTANTS`.
+    mark_valid, mark_point, mark_state, mark : in, 1 bit, ``point_bits``, ``state_bits``, 1 bit
+        Before a pass: whether a state must be searched, for all states of the lane in table order.
+    restart : in, 1 bit
+        The clock after it is the first of a loop of the ring. It must not be high while ``busy``.
+    start : in, 1 bit
+        Begins a pass.
+    points : in, ``point_bits + 1``
+        Points of the lane, at least 1.
+    last_state, last_index : in, ``state_bits`` and ``index_bits``
+        ``N_z - 1``, and the last candidate of the grid.
+    part_shift : in, 0 to ``point_bits``
+        Each search has ``2**part_shift`` points.
+    force : in, 1 bit
+        All states are searched, whatever their marks.
+    cold : in, 1 bit
+        There are no stored choices: each state begins at its own point. Ignores how far choices moved before, or move
+        now.
+    first_point : in, ``index_bits``
+        Grid index of the lane's first point.
+    seek, above : in, 1 bit each
+        The pass looks for other peaks: each search begins at the lowest candidate, or with ``above`` at the highest,
+        and continues from state to state where it is. Only ``other`` reports results, and no move is stored.
+    busy : out, 1 bit
+        High from the clock after ``start`` to the end of the pass.
+    other : out, 1 bit
+        With ``seek``: the peak of a state is not its choice.
+    wealth_address, wealth_data : out and in, ``position_bits`` and signed 64 bits
+        Read port of the lane's cash on hand; this and the next two have latency ``READ_LATENCY``.
+    choice_address, choice_data : out and in, ``position_bits`` and ``index_bits``
+        Read port of its choices.
+    old_address, old_data : out and in, ``position_bits`` and signed 64 bits
+        Read port of its values.
+    fetch : out, :class:`beltline.hw.sweep.row_buses.RowPort`
+        Requests half-rows; ``inner`` has :attr:`beltline.hw.sweep.parameters.SweepParameters.inner_bits`. If the lower
+        half is requested, the row that is delivered has expected values in its lower half, and the grid of the same
+        points in its upper half; if the upper one is, the reverse.
+    valid : out, 1 bit
+        High in clocks with a finished state, to which the outputs up to ``outside`` belong.
+    position, state : out, ``position_bits`` and ``state_bits``
+        The number of the state in the lane, and its exogenous state.
+    choice, moved : out, ``index_bits`` and 1 bit
+        Its new choice, and whether that differs from the one before.
+    kept : out, ``KEPT_BITS``
+        Its cached utilities, and whether they are feasible.
+    value, old : out, signed 64 bits each
+        Its new value, and the value before.
+    infeasible, outside : out, 1 bit each
+        The state can afford no candidate; its value left the range of 64 bits.
+    over : out, 1 bit
+        A word of an evaluation left its range; also without ``valid``.
+    exact : in, 1 bit
+        Only with ``proof``: every state begins at its stored choice, and no moves are stored.
+    set, set_point, set_state : in
+        Only with ``proof``, outside a pass: see :class:`beltline.hw.sweep.walk.marks.Marks`.
+    lent, lent_x, lent_ev, lent_objective, lent_feasible, lent_over
+        Only with ``proof``, outside a pass: see :class:`beltline.hw.sweep.walk.compare.Compare`.
     """
 
     def __init__(self, parameters: WalkParameters) -> None:
@@ -140,14 +168,14 @@ class Walk(wiring.Component):
         m.submodules.commit = commit = Commit(parameters)
         m.submodules.report = report = Report(parameters)
         m.submodules.ends = ends = Ends(parameters)
-        # A port of a unit that is called as one of the walk, and has its direction, is that port.
+        # A port of a unit with name and direction of a port of this component is connected to it.
         for unit in (ring, probe, next_state, moves, compare, guess, report, ends):
             for name, member in unit.signature.members.items():
                 if name in self.signature.members and member.flow is self.signature.members[name].flow:
                     inner, outer = getattr(unit, name), getattr(self, name)
                     m.d.comb += outer.eq(inner) if member.flow is Out else inner.eq(outer)
 
-        # A turn from its beginning: the candidate, its words, and the next state.
+        # The beginning of a turn: the candidate, its words, and the next state.
         m.d.comb += [
             ring.next.eq(commit.next),
             ring.busy.eq(ends.busy),
@@ -180,7 +208,7 @@ class Walk(wiring.Component):
             moves.context_later.eq(probe.context_later),
             moves.beginning.eq(ring.beginning),
         ]
-        # The walker on its course, while its candidate is evaluated and its next guess is made.
+        # The search is delayed while its candidate is evaluated and its next guess computed.
         m.d.comb += [
             course.sent.eq(requests.sent),
             *(getattr(course, name).eq(getattr(probe, name)) for name in ("probe", "found", "nowhere")),
@@ -198,7 +226,7 @@ class Walk(wiring.Component):
             compare.best_feasible.eq(course.compares.here.feasible),
             self.old_address.eq(course.old_address),
         ]
-        # What is decided of it, and what is told.
+        # The decision, and the results.
         exact = self.exact if parameters.build.proof else Const(0, 1)
         m.d.comb += [
             commit.old.eq(course.decides),
