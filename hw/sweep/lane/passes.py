@@ -38,7 +38,7 @@ class Passes(wiring.Component):
     checked : in, 1 bit
         High in the clock with the last result of the check.
     any_mark : in, 1 bit
-        A state failed the check; read a clock after ``checked``.
+        A state failed the check of this sweep; valid from a clock after ``checked`` on.
     moved : in, 1 bit
         High in clocks in which the local search gives a state another choice.
     walk_busy, patch_busy : in, 1 bit each

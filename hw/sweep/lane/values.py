@@ -14,7 +14,7 @@ from beltline.hw.sweep.lane.parameters import SHIFT_CLOCKS, LaneParameters
 
 
 class Values(wiring.Component):
-    """Adds its shift to each new value, saturates it to 64 bits, and computes the norm of a lane.
+    """Adds a shift to each new value, saturates the sum to 64 bits, and computes the norm of a lane.
 
     For a state with exogenous state ``s`` the new value is ``value + shift_after[s]``, and the old one with which it is
     compared is ``old + shift_before[s]``, both saturated to signed 64 bits. The norm is the largest absolute difference

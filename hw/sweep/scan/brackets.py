@@ -19,7 +19,7 @@ class Brackets(wiring.Component):
 
     The bracket of a state reaches from the lowest to the highest of three choices: its own, and those of the points a
     distance ``2**level`` below and above it. If both neighbours' choices are at most a point from its own, check or
-    local search has compared the whole bracket, and the state is skipped.
+    local search has already compared the whole bracket, and the state is skipped.
 
     A round over odd or even points is one pass with level 0. A round of divide and conquer (``divide``) has a pass for
     each level from ``point_shift`` down to 0. The pass of level ``point_shift`` has the lane's first point; the others

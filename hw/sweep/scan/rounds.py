@@ -14,7 +14,8 @@ class Rounds(wiring.Component):
 
     After check and local search of a sweep, rounds over odd and over even points alternate; every
     :data:`beltline.hw.sweep.scan.parameters.PERIOD` rounds one divides. The first round that moves no choice ends the
-    proof with success, unless it is the very first, the first after one that divides, or one that divides itself. After
+    proof, unless it is the very first, the first after one that divides, or one that divides itself. The sweep is then
+    proven if no choice in this round was below that of the point before it. After
     :data:`beltline.hw.sweep.scan.parameters.LIMIT` rounds the proof ends without success. All lanes finish a round
     before the next one begins.
 
@@ -24,8 +25,8 @@ class Rounds(wiring.Component):
     Parameters
     ----------
     guard
-        Clocks after ``begin`` or ``go`` from which on ``met``, ``moved`` and ``crossed`` report on the pass or round
-        that it began.
+        Clocks from ``begin`` or ``go`` after which ``met``, ``moved`` and ``crossed`` describe the pass or round that
+        it began.
 
     Attributes
     ----------

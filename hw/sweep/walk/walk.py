@@ -29,8 +29,8 @@ class Walk(wiring.Component):
     """Finds the peak of the objective for every marked state of a lane by local search; see :class:`WalkParameters`.
 
     ``walk`` is the name of the pass in the code, ``walker`` that of one of its searches. In each clock one search has
-    its turn, and passes the units in this order: :class:`Ring` gives the turn; :class:`Probe` computes the candidate
-    and looks whether its words have arrived; :class:`Requests` requests those that have not; :class:`Halves` reads
+    its turn, made by the units in this order: :class:`Ring` gives the turn; :class:`Probe` computes the candidate
+    and checks whether its words have arrived; :class:`Requests` requests those that have not; :class:`Halves` reads
     them; :class:`NextState` looks for the next state; :class:`Compare` evaluates the candidate, while :class:`Course`
     delays the search; :class:`Commit` decides; and the ring holds the search until its next turn.
 
@@ -58,8 +58,8 @@ class Walk(wiring.Component):
     force : in, 1 bit
         All states are searched, whatever their marks.
     cold : in, 1 bit
-        There are no stored choices: each state begins at its own point. Ignores how far choices moved before, or move
-        now.
+        There are no stored choices: the grid index of a state's own point takes the place of its choice. Moves of the
+        sweep before are not used, and ``moved`` must be ignored.
     first_point : in, ``index_bits``
         Grid index of the lane's first point.
     seek, above : in, 1 bit each
