@@ -1,1 +1,1 @@
-"""What is fixed when a machine is built, and what its host sees: parameters, registers, table windows, builds."""
+"""Interface between a machine and its host: parameters of builds, registers, table windows, and files of builds."""

@@ -1,6 +1,6 @@
-"""Builds by their content hash, as JSON: written beside generated Verilog, and read by hosts, without the gateware.
+"""JSON files of builds, which are written beside generated Verilog and read by hosts without the gateware's sources.
 
-A file of builds is a list, each of its entries one build::
+Such a file holds a list with one entry for each build::
 
     [{"board": "", "top": "beltline", "hash": "0123456789abcdef", "parameters": {"grid": 256, ...}, "baud": 0}]
 """
@@ -18,25 +18,25 @@ from beltline.hw.interface.parameters import MachineParameters, Multiplier
 from beltline.hw.interface.registers import Engine
 
 FILE = "build.json"
-"""Name of such a file beside the Verilog of its one build."""
+"""Name of the file beside the Verilog of a build, with this build as its only entry."""
 
 
 @dataclass(frozen=True)
 class Build:
-    """What was built.
+    """Description of a build.
 
     Parameters
     ----------
     top
-        The top module.
+        Name of the top module.
     build_hash
-        What register ``BUILD_HASH`` reads, of 64 bits.
+        Content hash of the build's Verilog, 64 bits, which register ``BUILD_HASH`` reads.
     parameters
-        The machine.
+        Parameters of the machine.
     baud
-        Bits a second of a serial line in front of it, 0 where there is none.
+        Rate of the serial line to the host, in bits per second; 0 without a serial line.
     board
-        The board of :mod:`beltline.constraints.boards` that it is for, empty if for none of them.
+        Name of the board in :mod:`beltline.constraints.boards` that the build is for; empty for none of them.
     """
 
     top: str
@@ -47,12 +47,12 @@ class Build:
 
     @property
     def digits(self) -> str:
-        """The hash as it is written: 16 hexadecimal digits."""
+        """The build hash as 16 hexadecimal digits."""
         return f"{self.build_hash:016x}"
 
 
 def to_json(builds: Iterable[Build]) -> str:
-    """Text of a file of builds."""
+    """Return the text of a file with ``builds``."""
     entries = [
         {
             "board": build.board,
@@ -68,28 +68,28 @@ def to_json(builds: Iterable[Build]) -> str:
 
 
 def from_json(text: str) -> tuple[Build, ...]:
-    """The builds in a file's ``text``.
+    """Return the builds in ``text``, the contents of a file of builds.
 
     Raises
     ------
     ValueError
-        It is no such text.
+        ``text`` is not valid JSON, not a list of builds, or has a build that does not exist.
     """
     entries = json.loads(text)
     if not isinstance(entries, list):
-        raise ValueError(f"it must be a list of builds, not {_brief(entries)}")
+        raise ValueError(f"a file of builds must hold a list, not {_brief(entries)}")
     return tuple(_build(entry) for entry in entries)
 
 
 def read(path: Path) -> tuple[Build, ...]:
-    """The builds in a file.
+    """Return the builds in the file ``path``.
 
     Raises
     ------
     OSError
-        It cannot be read.
+        The file cannot be read.
     ValueError
-        It is none of builds.
+        It is not a file of builds.
     """
     return from_json(path.read_text(encoding="utf-8"))
 
@@ -99,17 +99,19 @@ _FIELDS = {"board": str, "top": str, "hash": str, "parameters": dict, "baud": in
 
 def _build(entry: Any) -> Build:
     if not isinstance(entry, dict) or {name: type(value) for name, value in entry.items()} != _FIELDS:
-        raise ValueError(f"a build must have {', '.join(_FIELDS)}, which {_brief(entry)} is not")
+        raise ValueError(
+            f"a build must be an object with exactly {', '.join(_FIELDS)}, each of its type, not {_brief(entry)}"
+        )
     if not re.fullmatch("[0-9a-f]{16}", entry["hash"]):
         raise ValueError(f"hash of a build must be 16 hexadecimal digits, not {_brief(entry['hash'])}")
-    # A file in which no engine is named is of builds of the assembly line.
+    # A build without a named engine is one of the assembly line.
     given = entry["parameters"]
     sizes = {"engine": Engine.ASSEMBLY_LINE.name} | given
     try:
         named = {"multiplier": Multiplier[sizes["multiplier"]], "engine": Engine[sizes["engine"]]}
         parameters = MachineParameters(**sizes | named)
     except (KeyError, TypeError):
-        raise ValueError(f"parameters of a build must be those of a machine, not {_brief(given)}") from None
+        raise ValueError(f"parameters of a build must be those of MachineParameters, not {_brief(given)}") from None
     return Build(entry["top"], int(entry["hash"], 16), parameters, entry["baud"], entry["board"])
 
 

@@ -1,4 +1,4 @@
-"""What sets the engines apart for those who drive them: which modes an engine has, and how its tables lie."""
+"""Differences between the engines that a driver must know: their modes, and the layout of their tables."""
 
 from __future__ import annotations
 
@@ -9,32 +9,31 @@ from beltline.hw.interface.registers import Engine
 
 @dataclass(frozen=True)
 class EngineFeatures:
-    """What an engine can do, without its gateware.
+    """Features of an engine. ``proofs``, ``costs`` and ``alternatives`` depend on the build.
 
     Parameters
     ----------
     ages
-        A run with a horizon keeps value and policy of every sweep. Otherwise it has one sweep, and ``results`` of a
-        build is ``grid * states``.
+        A run with a horizon may have several sweeps, each of which stores its value and policy in a slot of its own. If
+        false, such a run has one sweep, and ``results`` of a build is ``grid * states``.
     shifts
-        Sweeps may keep the choices or be followed by a shift, as ``Mode.SHIFT`` and ``HELD`` of register ``MODE`` say.
-        The weights of the shifts are a second matrix behind ``Q``.
+        Register ``MODE`` can request shifts (``Mode.SHIFT``) and policy evaluation sweeps (``HELD``). The weights of
+        the shifts are a second matrix in window ``Q``.
     peaks
-        ``Mode.PEAKS``: the engine can look for other peaks behind the last sweep.
+        Register ``MODE`` can request a search for other peaks after the last sweep (``Mode.PEAKS``).
     proofs
-        It proves the choices of every sweep that maximises, and says so in ``Status.PROVEN``; of a build.
+        The engine proves the choices of every maximising sweep, and reports it in ``Status.PROVEN``.
     costs
-        Window ``X`` has what a choice costs in each exogenous state, in place of the grid; of a build.
+        Window ``X`` has the cost of each candidate in each exogenous state, in place of the grid.
     alternatives
-        The maximum over groups of neighbouring exogenous states is taken before the expectation; of a build. What it
-        needs of a problem is a second matrix behind ``Q`` (:mod:`beltline.hw.interface.groups`), and there are no
-        shifts.
+        The engine takes the maximum over groups of neighbouring exogenous states before the expectation. The groups are
+        a second matrix in window ``Q`` (:mod:`beltline.hw.interface.groups`), and there are no shifts.
     folds
-        It has physical stages, with ``fold`` and ``evaluators``.
+        The engine has physical stages, with parameters ``fold`` and ``evaluators``.
     lanes
-        It has lanes, and tables in as many blocks: :class:`beltline.hw.interface.layout.Layout`.
+        The engine has lanes, and its tables consist of a block for each: :class:`beltline.hw.interface.layout.Layout`.
     padded
-        ``X`` must be filled up to the built grid.
+        The host must fill ``X`` up to the build's grid.
     """
 
     ages: bool
@@ -49,7 +48,7 @@ class EngineFeatures:
 
     @property
     def matrices(self) -> int:
-        """Matrices of ``states * states`` words in window ``Q``: a second one has the weights of shifts, or groups."""
+        """Matrices of ``states * states`` words in window ``Q``. A second one has weights of shifts, or groups."""
         return 2 if self.shifts or self.alternatives else 1
 
 
@@ -57,4 +56,4 @@ FEATURES: dict[Engine, EngineFeatures] = {
     Engine.ASSEMBLY_LINE: EngineFeatures(ages=True, shifts=False, peaks=False, folds=True, lanes=False, padded=True),
     Engine.SWEEP: EngineFeatures(ages=False, shifts=True, peaks=True, folds=False, lanes=True, padded=False),
 }
-"""By the value of register ``ENGINE``; :data:`beltline.hw.top.engine_table.ENGINES` has the engines themselves."""
+"""Features of each engine. :data:`beltline.hw.top.engine_table.ENGINES` has the engines themselves."""

@@ -1,4 +1,4 @@
-"""Where the states of a problem lie in the table windows of a build."""
+"""Layout of a problem's tables in the table windows of a build."""
 
 from __future__ import annotations
 
@@ -13,34 +13,46 @@ from beltline.hw.interface.registers import Table
 
 @dataclass(frozen=True)
 class Words:
-    """Neighbouring words: ``count`` of them from word ``window`` of a window, from word ``table`` in table order."""
+    """A block of consecutive words that are in table order in their window.
+
+    Parameters
+    ----------
+    window
+        Its first word in the window.
+    table
+        The same word's number in table order.
+    count
+        Number of words.
+    """
 
     window: int
     table: int
     count: int
 
     def of(self, words: NDArray[Any]) -> NDArray[Any]:
-        """These words of a window, no copy."""
+        """Return these words of a window's ``words``, without a copy."""
         return words[self.window : self.window + self.count]
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the tables of a problem lie in the windows of a build.
+    """Layout of the tables of a problem in the windows of a build.
 
-    In table order state ``(x, s)`` is word ``x * N_z + s``, and point ``x`` is word ``x`` of ``X``. The assembly line
-    has its tables in that order, and ``X`` filled up to its whole grid. The windows of a sweep engine, but for ``Q``,
-    are ``L`` equal blocks, one for each lane. Lane ``l`` has the points from ``l * lane_points`` on, of which block
-    ``l`` holds the words in table order, from its beginning. A problem as large as the build lies in table order.
+    In table order, state ``(x, s)`` is word ``x * N_z + s`` of a table, and point ``x`` is word ``x`` of ``X``. The
+    assembly line stores tables in this order, with ``X`` filled up to the build's grid. Each window of a sweep engine,
+    except ``Q``, consists of equal blocks, one for each lane. Lane ``l`` has ``lane_points`` points from point
+    ``l * lane_points`` on. Their words are in block ``l``, from its beginning, in table order. If the problem is as
+    large as the build, the whole window is in table order.
 
-    A build with costs has as many words of ``X`` for a point as it has exogenous states, whatever the problem's
-    ``N_z``: what ``x'`` costs in state ``s`` is word ``x' * STATES_MAX + s``.
+    A build with costs has a word of ``X`` for each point and each exogenous state of the build, whatever the problem's
+    ``N_z``: the cost of ``x'`` in state ``s`` is word ``x' * STATES_MAX + s`` of table order.
 
     Parameters
     ----------
     build
+        The build.
     grid, states
-        ``N_k`` and ``N_z`` of the problem, which fits the build.
+        ``N_k`` and ``N_z`` of the problem, which must fit the build.
     """
 
     build: MachineParameters
@@ -49,14 +61,14 @@ class Layout:
 
     @property
     def lane_points(self) -> int:
-        """Points of a lane: the least power of two, and at least ``ROW_WORDS``, for which the lanes hold the grid."""
+        """Points of a lane: the least power of two, and at least ``ROW_WORDS``, with which the lanes hold the grid."""
         points = ROW_WORDS
         while points * self.build.lanes < self.grid:
             points *= 2
         return points
 
     def blocks(self, table: Table) -> tuple[Words, ...]:
-        """Where the words of ``table``, which is not ``Q``, lie: as few blocks as there can be, in table order."""
+        """Return the blocks of ``table``, other than ``Q``, in its window: as few as possible, in table order."""
         build = self.build
         if table is Table.X and build.features.padded:
             return (Words(0, 0, build.grid),)

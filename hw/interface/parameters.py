@@ -1,4 +1,4 @@
-"""What is fixed when a machine is built. Everything else is written at run time."""
+"""Parameters of a build of the machine. Everything else about a problem is written at run time."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from beltline.hw.interface.features import FEATURES, EngineFeatures
 from beltline.hw.interface.registers import ALTERNATIVES_ENGINE, COSTS_ENGINE, PROVING_ENGINE, Engine
 
 CLOCK_HZ = 250_000_000
-"""The clock at which reports turn clocks into time: that of the boards the machine is meant for. A model, not a
-measurement, until a build closes timing there."""
+"""Clock in Hz by which reports convert clocks to time: the target of the boards the machine is meant for.
+
+Such times are modelled, not measured, until a build closes timing at this clock.
+"""
 
 GRID_LIMIT = 65_536
 """Largest grid of any build."""
@@ -19,22 +21,22 @@ STATES_LIMIT = 16
 """Largest number of exogenous states of any build."""
 
 RESULTS_LIMIT = 2**24
-"""Most words of a build's value memory."""
+"""Largest number of words in a build's value memory."""
 
 BUS_WIDTHS = (64, 128, 256, 512)
-"""Widths of the tables' bus, in bits."""
+"""Permitted widths of the tables' bus, in bits."""
 
 FOLD_LIMIT = 15
-"""Most stages of the line that one physical stage can serve: all of the largest build."""
+"""Largest number of stages that one physical stage can serve: all stages of the largest build."""
 
 EVALUATORS = (1, 2, 4)
-"""Evaluators of a physical stage."""
+"""Permitted numbers of evaluators in a physical stage."""
 
 LANES_LIMIT = 256
-"""Most lanes of a sweep engine. A VU47P holds 64 of the largest build."""
+"""Largest number of lanes of a sweep engine."""
 
 ROW_WORDS = 8
-"""Words of a row, the unit in which lanes fetch tables of each other: neighbouring grid points of one state."""
+"""Words of a row: neighbouring grid points in one exogenous state. Lanes read each other's tables by rows."""
 
 
 def _power_of_two(number: int, least: int, most: int) -> bool:
@@ -42,7 +44,7 @@ def _power_of_two(number: int, least: int, most: int) -> bool:
 
 
 def check_lanes(lanes: int, grid: int) -> None:
-    """Raise ``ValueError`` where a sweep engine cannot have so many lanes, or so few grid points for them."""
+    """Raise ``ValueError`` if a sweep engine cannot have this number of lanes, or this grid with them."""
     if not _power_of_two(lanes, 1, LANES_LIMIT):
         raise ValueError(f"lanes of a build must be a power of two from 1 to {LANES_LIMIT}, not {lanes}")
     least = ROW_WORDS * lanes
@@ -53,9 +55,9 @@ def check_lanes(lanes: int, grid: int) -> None:
 
 
 class Multiplier(enum.Enum):
-    """What a chip's multipliers take, as unsigned operand widths: the tiles that products are cut into.
+    """Multiplier of a chip, as the widths in bits of its unsigned operands. Larger products are built from several.
 
-    The value of a product does not depend on it; the latency of a datapath may.
+    Products do not depend on it; the latency of a datapath may.
     """
 
     DSP48E2 = (26, 17)
@@ -69,17 +71,17 @@ class Multiplier(enum.Enum):
 
     @property
     def word(self) -> int:
-        """What register ``MULTIPLIER`` reads of it."""
+        """Contents of register ``MULTIPLIER``."""
         return self.value[0] | self.value[1] << 8
 
     @classmethod
     def of(cls, word: int) -> Multiplier:
-        """The multiplier of which the register reads ``word``.
+        """Return the multiplier for contents ``word`` of register ``MULTIPLIER``.
 
         Raises
         ------
         ValueError
-            There is none.
+            ``word`` is not that of any multiplier.
         """
         for multiplier in cls:
             if multiplier.word == word:
@@ -89,46 +91,46 @@ class Multiplier(enum.Enum):
 
 @dataclass(frozen=True)
 class MachineParameters:
-    """Sizes of a build.
+    """Sizes and options of a build.
 
     Parameters
     ----------
     grid
-        Largest ``N_k``: a power of two from 4 to 65,536.
+        Largest number of grid points ``N_k``: a power of two from 4 to 65,536.
     states
-        Largest ``N_z``: 1 to 16.
+        Largest number of exogenous states ``N_z``: 1 to 16.
     results
-        Words of the value and policy memories, at least ``grid * states`` (the default). More of them let the
-        finite-horizon mode keep several ages.
+        Words of the value and policy memories, at least ``grid * states``; 0 (the default) stands for
+        ``grid * states``. With more words a run with a horizon can store several ages.
     bus_bits
-        Width of the tables' bus: 64, 128, 256 or 512.
+        Width of the tables' bus in bits: 64, 128, 256 or 512.
     clock_hz
-        Clock that the build is made for, in Hz, which register ``CLOCK_HZ`` reports; 0 where there is none.
+        Clock for which the build is made, in Hz, which register ``CLOCK_HZ`` reports; 0 for none.
     fold
-        Stages of the line that one physical stage serves in turn: 1 (the default) for a physical stage each, up to 15;
-        with ``index_bits - 1`` or more there is one physical stage.
+        Number of stages of the assembly line that one physical stage serves in turn, from 1 (the default) to 15. With
+        ``index_bits - 1`` or more there is one physical stage.
     evaluators
-        Evaluators of a physical stage: 4 (the default), 2 or 1. A stage has three candidates and the last one four.
-        With 4, a physical stage that does not serve the last stage has only the three that it needs.
+        Evaluators of a physical stage: 4 (the default), 2 or 1. A stage has three candidates, the last one four. With
+        4, a physical stage that does not serve the last stage has three evaluators only.
     multiplier
-        What the chip multiplies with.
+        The chip's multiplier.
     engine
-        The assembly line (the default), or the sweep engine: ``states`` is then 1, 2, 4, 8 or 16, ``results`` is
-        ``grid * states``, and ``fold`` and ``evaluators`` are the defaults.
+        The assembly line (the default) or the sweep engine. For the sweep engine ``states`` must be 1, 2, 4, 8 or 16,
+        ``results`` must be ``grid * states``, and ``fold`` and ``evaluators`` must have their defaults.
     lanes
-        Of a sweep engine: a power of two from 1 to 256, with at least ``ROW_WORDS`` points of the grid each.
+        Lanes of a sweep engine: a power of two from 1 to 256, with at least ``ROW_WORDS`` grid points each.
     proof
-        Of a sweep engine: whether every sweep proves its choices.
+        Whether a sweep engine proves the choices of every maximising sweep.
     costs
-        Of a sweep engine with ``proof``: whether a choice has a cost of its own in each exogenous state, ``G(x', s)``.
+        Whether a candidate has its own cost in each exogenous state, ``G(x', s)``. Requires ``proof``.
     alternatives
-        Of a sweep engine with ``costs`` and at least 2 ``states``: whether it takes the maximum over groups of
-        exogenous states before the expectation.
+        Whether the maximum over groups of exogenous states is taken before the expectation. Requires ``costs`` and at
+        least 2 ``states``.
 
     Raises
     ------
     ValueError
-        A size out of range.
+        A size is out of range, or an option is set without one that it requires.
     """
 
     grid: int = GRID_LIMIT
@@ -204,7 +206,7 @@ class MachineParameters:
 
     @property
     def features(self) -> EngineFeatures:
-        """What the engine can do; a build that proves its choices does not look for other peaks."""
+        """Features of the build's engine. A build with ``proof`` cannot look for other peaks."""
         features = FEATURES[self.engine]
         if not self.proof:
             return features
@@ -213,7 +215,7 @@ class MachineParameters:
 
     @property
     def reported(self) -> dict[str, int]:
-        """What the registers of a build read that tell what it is, by their names."""
+        """Contents of the registers that describe the build, by name."""
         return {
             "ENGINE": self._engine,
             "LANES": self.lanes,
@@ -228,7 +230,7 @@ class MachineParameters:
 
     @property
     def _engine(self) -> int:
-        """What register ``ENGINE`` reads."""
+        """Contents of register ``ENGINE``."""
         if self.alternatives:
             return ALTERNATIVES_ENGINE
         return COSTS_ENGINE if self.costs else PROVING_ENGINE if self.proof else int(self.engine)
@@ -240,10 +242,10 @@ class MachineParameters:
 
     @property
     def stages(self) -> int:
-        """Stages of the line, ``p - 1``."""
+        """Number of stages of the assembly line, ``p - 1``."""
         return self.index_bits - 1
 
     @property
     def folded(self) -> bool:
-        """Whether a state needs a physical stage more than once."""
+        """Whether a state passes a physical stage more than once."""
         return self.fold > 1 or self.evaluators < 4

@@ -1,7 +1,6 @@
-"""The register map and the table windows, described once.
+"""The register map and the numbers of the tables, read by gateware, driver, benches and documentation.
 
-Gateware, driver, benches and documentation read this description. Registers are 32 bits wide; a quantity
-wider than that takes consecutive registers, low word first (``Register.words``).
+Registers are 32 bits wide. A wider quantity has consecutive registers, low word first (``Register.words``).
 """
 
 from __future__ import annotations
@@ -12,10 +11,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 IDENTITY = 0x424C5431
-"""ASCII ``BLT1``: what register ``IDENTITY`` reads on every build."""
+"""Contents of register ``IDENTITY`` in every build, ASCII ``BLT1``."""
 
 VERSION = 3
-"""Version of this map; a driver refuses another one."""
+"""Version of this register map. A driver refuses a machine with another one."""
 
 
 class Access(enum.Enum):
@@ -28,7 +27,23 @@ class Access(enum.Enum):
 
 @dataclass(frozen=True)
 class Register:
-    """One register: ``offset`` in bytes, ``bits`` wide, held in ``words`` 32-bit words, low word first."""
+    """Description of a register.
+
+    Parameters
+    ----------
+    name
+        Its name, in upper case.
+    offset
+        Byte address of its lowest word.
+    bits
+        Width in bits.
+    access
+        What the host may do with it.
+    signed
+        Whether it holds a signed number, in two's complement.
+    description
+        Meaning, for the documentation.
+    """
 
     name: str
     offset: int
@@ -39,25 +54,26 @@ class Register:
 
     @property
     def words(self) -> int:
+        """Number of 32-bit words."""
         return -(-self.bits // 32)
 
     @property
     def lowest(self) -> int:
-        """Least value it holds."""
+        """Lowest number that it can hold."""
         return -(1 << (self.bits - 1)) if self.signed else 0
 
     @property
     def highest(self) -> int:
-        """Largest value it holds."""
+        """Highest number that it can hold."""
         return self.lowest + (1 << self.bits) - 1
 
     def encode(self, value: int) -> list[int]:
-        """The 32-bit words of ``value``, low word first, negative values in two's complement.
+        """Return the 32-bit words of ``value``, low word first, negative values in two's complement.
 
         Raises
         ------
         ValueError
-            It does not fit.
+            ``value`` does not fit the register.
         """
         value = int(value)
         if not self.lowest <= value <= self.highest:
@@ -65,30 +81,30 @@ class Register:
         return [value >> 32 * k & 0xFFFF_FFFF for k in range(self.words)]
 
     def decode(self, words: Sequence[int]) -> int:
-        """The value that :meth:`encode` turned into ``words``; bits above ``bits`` are not looked at."""
+        """Return the value that :meth:`encode` turned into ``words``. Bits above the register's width are ignored."""
         value = sum(word << 32 * k for k, word in enumerate(words)) & ((1 << self.bits) - 1)
         return value - (1 << self.bits) if value > self.highest else value
 
 
 class Engine(enum.IntEnum):
-    """Values of register ``ENGINE``."""
+    """Engines, by the contents of register ``ENGINE`` in a build without ``proof``."""
 
     ASSEMBLY_LINE = 1
     SWEEP = 2
 
 
 PROVING_ENGINE = 3
-"""What register ``ENGINE`` reads of a sweep engine that proves the choices of every sweep."""
+"""Contents of register ``ENGINE`` for a sweep engine that proves the choices of every sweep."""
 
 COSTS_ENGINE = 4
-"""What register ``ENGINE`` reads of one that also has a table of costs in window ``X``."""
+"""Contents of register ``ENGINE`` for a sweep engine that also has a table of costs in window ``X``."""
 
 ALTERNATIVES_ENGINE = 5
-"""What register ``ENGINE`` reads of one that also takes the maximum over alternatives before the expectation."""
+"""Contents of register ``ENGINE`` for one that also takes the maximum over alternatives before the expectation."""
 
 
 class Command(enum.IntFlag):
-    """Bits of register ``COMMAND``; each acts once when written as 1."""
+    """Bits of register ``COMMAND``. Each acts once when a 1 is written; :data:`FLAGS` gives their meanings."""
 
     RUN = 1
     STOP = 2
@@ -97,7 +113,7 @@ class Command(enum.IntFlag):
 
 
 class Mode(enum.IntFlag):
-    """Bits of register ``MODE``."""
+    """Bits of register ``MODE``; :data:`FLAGS` gives their meanings."""
 
     HORIZON = 1
     SHIFT = 2
@@ -105,19 +121,22 @@ class Mode(enum.IntFlag):
 
 
 HELD = slice(8, 16)
-"""Bits of register ``MODE``: how many sweeps with held choices follow each that maximises."""
+"""Bits of register ``MODE`` with the number of policy evaluation sweeps that follow each maximising sweep.
+
+Such sweeps compute the value of unchanged choices.
+"""
 
 
 @dataclass(frozen=True)
 class UtilityForm:
-    """What register ``UTILITY_FORM`` holds of the utility's constants.
+    """Contents of register ``UTILITY_FORM``, which are three of the utility unit's constants.
 
     Parameters
     ----------
     negative, log
-        Bits ``NEGATIVE`` and ``LOG``.
+        Bits ``NEGATIVE`` and ``LOG`` of the register.
     shift
-        Bits ``SHIFT``, 0 to 63.
+        Bits ``SHIFT`` of the register, 0 to 63.
     """
 
     NEGATIVE: ClassVar[int] = 0
@@ -130,32 +149,32 @@ class UtilityForm:
 
     @classmethod
     def of(cls, word: int) -> UtilityForm:
-        """The form in a word of the register; its other bits are not looked at."""
+        """Return the constants in the register's contents ``word``. Its other bits are ignored."""
         mask = (1 << cls.SHIFT.stop - cls.SHIFT.start) - 1
         return cls(bool(word >> cls.NEGATIVE & 1), bool(word >> cls.LOG & 1), word >> cls.SHIFT.start & mask)
 
     @property
     def word(self) -> int:
-        """The word of the register."""
+        """Contents of the register."""
         flags = int(self.negative) << self.NEGATIVE | int(self.log) << self.LOG
         return flags | self.shift << self.SHIFT.start
 
 
 class Interrupt(enum.IntFlag):
-    """Bits of register ``INTERRUPT``."""
+    """Bits of register ``INTERRUPT``; :data:`FLAGS` gives their meanings."""
 
     ENABLE = 1
 
 
 class Refused(enum.IntFlag):
-    """Bits of register ``REFUSED``: what was asked while busy, and was not done. They stay until a reset."""
+    """Bits of register ``REFUSED``: accesses that were refused because a run was in progress. A reset clears them."""
 
     REGISTER = 1
     TABLE = 2
 
 
 class Status(enum.IntFlag):
-    """Bits of register ``STATUS``. All but ``BUSY`` describe the run that ended last, and are cleared by the next."""
+    """Bits of register ``STATUS``. All but ``BUSY`` describe the last run that ended, and the next run clears them."""
 
     BUSY = 1
     DONE = 2
@@ -173,27 +192,27 @@ FLAGS: dict[type[enum.IntFlag], dict[enum.IntFlag, str]] = {
     Command: {
         Command.RUN: "start a run; ignored while busy",
         Command.STOP: "end the run when the sweep in progress ends",
-        Command.RESET: "end the run at once; status, counters and `REFUSED` become 0. Settings and tables stay, but "
-        "`V` and `POLICY` hold anything if a run was under way",
-        Command.SUM: "add to `SUM` the hashes of `SUM_COUNT` words of table `SUM_TABLE` from word `SUM_FIRST`, as they "
-        "are read; ignored while busy, and broken off by a run",
+        Command.RESET: "end the run at once; status, counters and `REFUSED` become 0. Settings and tables do not "
+        "change, but `V` and `POLICY` are undefined if a run was in progress",
+        Command.SUM: "read `SUM_COUNT` words of table `SUM_TABLE` from word `SUM_FIRST`, and add their hashes to "
+        "`SUM`; ignored while busy, and aborted by a run",
     },
     Status: {
-        Status.BUSY: "a run is under way: tables, and registers that are written, but for `COMMAND`, are locked",
+        Status.BUSY: "a run is in progress: tables, and registers other than `COMMAND`, cannot be written",
         Status.DONE: "a run has ended",
         Status.CONVERGED: "the sup norm of the last sweep was below `EPSILON`",
-        Status.LIMIT: "`SWEEP_LIMIT` sweeps were made, as a run with a horizon ends",
-        Status.STOPPED: "`COMMAND` asked for it",
-        Status.SATURATED: "a utility, an expectation or a chosen value left the 64 bits",
-        Status.INFEASIBLE: "a state had no choice that it could afford; with alternatives, a state had none in any of "
-        "them",
-        Status.BAD_CONFIGURATION: "nothing was run: `GRID` (at least 2), `STATES` (at least 1) or `SWEEP_LIMIT` (at "
-        "least 1) is out of range, or the values of a horizon are more than `RESULTS_MAX`, or its sweeps on a sweep "
-        "engine more than one",
-        Status.PEAKS: "the last sweep was searched for other peaks, as `MODE` asked, and one was found: a choice may "
-        "not be the best",
-        Status.PROVEN: "every choice of the last sweep is proven the best of all candidates, whatever the values: "
-        "a sweep engine that was built with `proof`",
+        Status.LIMIT: "the run ended after `SWEEP_LIMIT` sweeps, as a complete run with a horizon does",
+        Status.STOPPED: "the run ended because of `STOP` in `COMMAND`",
+        Status.SATURATED: "a utility, an expectation or the value of a choice did not fit in 64 bits and was saturated",
+        Status.INFEASIBLE: "a state could not afford any choice; with alternatives, it could not afford any choice of "
+        "any alternative",
+        Status.BAD_CONFIGURATION: "no sweep was made, because `GRID` (at least 2), `STATES` (at least 1) or "
+        "`SWEEP_LIMIT` (at least 1) is out of range, or because a run with a horizon has more than `RESULTS_MAX` "
+        "values, or on a sweep engine more than one sweep",
+        Status.PEAKS: "the search for other peaks after the last sweep, which `MODE` requested, found one: a choice "
+        "may not be the best",
+        Status.PROVEN: "sweep engine built with `proof`: every choice of the last sweep is proven to be the best of "
+        "all candidates, whatever the value function",
     },
     Refused: {
         Refused.REGISTER: "a register was written while busy",
@@ -201,21 +220,21 @@ FLAGS: dict[type[enum.IntFlag], dict[enum.IntFlag, str]] = {
     },
     Interrupt: {Interrupt.ENABLE: "the interrupt line is high while this bit and `DONE` of `STATUS` are"},
     Mode: {
-        Mode.HORIZON: "finite horizon: every sweep keeps value and policy in its own slot, and none is tested for "
-        "convergence. A sweep engine has one slot, so `SWEEP_LIMIT` must be 1, and the next age is the next run",
-        Mode.SHIFT: "sweep engine: values are shifted between sweeps, by the weights after `Q`. Bits 8 to 15 say how "
-        "many policy evaluation sweeps, which keep all choices, follow each that maximises. Only a sweep that does "
-        "neither ends a run as converged, and the last one before the limit is such a sweep",
-        Mode.PEAKS: "sweep engine: after the last sweep of a run that converges or reaches its limit every state is "
-        "searched once more from the lowest candidates and once from the highest, and `PEAKS` of `STATUS` says whether "
-        "a search ended elsewhere",
+        Mode.HORIZON: "finite horizon: every sweep stores value and policy in its own slot, and none is tested for "
+        "convergence. A sweep engine has one slot, so `SWEEP_LIMIT` must be 1, and the next age is another run",
+        Mode.SHIFT: "sweep engine: values are shifted between sweeps, by the weights after `Q`. Bits 8 to 15 are the "
+        "number of policy evaluation sweeps, which do not change choices, after each maximising sweep. A run converges "
+        "only on a maximising sweep without a shift, and the last sweep before the limit is one",
+        Mode.PEAKS: "sweep engine: after the last sweep of a run that converges or reaches its limit, every state is "
+        "searched once more from the lowest candidates and once from the highest, and `PEAKS` of `STATUS` reports "
+        "whether a search ended at another candidate",
     },
 }
-"""What every flag of a register means."""
+"""Meaning of every bit of each register with flags, for the documentation."""
 
 
 class Table(enum.IntEnum):
-    """Table windows, each an array of 64-bit words."""
+    """Tables, each an array of 64-bit words in its own window: grid or costs, cash on hand, weights, value, policy."""
 
     X = 0
     W = 1
@@ -225,13 +244,14 @@ class Table(enum.IntEnum):
 
 
 WRITABLE = (Table.X, Table.W, Table.Q, Table.V)
-"""Tables that the host writes."""
+"""Tables that the host can write."""
 
 READABLE = (Table.W, Table.V, Table.POLICY)
-"""Tables that the host reads."""
+"""Tables that the host can read."""
 
 
 def _layout() -> dict[str, Register]:
+    """Return all registers by name, at consecutive addresses."""
     rows = [
         ("IDENTITY", 32, Access.READ, False, "0x424C5431, ASCII BLT1"),
         ("VERSION", 32, Access.READ, False, "version of the register map"),
@@ -244,13 +264,19 @@ def _layout() -> dict[str, Register]:
             "1: assembly line, 2: sweep engine, 3: sweep engine that proves the choices of every sweep, 4: one that "
             "also has a table of costs in window `X`, 5: one that also takes the maximum over alternatives",
         ),
-        ("LANES", 32, Access.READ, False, "1, or lanes of a sweep engine, each of which checks a state a clock"),
+        (
+            "LANES",
+            32,
+            Access.READ,
+            False,
+            "lanes of a sweep engine; 1 for the assembly line",
+        ),
         (
             "FOLD",
             32,
             Access.READ,
             False,
-            "stages of the line that one physical stage serves; 1 if not folded",
+            "stages of the assembly line that one physical stage serves; 1 if not folded",
         ),
         (
             "EVALUATORS",
@@ -259,20 +285,20 @@ def _layout() -> dict[str, Register]:
             False,
             "evaluators of a physical stage: 4 (3 where it needs no more), 2 or 1; of a lane: 1",
         ),
-        ("CLOCK_HZ", 32, Access.READ, False, "clock the build was made for, in Hz; 0 if none"),
+        ("CLOCK_HZ", 32, Access.READ, False, "clock for which the build was made, in Hz; 0 if none"),
         ("GRID_MAX", 32, Access.READ, False, "largest N_k, a power of two"),
         ("STATES_MAX", 32, Access.READ, False, "largest N_z"),
         ("RESULTS_MAX", 32, Access.READ, False, "words of the value and policy memories"),
         ("COMMAND", 32, Access.WRITE, False, "bit 0 run, bit 1 stop at the end of the sweep, bit 2 reset, bit 3 sum"),
         ("STATUS", 32, Access.READ, False, "bits of Status"),
         ("REFUSED", 32, Access.READ, False, "writes refused while busy: bit 0 a register's, bit 1 a table's"),
-        ("INTERRUPT", 32, Access.READ_WRITE, False, "bit 0: the interrupt line is high while STATUS says done"),
+        ("INTERRUPT", 32, Access.READ_WRITE, False, "bit 0: the interrupt line is high while bit DONE of STATUS is"),
         (
             "MODE",
             32,
             Access.READ_WRITE,
             False,
-            "bit 0: finite horizon, every sweep kept in its own slot; bit 1: shifts; bit 2: seeks other peaks; "
+            "bit 0: finite horizon, a slot for each sweep's results; bit 1: shifts; bit 2: search for other peaks; "
             "bits 8 to 15: policy evaluation sweeps",
         ),
         ("GRID", 32, Access.READ_WRITE, False, "N_k of the problem"),
@@ -297,7 +323,7 @@ def _layout() -> dict[str, Register]:
         ("WRITTEN_W", 32, Access.READ, False, "sum of all words that were written to W"),
         ("WRITTEN_Q", 32, Access.READ, False, "sum of all words that were written to Q"),
         ("WRITTEN_V", 32, Access.READ, False, "sum of all words that were written to V"),
-        ("SUM", 32, Access.READ, False, "sum of all words that COMMAND asked for"),
+        ("SUM", 32, Access.READ, False, "sum of the words that COMMAND requested"),
         (
             "SUMMING",
             32,
@@ -305,9 +331,9 @@ def _layout() -> dict[str, Register]:
             False,
             "0 when the sums are complete; else bit 0 is set, and above it are the words still to be read",
         ),
-        ("SUM_TABLE", 32, Access.READ_WRITE, False, "number of the table to be added up: W, V or POLICY"),
-        ("SUM_FIRST", 32, Access.READ_WRITE, False, "its first word to be added up"),
-        ("SUM_COUNT", 32, Access.READ_WRITE, False, "how many of its words"),
+        ("SUM_TABLE", 32, Access.READ_WRITE, False, "number of the table whose words are summed: W, V or POLICY"),
+        ("SUM_FIRST", 32, Access.READ_WRITE, False, "first word to sum"),
+        ("SUM_COUNT", 32, Access.READ_WRITE, False, "number of words to sum"),
     ]
     registers: dict[str, Register] = {}
     offset = 0

@@ -1,13 +1,14 @@
-"""Sums by which the host knows what the tables' words are: the law of gateware, models and driver.
+"""Check sums of table words, by which the host verifies the tables; used by gateware, models and driver.
 
-A word is two halves of 32 bits. Each half ``x`` has a hash of what it is and of where it is, :data:`LAW`: ``k`` is
-twice the word, counted from the beginning of its table, plus the half, and its bits from ``MISSING`` on mark the bytes
-that were not written, which are 0 in ``x``. Everything is modulo ``2**32``, and so is the sum of hashes. The order of
-the words makes no difference. Every step can be undone, so one word with other bits always has another hash in one of
-its halves, and so does a half that is written elsewhere; words that are lost, doubled, shifted or swapped have the same
-sum with a probability of about ``2**-32``. Additions alternate with exclusive ors, because in a sum of a code that is
-linear in either, such as a CRC, a swap of two words shows only in bits in which both their places and their contents
-differ.
+A word has two halves of 32 bits. The hash of a half depends on its contents ``x`` and its place ``k`` (:data:`LAW`):
+``k`` is twice the number of the word in its table, plus 1 for the upper half. Bits of ``k`` from ``MISSING`` on mark
+bytes that were not written, which are 0 in ``x``. The check sum is the sum of all hashes. All arithmetic is modulo
+``2**32``, so the order of the words does not matter.
+
+Every step of the hash is invertible. So a half with other contents, or at another place, always has another hash. If
+words are lost, doubled, shifted or swapped, the sum is the same with a probability of about ``2**-32``. Additions
+alternate with exclusive ors for this reason: with a code that is linear in one of them, such as a CRC, a swap of two
+words shows only in bits in which both their places and their contents differ.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from beltline.hw.interface.registers import Table
 
 START = 0x6A09E667
-"""Makes the hash of a half that is 0 another number than 0: the fraction of the square root of 2."""
+"""Fraction of the square root of 2. Because of it, the hash of a half 0 at place 0 is not 0."""
 
 LAW = """
 a = x + (x << 12)
@@ -28,19 +29,28 @@ a = (a ^ a >> 8) * (1 + 2^6)
 a = (a ^ a >> 14) * (1 + 2^12)
 hash = a ^ a >> 16
 """.strip()
-"""The hash of a half, in words; what follows are its numbers."""
+"""Definition of the hash of a half, for the documentation. The constants below are its numbers."""
 
 PLACE_SHIFT = 7
+"""Shift of the place."""
+
 FIRST_SHIFT = 12
+"""Left shift of the contents, before the place is added."""
+
 FIRST_FOLD = 14
+"""Right shift of the contents, before the place is added."""
+
 ROUNDS = ((12, 10), (8, 6), (14, 12))
 """Shifts of the rounds after the place: ``t = a ^ a >> r``, ``a = t + (t << s)``."""
+
 LAST_FOLD = 16
+"""Right shift of the last step."""
 
 MISSING = 28
-"""Bit of the place from which on the bytes of a half are marked that were not written."""
+"""Lowest of the four bits of the place that mark bytes of the half that were not written."""
 
 MODULUS = 2**32
+"""Hashes and sums are modulo this number."""
 
 WRITTEN: dict[Table, str] = {
     Table.X: "WRITTEN_X",
@@ -48,25 +58,26 @@ WRITTEN: dict[Table, str] = {
     Table.Q: "WRITTEN_Q",
     Table.V: "WRITTEN_V",
 }
-"""Registers with the sums of the words that were written to a table."""
+"""Names of the registers with the sum of all words that were written to each table."""
 
 _CHUNK = 1 << 14
-"""Halves of a step, which stay in a processor's cache."""
+"""Halves that are hashed at a time, few enough to stay in a processor's cache."""
 
 
 def table_sum(words: NDArray[np.int64], first: int = 0) -> int:
-    """Return the sum of whole words that lie one after the other in a table.
+    """Return the check sum of consecutive words of a table, all bytes of which were written.
 
     Parameters
     ----------
     words : (n,) int64 array
+        The words.
     first
-        Word of the table where they begin.
+        Number of the first of them in the table.
 
     Returns
     -------
     int
-        0 to ``2**32 - 1``; the sum of two blocks is that of both sums, modulo ``2**32``.
+        0 to ``2**32 - 1``. The sum of two blocks together is the sum of both, modulo ``2**32``.
 
     Examples
     --------
@@ -87,7 +98,7 @@ def table_sum(words: NDArray[np.int64], first: int = 0) -> int:
 
 
 def _hashes(x: NDArray[np.uint32], k: NDArray[np.uint32], a: NDArray[np.uint32], t: NDArray[np.uint32]) -> np.uint64:
-    """The sum of the hashes of halves ``x`` at places ``k``; all others are room to work in."""
+    """Return the sum of the hashes of halves ``x`` at places ``k``; ``a`` and ``t`` are scratch arrays."""
     np.left_shift(x, np.uint32(FIRST_SHIFT), out=a)
     a += x
     np.right_shift(a, np.uint32(FIRST_FOLD), out=t)

@@ -23,8 +23,8 @@ RING = 128
 TABLE_BITS = 6
 """Bits below the row number in a logged request.
 
-A request of the check has the exogenous state there; one of a local search or a scan also a flag and the number of the
-half-row.
+A request of the check has the exogenous state there. One of a local search or a scan has, from the lowest bit on, the
+number of the half-row, the exogenous state, and a flag in the highest bit; the order differs from the gateware's.
 """
 
 # Indexes of a lane's registers: its port to the bus, which the local search uses too, then the gather unit's.

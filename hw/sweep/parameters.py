@@ -129,10 +129,10 @@ class SweepParameters:
 
     @property
     def inner_bits(self) -> int:
-        """Bits that say what is requested of a row: the exogenous state, and two bits of the local search.
+        """Bits that say what is requested of a row.
 
-        The local search sets the highest bit, and puts the number of the half-row, 0 or 1, into the lowest bit, below
-        the exogenous state.
+        From the lowest bit on: the exogenous state; which half-row, 1 for the upper; and whether the request is for a
+        half-row of both tables, as from local search and scan, and not for a row of expected values.
         """
         return self.state_bits + 2
 

@@ -33,7 +33,7 @@ class Commit(wiring.Component):
     nowhere : in, 1 bit
         ``j`` is not on the grid.
     exhausted : in, 1 bit
-        The search has no further state to look for.
+        The search has no points left in which to look for a state.
     objective : in, signed 65 bits
         ``O_j``.
     u : in, 64 bits

@@ -39,9 +39,9 @@ class NextState(wiring.Component):
     item : out, :attr:`WalkParameters.item`
         Its number in the lane, and its stored choice; with ``cold``, the grid index of its point instead.
     point : out, ``walked_bits``
-        The point from which the search looks on in its next turn.
+        The point from which the search continues to look in its next turn.
     exhausted : out, 1 bit
-        The search has no points from ``point`` on.
+        No points of the search are left from ``point`` on.
     exogenous : out, ``state_bits``
         The search's exogenous state.
     set, set_point, set_state : in

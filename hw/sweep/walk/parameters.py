@@ -162,7 +162,7 @@ class WalkParameters:
                 "begun": 1,
                 # The search has no state, none waits, and none is left.
                 "over": 1,
-                # How far the last state moved; whether a state waits, and which; the point from which to look on.
+                # How far the last state moved; whether a state waits, and which; the next point to look at.
                 "shift": self.index_bits,
                 "waiting": 1,
                 "next": self.item,

@@ -29,8 +29,8 @@ class Walk(wiring.Component):
     """Finds the peak of the objective for every marked state of a lane by local search; see :class:`WalkParameters`.
 
     ``walk`` is the name of the pass in the code, ``walker`` that of one of its searches. In each clock one search has
-    its turn, and passes the units in this order: :class:`Ring` gives the turn; :class:`Probe` computes the candidate
-    and looks whether its words have arrived; :class:`Requests` requests those that have not; :class:`Halves` reads
+    its turn, made by the units in this order: :class:`Ring` gives the turn; :class:`Probe` computes the candidate
+    and checks whether its words have arrived; :class:`Requests` requests those that have not; :class:`Halves` reads
     them; :class:`NextState` looks for the next state; :class:`Compare` evaluates the candidate, while :class:`Course`
     delays the search; :class:`Commit` decides; and the ring holds the search until its next turn.
 

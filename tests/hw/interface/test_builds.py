@@ -43,17 +43,17 @@ def altered(**changes: Any) -> str:
     ("text", "sentence"),
     [
         ("", "Expecting value: line 1 column 1 (char 0)"),
-        ("{}", "it must be a list of builds, not {}"),
-        ("[3]", "a build must have board, top, hash, parameters, baud, which 3 is not"),
+        ("{}", "a file of builds must hold a list, not {}"),
+        ("[3]", "a build must be an object with exactly board, top, hash, parameters, baud, each of its type, not 3"),
         (altered(hash="0x12"), "hash of a build must be 16 hexadecimal digits, not '0x12'"),
         (
             altered(parameters={"multiplier": "DSP48E2", "engine": "MAZE"}),
-            "parameters of a build must be those of a machine, not {'multiplier': 'DSP48E2', 'engine': 'MAZE'}",
+            "parameters of a build must be those of MachineParameters, not {'multiplier': 'DSP48E2', 'engine': 'MAZE'}",
         ),
-        (altered(parameters={}), "parameters of a build must be those of a machine, not {}"),
+        (altered(parameters={}), "parameters of a build must be those of MachineParameters, not {}"),
         (
             altered(parameters={"multiplier": "DSP48", "grid": 4}),
-            "parameters of a build must be those of a machine, not {'multiplier': 'DSP48', 'grid': 4}",
+            "parameters of a build must be those of MachineParameters, not {'multiplier': 'DSP48', 'grid': 4}",
         ),
         (
             altered(parameters={"multiplier": "DSP48E2", "grid": 5}),
@@ -68,5 +68,7 @@ def test_what_is_no_such_file(text: str, sentence: str) -> None:
 
 @pytest.mark.parametrize("changes", [{"baud": "1"}, {"baud": True}, {"more": 1}, {"top": None}])
 def test_a_build_has_just_its_fields(changes: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="^a build must have board, top, hash, parameters, baud, which .* is not$"):
+    with pytest.raises(
+        ValueError, match="^a build must be an object with exactly board, top, .*, each of its type, not {.*}$"
+    ):
         from_json(altered(**changes))
