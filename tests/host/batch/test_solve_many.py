@@ -462,7 +462,10 @@ ON_ACCELERATOR = ": leave it out, or name a device of the accelerator, such as d
             {"device": 3},
             "device must be one of 'auto', 'emulator', 'rtl', 'pynq', 'f2', 'serial', 'xdma', 'cpu', 'gpu', not 3",
         ),
-        ({"slot": 1}, "device 'emulator' has no option 'slot': it takes fold, evaluators, lanes, proof, costs"),
+        (
+            {"slot": 1},
+            "device 'emulator' has no option 'slot': it takes fold, evaluators, lanes, proof, costs, alternatives",
+        ),
         ({"fold": [1, 99]}, "fold must be a whole number from 1 to 16, not 99"),
     ],
 )  # fmt: skip

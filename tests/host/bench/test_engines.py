@@ -35,7 +35,7 @@ def test_rows_are_those_of_the_models(capsys: pytest.CaptureFixture[str]) -> Non
     assert found[1][6].startswith("{:.2g} evaluations per state and sweep, {:.2g} after 10 sweeps;".format(*means))
     # Shifts and a coarse start save sweeps, and a tolerance 100 times smaller costs some.
     assert int(found[2][1].replace(",", "")) < int(found[3][1].replace(",", "")) < sweep.sweeps
-    assert "0 choices unlike" in found[1][6]
+    assert "0 choices differ" in found[1][6]
 
 
 @pytest.mark.parametrize("words", [["--lanes", "3"], ["--grid", "100"], ["--tol", "0"]])

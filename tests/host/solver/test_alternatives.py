@@ -198,7 +198,7 @@ def test_what_a_machine_missed_is_found() -> None:
     choice[0, 9, 1] = other
     chances[[other, 1 - other], 9, 1] = 1.0, 0.0
     missed = measure_products(given, image, found._replace(choice=choice, probabilities=chances), change).missed
-    assert "better than the one that is taken" in missed
+    assert "better than the one that was chosen" in missed
 
 
 def test_single_alternatives_with_bounds_and_discounts_of_their_own() -> None:
@@ -247,7 +247,7 @@ def test_a_solve_resumes_from_its_checkpoint(tmp_path: Path) -> None:
     whole = bl.solve(given, tol=TOL, **EMULATOR)
     assert not bl.solve(given, tol=TOL, max_sweeps=7, checkpoint=path, **EMULATOR).success
     other = replace(given, alternatives=[replace(given.alternatives[0], kappa=0.01), *given.alternatives[1:]])
-    with pytest.raises(bl.ProblemError, match="is of another problem, tolerance or number format"):
+    with pytest.raises(bl.ProblemError, match="belongs to another problem, tolerance or number format"):
         bl.solve(other, tol=TOL, checkpoint=path, **EMULATOR)
     resumed = bl.solve(given, tol=TOL, checkpoint=path, **EMULATOR)
     assert np.array_equal(whole.value, resumed.value)

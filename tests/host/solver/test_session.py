@@ -192,11 +192,11 @@ def test_devices_and_options_that_are_not_there() -> None:
         bl.Session("cpu")
     with pytest.raises(
         bl.ProblemError,
-        match="^device 'emulator' has no option 'slot': it takes fold, evaluators, lanes, proof, costs$",
+        match="^device 'emulator' has no option 'slot': it takes fold, evaluators, lanes, proof, costs, alternatives$",
     ):
         bl.open("emulator", slot=1)
     with pytest.raises(
-        bl.ProblemError, match="it takes fold, evaluators, lanes, proof, costs; did you mean 'lanes'\\?$"
+        bl.ProblemError, match="it takes fold, evaluators, lanes, proof, costs, alternatives; did you mean 'lanes'\\?$"
     ):
         bl.open("emulator", lane=1)
     with pytest.raises(bl.ProblemError, match="; did you mean 'max_sweeps'\\?$"):

@@ -93,7 +93,7 @@ def test_weights_move_with_the_transition() -> None:
         ),
         (
             {"lanes": 2, "start": "stay"},
-            "device 'emulator' has no option 'start': it takes fold, evaluators, lanes, proof, costs",
+            "device 'emulator' has no option 'start': it takes fold, evaluators, lanes, proof, costs, alternatives",
         ),
     ],
 )
@@ -208,7 +208,7 @@ def test_economy_shifts_to_the_same_market() -> None:
     assert found.interest == pytest.approx(plain.interest, abs=1e-9)
     assert (found.household.policy == plain.household.policy).all()
     assert sum(step.sweeps for step in found.steps) < sum(step.sweeps for step in plain.steps)
-    with pytest.raises(bl.ProblemError, match=r"^method 'shift' is for sweep engines"):
+    with pytest.raises(bl.ProblemError, match=r"^method 'shift' needs the sweep engine"):
         bl.solve(model, method="shift", device="emulator")
 
 

@@ -138,7 +138,7 @@ def test_default_with_prices_that_move(tmp_path: Path) -> None:
     assert (np.diff(result.taken("default").astype(int), axis=0) <= 0).all()
     assert (np.diff(result.prices, axis=0) >= 0).all()
     text = str(result)
-    assert "the bound is that given the prices of the last sweep" in " ".join(text.split())
+    assert "the error bound is for the prices of the last sweep" in " ".join(text.split())
     assert re.search(r"repay in [\d.]+%, default in [\d.]+%, stay out in 100.0% of the states", text)
     saved = bl.load(result.save(tmp_path / "default.npz"))
     for name in ("value", "values", "policy", "choice", "probabilities", "prices"):

@@ -179,7 +179,7 @@ def test_lanes_are_of_no_assembly_line(fold: int | None, evaluators: int | None)
         (
             {"ENGINE": 7},
             "device 'brute' has engine 7, but this host knows only 1 (ASSEMBLY_LINE), 2 (SWEEP), 3 (SWEEP with proof), "
-            "4 (SWEEP with proof and costs)",
+            "4 (SWEEP with proof and costs), 5 (SWEEP with proof, costs and alternatives)",
         ),
         (
             {"LANES": 2},
@@ -221,8 +221,8 @@ def test_a_walk_that_ends_on_another_peak_is_never_silent(
     unasked = bl.solve(given, lanes=2, verify=False, device="emulator")
     assert (unasked.success, unasked.status, unasked.verified) == (False, "not verified", True)
     assert unasked.message == (
-        f"{missed.message} The objective has several peaks, as the engine found, where a sweep engine may settle on "
-        f"any of them, so the result was verified all the same."
+        f"{missed.message} The objective has several peaks, of which the sweep engine may have found one that is "
+        f"not the highest, so the result was verified although verify is False."
     )
     assert not bl.solve(given, verify=False, device="emulator").verified
     monkeypatch.setattr("beltline.host.models.catalogue.made", lambda *_: given)

@@ -278,7 +278,7 @@ def test_report_saving_and_figures(economy: bl.DefaultEconomy, tmp_path: Path) -
     assert not blind.solution.verified
     assert "verify" not in blind.solution.timing
     assert "not verified by a second pass" in str(blind)
-    assert re.search(r"  error bound   max \|V - V\*\| <= [\d.e-]+ given the prices of the last sweep", str(blind))
+    assert re.search(r"  error bound   max \|V - V\*\| <= [\d.e-]+ at the prices of the last sweep", str(blind))
     again = bl.load(economy.save(tmp_path / "a.npz"))
     assert str(again) == text
     assert again.model == economy.model

@@ -273,7 +273,7 @@ def test_methods_that_a_machine_has_not(options: dict[str, Any], sentence: str) 
 def test_an_open_device_takes_no_options() -> None:
     with (
         bl.open("emulator") as session,
-        pytest.raises(bl.ProblemError, match="^option 'lanes' is for a device that is"),
+        pytest.raises(bl.ProblemError, match="^option 'lanes' can be set only when a device is opened"),
     ):
         equilibrium(**FAST, device=session, lanes=8)
 
@@ -524,7 +524,7 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         (["--kind", "irf"], "kind must be one of 'policy', 'law', 'path', 'wealth', 'lorenz', not 'irf'"),
         (
             ["--device", "emulator", "--option", "slot=1"],
-            "device 'emulator' has no option 'slot': it takes fold, evaluators, lanes, proof, costs",
+            "device 'emulator' has no option 'slot': it takes fold, evaluators, lanes, proof, costs, alternatives",
         ),
         (["--option", "magic=1"], "household 'euler' has no options, but 'magic' is given"),
         (["--discard", "1099"], "1 periods are too few: 0 of them are in the bad state, whose law needs 3"),
