@@ -1,4 +1,4 @@
-"""What Numba keeps on disk is of the code as it is, whichever file was changed."""
+"""Compiled functions in Numba's cache on disk are up to date, whichever file was changed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ print(mine(1), type(mine._cache._impl.locator).__module__, type(outer._cache._im
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
-    """A package that has no more than the decorators, three functions that call each other, and a table."""
+    """A small package: the decorators, three functions that call each other, and a table."""
     folder = tmp_path / "beltline"
     folder.mkdir()
     (folder / "__init__.py").touch()
@@ -75,13 +75,13 @@ def test_a_change_of_what_is_called_is_seen(package: Path, where: str) -> None:
     inner = package / "elsewhere" / "inner.py"
     stat = inner.stat()
     inner.write_text(inner.read_text().replace("1.0", "2.0"))
-    # Even where no time stamp tells, as after a checkout.
+    # The change is found even if time stamps do not show it, as after a checkout.
     os.utime(inner, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     assert run(package, **environment) == ["80.0", "0"]
     (package / "elsewhere" / "inner.json").write_text("3.0")
     assert run(package, **environment) == ["110.0", "0"]
     assert run(package, **environment) == ["110.0", "1"]
-    # Two calls away.
+    # The function changed is two calls away.
     innermost = package / "elsewhere" / "innermost.py"
     innermost.write_text(innermost.read_text().replace("return x", "return x + 1.0"))
     assert run(package, **environment) == ["140.0", "0"]
@@ -122,7 +122,7 @@ def test_a_cache_that_names_a_class_of_before_is_not_read(package: Path) -> None
     shapes.write_text(SHAPES)
     assert printed() == ["6.0", "0"]
     assert printed() == ["6.0", "1"]
-    # The function's own file is as it was.
+    # The function's own file has not changed.
     shapes.write_text(SHAPES.replace("Old", "New"))
     assert printed() == ["6.0", "0"]
     assert printed() == ["6.0", "1"]
@@ -172,7 +172,7 @@ def test_a_thread_that_waits_takes_no_time() -> None:
     layer, alone, both = done.stdout.split()
     assert layer in ("omp", "tbb", "workqueue"), done.stderr
     assert float(both) < 1.4 * float(alone)
-    # Programs that are started from here, and other libraries, wait as they like.
+    # Child processes and other libraries are not affected.
     assert program("import os, beltline.compiled; print(os.environ.get('OMP_WAIT_POLICY'))").stdout == "None\n"
 
 
@@ -243,7 +243,7 @@ def test_fork_after_a_solve_is_survived_or_refused_in_a_sentence(layer: str) -> 
 
 
 def test_no_test_keeps_compiled_code_that_calls_the_package() -> None:
-    """Outside the package Numba follows the file of the function alone, and a test would go on with the old code."""
+    """Outside the package Numba compares only the function's own file, so a test could run old code."""
     kept = [
         f"{path.relative_to(ROOT)}: {function.name}"
         for folder in ("tests", "examples", "docs")

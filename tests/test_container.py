@@ -1,4 +1,4 @@
-"""The container file installs what README asks for and no more, and runs README's two commands."""
+"""The container file installs exactly what README requires, and runs README's two commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of single faults: none is out of date, and each is found by the tests that it names."""
+"""The list of single faults: each applies to the present source, and the tests that it names find it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LEAST = 60
 
 @functools.cache
 def functions_of(path: Path) -> dict[str, bool]:
-    """The tests of a file, and whether the default suite leaves them out."""
+    """Return the tests of a file, and whether the default suite leaves each out."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     left_out = ("pytest.mark.slow", "pytest.mark.speed")

@@ -1,4 +1,4 @@
-"""What is installed: one name, quick to import, with all that it needs beside it."""
+"""The installed package: one name, quick to import, with all files that it needs."""
 
 from __future__ import annotations
 
@@ -23,14 +23,12 @@ NOT_SOURCES = shutil.ignore_patterns(
 )
 
 SMALL = MachineParameters(grid=4, states=1)
-"""A machine whose Verilog goes with the wheel."""
+"""A machine whose Verilog is in the wheel."""
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of the sources as they are, and of the Verilog of :data:`SMALL`, built from its source distribution as
-    package managers do.
-    """
+    """Build a wheel of the present sources with the Verilog of :data:`SMALL`, from the source distribution."""
     pytest.importorskip("build")
     use_yosys()
     folder = tmp_path_factory.mktemp("wheel")
@@ -61,7 +59,7 @@ def test_every_source_is_in_the_wheel(wheel: Path) -> None:
 
 
 def test_pip_installs_what_solves_without_the_checkout(wheel: Path, tmp_path: Path) -> None:
-    # Beside the packages of this environment, so that nothing is fetched.
+    # With the packages of this environment, so that nothing is downloaded.
     site = tmp_path / "site"
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--disable-pip-version-check"]
     subprocess.run([*pip, "--target", str(site), str(wheel)], check=True, capture_output=True)

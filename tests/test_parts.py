@@ -1,4 +1,4 @@
-"""The parts of the project: no circles, nothing against the direction, nothing too long to be read in one sitting."""
+"""The structure of the project: imports without circles and in one direction, short files and functions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PARTS = runpy.run_path(str(ROOT / "docs" / "parts.py"))
 
 FILE_LINES, FUNCTION_LINES = 500, 120
 LONG = "long because"
-"""What the docstring of a longer function says before its reason."""
+"""Words in the docstring of a longer function that precede the reason for its length."""
 
 SAME_NAMES = {
     "__init__": "packages",
@@ -32,7 +32,7 @@ SAME_NAMES = {
     "result": "of a problem, and of each economy",
     "plot": "of each economy",
 }
-"""Names that several files have, and what that is."""
+"""File names that occur several times, and their common meaning."""
 
 
 def test_no_module_imports_itself_by_a_circle() -> None:
