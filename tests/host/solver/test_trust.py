@@ -66,7 +66,7 @@ def test_search_for_one_peak_has_no_bound_where_there_may_be_more(given: bl.Prob
     result = bl.solve(given, tol=1e-8, verify=False, **options)
     assert trusted(result)
     assert result.error_bound == np.inf
-    assert result.message.endswith("so without verification the error has no bound.")
+    assert result.message.endswith("so without verification the error has no bound: use verify=True.")
 
 
 @pytest.mark.parametrize("options", [{"device": "emulator"}, {"device": "cpu", "method": "binary"}])
