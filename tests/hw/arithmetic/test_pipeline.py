@@ -288,5 +288,5 @@ def test_align_and_delay() -> None:
     assert early.map(lambda value: value[0]).time == 2
     constant = Timed(Const(5, 3), 0)
     assert p.delay(constant, 9).value is constant.value
-    with pytest.raises(AssertionError, match="^cannot delay by -1 clocks$"):
+    with pytest.raises(AssertionError, match="^clocks of a delay must be at least 0, not -1$"):
         p.delay(late, -1)

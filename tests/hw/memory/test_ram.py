@@ -100,6 +100,6 @@ def test_address_bits() -> None:
 
 
 def test_too_short_a_delay_line() -> None:
-    message = "a delay line takes at least 5 clocks, not 4"
+    message = "a delay line must have at least 5 clocks, not 4"
     with pytest.raises(AssertionError, match=f"^{re.escape(message)}$"):
         delay_line(Module(), 0, 8, 4)
