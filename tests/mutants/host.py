@@ -85,7 +85,7 @@ FAULTS = (
         SOLVER + "fixed_point.py",
         "if not 0.0 < largest < 0.5:",
         "if largest > 0.0:",
-        (TRUST + "test_money_has_the_bits_of_its_doubles",),
+        (TRUST + "test_amounts_have_the_bits_of_their_doubles",),
     ),
     Fault(
         "the tolerance in units of value is rounded down",

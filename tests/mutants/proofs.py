@@ -218,15 +218,15 @@ FAULTS = (
     Fault(
         "policy evaluation sweeps are proven",
         MODEL,
-        "        self._proven = False\n        if self._held:",
+        "        self._proven = False\n        if self._evaluates:",
         "        self._proven = False\n        if False:",
         (TEST + "test_held_sweeps_and_failed_ones_prove_nothing",),
     ),
     Fault(
         "a proof counts for the previous sweep as well",
         MODEL,
-        "        self._proven = False\n        if self._held:",
-        "        if self._held:",
+        "        self._proven = False\n        if self._evaluates:",
+        "        if self._evaluates:",
         (TEST + "test_held_sweeps_and_failed_ones_prove_nothing",),
     ),
     Fault(

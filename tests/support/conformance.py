@@ -599,7 +599,7 @@ def test_solves_to_the_bits_of_the_model(bench: Bench, seed: int) -> None:
     assert result.device == bench.name
     assert (result.value == model.value).all()
     assert (result.policy == model.policy).all()
-    for name in ("status", "message", "sweeps", "change", "residual", "error_bound", "value_bits", "money_bits"):
+    for name in ("status", "message", "sweeps", "change", "residual", "error_bound", "value_bits", "amount_bits"):
         assert getattr(result, name) == getattr(model, name)
 
 

@@ -279,7 +279,7 @@ def test_options_that_change_the_answer_change_the_key() -> None:
         {"max_sweeps": 9_999},
         {"verify": False},
         {"value_bits": 40},
-        {"money_bits": 40},
+        {"amount_bits": 40},
         {"warm": True},
         {"device": "cpu"},
         {"device": "cpu", "method": "shift"},

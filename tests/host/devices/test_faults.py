@@ -61,7 +61,7 @@ def healthy(build: str, verify: bool) -> tuple[bl.Result, ...]:
 
 
 def same(result: bl.Result, right: bl.Result) -> bool:
-    numbers = ("status", "sweeps", "clocks", "change", "tol", "money_bits", "value_bits")
+    numbers = ("status", "sweeps", "clocks", "change", "tol", "amount_bits", "value_bits")
     if result.verified == right.verified:
         numbers += ("residual", "error_bound")
     return (

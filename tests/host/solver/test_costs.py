@@ -97,7 +97,7 @@ def test_what_dominated_candidates_cost() -> None:
     assert not costs_of(replace(given, cost=np.arange(5.0))).dominated  # type: ignore[union-attr]
     assert costs_of(savings("jumps")) is None
     image = fixed_point(given, 1e-6)
-    assert np.array_equal(np.ldexp(image.grid.astype(np.float64), -image.money_bits), costs.table)
+    assert np.array_equal(np.ldexp(image.grid.astype(np.float64), -image.amount_bits), costs.table)
     assert image.stands is costs.stands or np.array_equal(image.stands, costs.stands)  # type: ignore[arg-type]
 
 
@@ -106,7 +106,7 @@ def test_costs_that_nobody_can_afford_take_no_bits() -> None:
     cost = np.asarray(given.cost).copy()
     cost[-3:] = 1e30
     image = fixed_point(replace(given, cost=cost), 1e-6)
-    assert image.money_bits == fixed_point(given, 1e-6).money_bits
+    assert image.amount_bits == fixed_point(given, 1e-6).amount_bits
     found, right = (
         bl.solve(replace(given, cost=cost), tol=1e-6, **EMULATOR),
         bl.solve(replace(given, cost=cost), tol=1e-6),

@@ -12,7 +12,7 @@ from beltline.host.solver.fixed_point import fixed_point
 from beltline.host.solver.product_image import product_image
 from beltline.hw.arithmetic.numbers import MINIMUM
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import ALTERNATIVES_ENGINE, HELD, Engine, Mode, Status
+from beltline.hw.interface.registers import ALTERNATIVES_ENGINE, STEPS_FIELD, Engine, Mode, Status
 from beltline.hw.sweep.combine import CombineParameters
 from support.alternatives import KINDS, with_alternatives
 from support.costs import with_cost
@@ -58,7 +58,7 @@ def test_to_the_end(pair: Pair, kind: str) -> None:
 
 def test_neither_shifts_nor_held_choices(pair: Pair) -> None:
     image = product_image(with_alternatives("default", 2, pair.parameters.grid), 1e-3)
-    plain, asked = (pair.run(image, 12, mode) for mode in (Mode(0), Mode.SHIFT | 3 << HELD.start))
+    plain, asked = (pair.run(image, 12, mode) for mode in (Mode(0), Mode.SHIFT | 3 << STEPS_FIELD.start))
     assert (plain.norm, plain.clocks) == (asked.norm, asked.clocks)
 
 

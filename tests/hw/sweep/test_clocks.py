@@ -27,7 +27,7 @@ from beltline.hw.interface.registers import Command, Engine, Status
 from beltline.hw.sweep.clocks import Dealt, SweepLog, lane_clocks
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
-from beltline.hw.sweep.software_passes import walk_all
+from beltline.hw.sweep.software_passes import search_all
 from beltline.hw.sweep.walk.parameters import WalkParameters
 from beltline.sim.cocotb_runner import run_bench
 from support.machines import assert_same, opened, problem_of
@@ -209,7 +209,7 @@ def test_every_walk_and_the_clock_of_every_result(
         dealt = Dealt(parameters, grid, states)
         choices, kept, value = last.copy(), np.zeros((grid, states, 3), np.int64), np.zeros_like(last)
         guesses = np.arange(grid).repeat(states).reshape(last.shape) if cold else last
-        done = walk_all(dealt, x, w, ev, constants, walked, guesses, choices, kept, value, moves, bool(cold), 20_000)
+        done = search_all(dealt, x, w, ev, constants, walked, guesses, choices, kept, value, moves, bool(cold), 20_000)
         assert done.counts.max() <= done.probes.shape[1]
         # A pass without a result does not show when it began: 200 clocks and its marks after the last one.
         begin = found[0][-1] if found else end + 200 + len(marks) + 1

@@ -42,7 +42,7 @@ def full_search(problem: Problem, image: Image, before: NDArray[np.int64]) -> tu
     assert problem.cost is not None
     points, states = image.start.shape
     own = np.broadcast_to(np.asarray(problem.cost).reshape(points, -1), (points, states))
-    costs = np.rint(np.ldexp(own, image.money_bits)).astype(np.int64)
+    costs = np.rint(np.ldexp(own, image.amount_bits)).astype(np.int64)
     ev, saturated = ExpectationParameters(states).model(before, image.transition)
     assert not saturated
     value, choices = np.empty_like(before), np.empty_like(before)

@@ -11,7 +11,7 @@ import pytest
 from beltline.host.models.rbc import rbc
 from beltline.host.solver.fixed_point import fixed_point
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import COSTS_ENGINE, HELD, Engine, Mode, Status
+from beltline.hw.interface.registers import COSTS_ENGINE, STEPS_FIELD, Engine, Mode, Status
 from support.costs import SHAPES, with_cost
 from support.machines import opened
 from support.pairs import Pair
@@ -66,7 +66,7 @@ def test_wild_values_and_costs(pair: Pair) -> None:
 def test_to_the_end_with_shifts_and_held_sweeps(pair: Pair) -> None:
     build = pair.parameters
     image = fixed_point(with_cost("laffer", 1, build.grid - 3, build.states), 1e-5)
-    for mode in (Mode(0), Mode.SHIFT, Mode.SHIFT | 3 << HELD.start):
+    for mode in (Mode(0), Mode.SHIFT, Mode.SHIFT | 3 << STEPS_FIELD.start):
         done = pair.run(image, 10_000, mode)
         assert done.status == Status.DONE | Status.CONVERGED | Status.PROVEN
 

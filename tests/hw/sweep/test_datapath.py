@@ -11,7 +11,7 @@ import pytest
 from beltline.host.models.rbc import rbc
 from beltline.host.solver.fixed_point import fixed_point
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import HELD, Engine, Mode, Status
+from beltline.hw.interface.registers import STEPS_FIELD, Engine, Mode, Status
 from support.machines import opened
 from support.pairs import Pair
 
@@ -60,7 +60,9 @@ def test_wild_values_follow_the_walk(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize(
-    "mode", [Mode.SHIFT, Mode.SHIFT | 3 << HELD.start, 2 << HELD.start], ids=["shift", "both", "held"]
+    "mode",
+    [Mode.SHIFT, Mode.SHIFT | 3 << STEPS_FIELD.start, 2 << STEPS_FIELD.start],
+    ids=["shift", "both", "held"],
 )
 def test_shifts_and_held_sweeps(pair: Pair, mode: int) -> None:
     """Each sweep of the beginning, and the end, which is a plain sweep whose norm is below epsilon."""
