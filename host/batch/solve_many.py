@@ -16,7 +16,7 @@ from beltline.host.batch.store import Store, key
 from beltline.host.batch.submit import Submitter, submitter
 from beltline.host.batch.worker import Answer, Settings, alternatives, transferable
 from beltline.host.devices import DEVICES, REFERENCES, DeviceError, Progress, check_options, known
-from beltline.host.problem.checks import ProblemError, check_progress, shown, whole
+from beltline.host.problem.checks import ProblemError, check_former_names, check_progress, shown, whole
 from beltline.host.problem.general import extras
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.report import as_html, report
@@ -268,6 +268,7 @@ def _settings(
                 f"warm is not supported by device {device!r}: leave it out, or name a device of the accelerator, such "
                 f"as device='emulator'"
             )
+        check_former_names(options)
         if each.method not in (None, AUTO, METHOD):
             check_method(each.method)
         if "update" in options:

@@ -84,6 +84,19 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
+def check_former_names(options: Iterable[str]) -> None:
+    """Check that no option has a name of an earlier version.
+
+    Raises
+    ------
+    ProblemError
+        One has; the message gives the current name.
+    """
+    for name in options:
+        if name in FORMER_NAMES:
+            raise ProblemError(f"option {name!r} is now called {FORMER_NAMES[name]!r}")
+
+
 def real(name: str, value: Any, wanted: str, holds: Callable[[float], bool]) -> float:
     """Return ``value`` as a float if it is a real number and satisfies a condition.
 

@@ -21,7 +21,7 @@ from beltline.host.devices import (
     open_device,
     smallest_build,
 )
-from beltline.host.problem.checks import FORMER_NAMES, ProblemError, check_progress, shown, suggestion
+from beltline.host.problem.checks import ProblemError, check_former_names, check_progress, shown, suggestion
 from beltline.host.problem.general import WORKAROUND, extras
 from beltline.host.problem.problem import Problem
 from beltline.host.solver.checkpoint import Checkpoint
@@ -350,9 +350,8 @@ def no_options(options: dict[str, Any]) -> None:
         One is given.
     """
     if options:
+        check_former_names(options)
         name = next(iter(options))
-        if name in FORMER_NAMES:
-            raise ProblemError(f"{name} is now called {FORMER_NAMES[name]}")
         raise ProblemError(
             f"option {name!r} can be set only when a device is opened, and this one is open"
             f"{suggestion(name, ARGUMENTS)}"

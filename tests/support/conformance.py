@@ -180,7 +180,7 @@ def test_is_a_device(bench: Bench) -> None:
     assert device.clocks_source
 
 
-def test_tells_what_it_is(bench: Bench) -> None:
+def test_prints_a_description(bench: Bench) -> None:
     device = bench.open()
     sizes = {"GRID_MAX": 16, "STATES_MAX": 3, "RESULTS_MAX": 96}
     engine = {"ENGINE": Engine.ASSEMBLY_LINE, "LANES": 1, "FOLD": 1, "EVALUATORS": 4}
@@ -395,7 +395,7 @@ def test_sums_of_what_was_written(bench: Bench) -> None:
             assert {other: settled(device, WRITTEN[other]) for other in WRITABLE} == before
 
 
-def test_sums_of_what_is_held(bench: Bench) -> None:
+def test_sums_of_holdings(bench: Bench) -> None:
     device = bench.open()
     load_endless(device)
     device.write_register("COMMAND", Command.RESET)

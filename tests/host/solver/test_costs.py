@@ -101,7 +101,7 @@ def test_what_dominated_candidates_cost() -> None:
     assert image.stands is costs.stands or np.array_equal(image.stands, costs.stands)  # type: ignore[arg-type]
 
 
-def test_costs_that_nobody_can_afford_take_no_bits() -> None:
+def test_costs_that_no_state_can_afford_take_no_bits() -> None:
     given = with_cost("kink", 2)
     cost = np.asarray(given.cost).copy()
     cost[-3:] = 1e30
@@ -301,7 +301,7 @@ def test_results_with_clocks_are_stored(tmp_path: Path) -> None:
         ({**EMULATOR, "method": "shift"}, "method 'shift' does not support problems with a cost: leave method out"),
     ],
 )
-def test_what_is_refused(options: dict[str, Any], sentence: str) -> None:
+def test_refusals(options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence)):
         bl.solve(with_cost("laffer", 1, 30), **options)
 
@@ -335,7 +335,7 @@ def test_what_else_of_the_general_form_is_refused() -> None:
         bl.solve(replace(poor, wealth=wealth), **EMULATOR)
 
 
-def test_a_device_without_costs_says_so() -> None:
+def test_a_device_without_costs_refuses_a_cost() -> None:
     image = fixed_point(with_cost("laffer", 1, 30), 1e-6)
     device = open_device("emulator", MachineParameters(64, 4), lanes=2, proof=1)
     with pytest.raises(

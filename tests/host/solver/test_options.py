@@ -49,7 +49,7 @@ def test_what_only_machines_have(device: str, name: str) -> None:
         SolveOptions(**{name: 3}, device=device)
 
 
-def test_options_are_kept_as_numbers_and_travel(tmp_path: Path) -> None:
+def test_options_are_stored_as_numbers_and_can_be_pickled(tmp_path: Path) -> None:
     given = SolveOptions(tol=1, checkpoint=tmp_path / "a.npz", checkpoint_every=2, device="emulator")
     assert isinstance(given.tol, float)
     saving = given.saving()
@@ -58,7 +58,7 @@ def test_options_are_kept_as_numbers_and_travel(tmp_path: Path) -> None:
     assert pickle.loads(pickle.dumps(given)) == replace(given, verify=True) == given
 
 
-def test_what_is_misspelt_is_compared_with_all_arguments() -> None:
+def test_a_misspelt_option_is_compared_with_all_arguments() -> None:
     arguments = {field.name for field in fields(SolveOptions)} | {"device", "progress"}
     assert sorted(ARGUMENTS) == sorted(arguments)
     for device in ("emulator", "cpu"):
@@ -77,15 +77,15 @@ def test_what_is_misspelt_is_compared_with_all_arguments() -> None:
 @pytest.mark.parametrize("device", ["auto", "cpu", "emulator"])
 def test_a_former_name_is_refused_with_the_current_one(device: str) -> None:
     for solve, given in ((bl.solve, tiny(0)), (bl.solve_many, [tiny(0)])):
-        with pytest.raises(bl.ProblemError, match=r"option 'money_bits'.*; it is now called 'amount_bits'$"):
+        with pytest.raises(bl.ProblemError, match=r"option 'money_bits'.* is now called 'amount_bits'$"):
             list(solve(given, device=device, money_bits=40))
 
 
 def test_a_former_name_is_refused_by_sessions_and_discrete_problems() -> None:
     with bl.open("emulator") as session:
-        with pytest.raises(bl.ProblemError, match=r"^money_bits is now called amount_bits$"):
+        with pytest.raises(bl.ProblemError, match=r"^option 'money_bits' is now called 'amount_bits'$"):
             session.solve(tiny(0), money_bits=40)
-        with pytest.raises(bl.ProblemError, match=r"^money_bits is now called amount_bits$"):
+        with pytest.raises(bl.ProblemError, match=r"^option 'money_bits' is now called 'amount_bits'$"):
             bl.solve(tiny(0), device=session, money_bits=40)
         with pytest.raises(bl.ProblemError, match=r"^option 'tolerance' can be set only when a device is opened"):
             session.solve(tiny(0), tolerance=1)

@@ -56,7 +56,7 @@ def test_to_the_end(pair: Pair, kind: str) -> None:
     assert done.status == Status.DONE | Status.CONVERGED | Status.PROVEN
 
 
-def test_neither_shifts_nor_held_choices(pair: Pair) -> None:
+def test_neither_shifts_nor_evaluation_steps(pair: Pair) -> None:
     image = product_image(with_alternatives("default", 2, pair.parameters.grid), 1e-3)
     plain, asked = (pair.run(image, 12, mode) for mode in (Mode(0), Mode.SHIFT | 3 << STEPS_FIELD.start))
     assert (plain.norm, plain.clocks) == (asked.norm, asked.clocks)
@@ -76,7 +76,7 @@ def test_groups_that_can_afford_nothing(pair: Pair) -> None:
     assert pair.run(replace(image, start=start), 4).status == Status.DONE | Status.INFEASIBLE
 
 
-def test_wild_values_and_marks(pair: Pair) -> None:
+def test_random_values_and_marks(pair: Pair) -> None:
     """Groups, tables of values and what is added are drawn, and values are such that rounds repair and divide."""
     rng = np.random.default_rng(5)
     build = pair.parameters
@@ -96,7 +96,7 @@ def test_wild_values_and_marks(pair: Pair) -> None:
     assert walked > 0
 
 
-def test_what_is_added_may_leave_the_range(pair: Pair) -> None:
+def test_additions_may_leave_the_range(pair: Pair) -> None:
     """Where a state can afford something; where it cannot, its value stays the lowest."""
     image = product_image(with_alternatives("default", 1, pair.parameters.grid), 1e-4)
     assert image.groups is not None

@@ -30,9 +30,9 @@ from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.software_passes import search_all
 from beltline.hw.sweep.walk.parameters import WalkParameters
 from beltline.sim.cocotb_runner import run_bench
+from support.local_searches import CASES, OUTPUTS, Probe, given_walks
 from support.machines import assert_same, opened, problem_of
 from support.sweeps import MASK, row_writes
-from support.walks import CASES, OUTPUTS, Probe, given_walks
 
 pytestmark = pytest.mark.gateware
 
@@ -143,7 +143,7 @@ def tables(rng: np.random.Generator, grid: int, states: int, eta: float) -> tupl
 
 
 @CASES
-def test_every_walk_and_the_clock_of_every_result(
+def test_every_local_search_and_the_clock_of_every_result(
     with_shared: Callable[..., dict[str, str]],
     tmp_path: Path,
     parameters: WalkParameters,
@@ -234,7 +234,7 @@ def test_every_walk_and_the_clock_of_every_result(
     assert seen == {(False, False), (True, False)} | ({(False, True)} if eta <= 1 else set())
 
 
-def test_a_reset_in_the_middle_of_a_walk_leaves_nothing_behind(eight: RtlDevice) -> None:
+def test_a_reset_during_a_local_search_leaves_no_state(eight: RtlDevice) -> None:
     image = fixed_point(rbc(grid=256), 1e-10)
     for clocks in (3_500, 4_300):
         run(eight, image, 1)

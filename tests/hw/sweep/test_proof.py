@@ -98,7 +98,7 @@ def test_problems_of_every_kind_are_full_searchs_but_for_what_rounds_to_the_same
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_bits_do_not_depend_on_lanes_and_walkers(kind: str) -> None:
+def test_bits_do_not_depend_on_lanes_and_searches(kind: str) -> None:
     image = fixed_point(savings(kind, 7), 1e-6)
     sizes = (1, 4), (1, 64), (2, 64), (4, 32), (8, 64)
     first, *others = (begun(proving(image, lanes, contexts), image) for lanes, contexts in sizes)
@@ -302,7 +302,7 @@ def test_a_repair_begins_at_its_candidate() -> None:
         assert {int(probe) >> 1 for probe in firsts} == {3}
 
 
-def test_a_proof_that_its_rounds_cannot_end_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proof_that_runs_out_of_rounds_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proof, "LIMIT", PERIOD + 1)
     unproven = 0
     for seed in range(12):
@@ -352,7 +352,7 @@ def test_choices_that_a_proof_moved_back_are_checked_again() -> None:
     assert sum(late) < 0.02 * image.start.size * len(late)
 
 
-def test_held_sweeps_and_failed_ones_prove_nothing() -> None:
+def test_evaluation_steps_and_failed_sweeps_prove_nothing() -> None:
     image = fixed_point(savings("jumps"), 1e-6)
     machine = begun(proving(image), image)
     machine.start(*image.start.shape, Mode(3 << STEPS_FIELD.start), 100, image.epsilon, image.constants)

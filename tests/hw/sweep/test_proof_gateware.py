@@ -72,7 +72,7 @@ def test_the_norm_is_that_of_repaired_values(pair: Pair) -> None:
     assert repaired > 0
 
 
-def test_wild_values(pair: Pair) -> None:
+def test_random_values(pair: Pair) -> None:
     """First searches end on any of many peaks, and rounds use divide and conquer."""
     rng = np.random.default_rng(5)
     divided = 0
@@ -85,7 +85,7 @@ def test_wild_values(pair: Pair) -> None:
     assert divided > 0
 
 
-def test_to_the_end_with_shifts_and_held_sweeps(pair: Pair) -> None:
+def test_whole_solve_with_shifts_and_evaluation_steps(pair: Pair) -> None:
     build = pair.parameters
     image = fixed_point(rbc(grid=build.grid // 2 + 3, states=build.states), 1e-6)
     for mode in (

@@ -18,8 +18,8 @@ from beltline.hw.arithmetic.utility_constants import UtilityConstants
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.walk.parameters import WalkParameters
 from beltline.sim.cocotb_runner import run_bench
+from support.local_searches import CASES, OUTPUTS, Probe, given_walks
 from support.sweeps import MASK, row_writes
-from support.walks import CASES, OUTPUTS, Probe, given_walks
 
 AMOUNT, VALUE = 40, 44
 

@@ -89,7 +89,7 @@ def test_smallest_build_and_most_states(parameters: MachineParameters) -> None:
         assert_all_agree(device, parameters, fixed_point(problem_of(rng, parameters.grid, parameters.states), 1e-6), 6)
 
 
-def test_wild_values_follow_the_stages(small: RtlDevice) -> None:
+def test_random_values_follow_the_stages(small: RtlDevice) -> None:
     """No concavity at all: the searches would disagree, so the model must follow the line, candidate by candidate."""
     rng = np.random.default_rng(5)
     for _ in range(20):
