@@ -107,10 +107,10 @@ def smallest_build(problem: Problem, lanes: int | None = None) -> MachineParamet
     Parameters
     ----------
     problem
+        Of the simple form, or with alternatives, each of which then takes a state of the accelerator in each exogenous
+        state.
     lanes
         Number of lanes of a sweep engine; by default the accelerator has an assembly line.
-
-    Of a problem with several alternatives each is a state of its own in each exogenous state.
 
     Raises
     ------

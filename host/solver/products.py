@@ -78,8 +78,8 @@ class Products:
         changes = np.diff(regimes) != 0
         begins, ends = np.append(True, changes), np.append(changes, True)
         if apart:
-            kept = np.array([isinstance(self.form.alternatives[d], Outside) for d in order])
-            begins |= kept | np.append(False, kept[:-1])
+            outside = np.array([isinstance(self.form.alternatives[d], Outside) for d in order])
+            begins |= outside | np.append(False, outside[:-1])
         return np.tile(begins, self.states), np.tile(ends, self.states)
 
     def weights(self) -> NDArray[np.uint64]:

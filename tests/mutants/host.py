@@ -510,7 +510,7 @@ FAULTS = (
         "sim/machine_verilog.py",
         "        if intact(files):",
         "        if place:",
-        ("tests/sim/test_machine_verilog.py::test_damage_is_mended[changed]",),
+        ("tests/sim/test_machine_verilog.py::test_damage_is_repaired[changed]",),
     ),
     Fault(
         "generated Verilog of the cache is used whatever sources it was generated from",

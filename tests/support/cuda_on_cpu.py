@@ -32,7 +32,7 @@ def _passed(argument):
 
 
 class Kernel:
-    """A compiled kernel; ``launches`` keeps blocks, threads and bytes of shared memory of each launch."""
+    """A compiled kernel; ``launches`` records blocks, threads and bytes of shared memory of each launch."""
 
     def __init__(self, run, launches):
         self.run, self.launches = run, launches

@@ -18,7 +18,7 @@ class Term:
 
 
 def load(path: Path) -> list[Term]:
-    """Every row of the table in ``path`` below its heads."""
+    """Return the rows of the table in ``path``, without its head."""
     table = [line for line in path.read_text().splitlines() if line.startswith("|")][2:]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
     return [Term(replaced.split("; "), use, [word for word in but.split("; ") if word]) for replaced, use, but in rows]

@@ -219,10 +219,10 @@ def test_command_with_a_fault(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
 )
 def test_command_refuses(words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["selftest", *words]) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.startswith(f"beltline selftest: {sentence}")
-    assert told.err.count("\n") == 1
+    lines = capsys.readouterr()
+    assert lines.out == ""
+    assert lines.err.startswith(f"beltline selftest: {sentence}")
+    assert lines.err.count("\n") == 1
 
 
 def test_patterns_reach_every_bit_and_every_place() -> None:
