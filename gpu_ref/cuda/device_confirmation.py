@@ -1,7 +1,7 @@
 """Verify a result on a CUDA device: compare value and policy with an exact sweep (``confirm.cu``).
 
 This is the pass of :mod:`beltline.gpu_ref.confirmation`, with its theorem and its bound of rounding errors, with one
-thread per state. Tables are copied to the device anew, so nothing is taken over from a solver. Choices that are no
+thread per state. Tables are copied to the device again, so nothing is taken over from a solver. Choices that are no
 longer the best are repaired for all rows of one parity at once, at most :data:`MAX_REPAIRS` times. If that is not
 enough, or an error of a state exceeds the tolerance, there is no answer, and :func:`beltline.gpu_ref.compare.compare`
 is needed.

@@ -75,7 +75,7 @@ def clocks_at(grid: int, clock: float) -> np.ndarray:
 
 
 NO_RIVAL = 0, -np.inf
-"""A rival and its utility where there is none."""
+"""The rival and its utility of a state without a rival."""
 
 
 def settled(
@@ -319,7 +319,7 @@ def test_a_margin_is_carried_to_the_clock_of_a_wider_window() -> None:
         assert (q, lowest, highest) == (0, 0, high)
         assert until == pytest.approx(clock + 2.0, abs=1e-9)
         assert until < clock + 2.0
-    # Nor does a clock that nobody can reach become none.
+    # An unreachable limit of a clock remains a number, too.
     q, until, *_ = settle(grid, WEALTH, 2.0, padded, clocks, 0, below, here, above, np.inf, 0, 597, *NO_RIVAL, 0, 599)
     assert q == 0
     assert until == pytest.approx(71.0 + 50.0, abs=0.1)

@@ -107,7 +107,7 @@ def test_clocks_cover_what_a_sweep_changes(seed: int, fewest: int, monkeypatch: 
         assert (passed >= spreads_of(change) - 1e-12).all()
         assert (passed <= 50.0 * np.ptp(change, axis=1)[:, None] + 1e-12).all()
         if (iteration._tables.clocks[:, 0] == common).all() and fewest == 512:
-            # All but where the first or the last row was mended.
+            # All but where the first or the last row was repaired.
             assert (passed <= spreads_of(change) + 1e-12).mean() > 0.8
     assert proven >= 3
     assert measured >= 1

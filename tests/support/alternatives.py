@@ -26,7 +26,7 @@ def with_alternatives(
     """A problem of a kind, with numbers that ``seed`` draws.
 
     ``"default"``: a sovereign whose bonds have a price, and who may default and come back. ``"retirement"``: work or
-    retire, for good or not. ``"exit"``: stay or take a table of values, which cannot be taken everywhere. ``"random"``:
+    retire, for ever or not. ``"exit"``: stay or take a table of values, which cannot be taken everywhere. ``"random"``:
     one to four alternatives in one or two regimes with tables, chains, discount factors, bounds and mixes of their own.
     """
     rng = np.random.default_rng([seed, KINDS.index(kind)])

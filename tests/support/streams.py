@@ -1,4 +1,4 @@
-"""Helpers that tests of units use besides the fixtures ``stream`` and ``clocks``."""
+"""Helpers that tests of units use in addition to the fixtures ``stream`` and ``clocks``."""
 
 from __future__ import annotations
 

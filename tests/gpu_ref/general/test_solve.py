@@ -98,7 +98,7 @@ def test_ages_as_full_search() -> None:
 
 
 def retirement(points: int, ages: int, *, sigma: float = 0.0) -> tuple[Form, Array]:
-    """Iskhakov, Jorgensen, Rust and Schjerning (2017): log utility, wage 20, retired for good, no borrowing.
+    """Iskhakov, Jorgensen, Rust and Schjerning (2017): log utility, wage 20, retired permanently, no borrowing.
 
     ``x`` is cash on hand, of which the lowest amount is never chosen by who has more than that.
     """

@@ -23,7 +23,7 @@ GRID = np.linspace(0, 30, POINTS)
 
 
 def retirement(**more: Any) -> bl.Problem:
-    """The choice to work or to retire for good, of Iskhakov, Jorgensen, Rust and Schjerning (2017)."""
+    """The choice to work or to retire permanently, of Iskhakov, Jorgensen, Rust and Schjerning (2017)."""
     wealth = 0.5 + GRID[:, None]
     return bl.Problem(
         grid=GRID,

@@ -293,12 +293,12 @@ def test_the_long_run_is_unique_where_one_class_is_closed() -> None:
     chain = np.array([[0.9, 0.1], [0.2, 0.8]])
     start = np.full((4, 2), 1 / 8)
     # Down by one point in the first state, up by one in the second: a random walk on all points, from any start.
-    walk = np.array([[0, 1], [0, 2], [1, 3], [2, 3]], dtype=np.int32)
-    mass, moves, unique = long_run(walk, chain, start)
+    policy = np.array([[0, 1], [0, 2], [1, 3], [2, 3]], dtype=np.int32)
+    mass, moves, unique = long_run(policy, chain, start)
     assert unique
     assert moves < 1e-15
     assert mass.sum(axis=0) == pytest.approx([2 / 3, 1 / 3], rel=1e-14)
-    carried, _ = _carry(start.copy(), walk, np.zeros((4, 2)), chain, 1e-15, 10_000)
+    carried, _ = _carry(start.copy(), policy, np.zeros((4, 2)), chain, 1e-15, 10_000)
     assert mass == pytest.approx(carried, abs=1e-13)
     # Two closed subsets of states: the long run depends on the start.
     halves = np.array([[0, 1], [0, 1], [2, 3], [2, 3]], dtype=np.int32)
