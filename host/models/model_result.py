@@ -88,7 +88,7 @@ class ModelResult:
         found = self.solution
         machine = []
         if found.clocks_source:
-            machine = machine_rows(found.clocks, found.clocks_source, found.money_bits, found.value_bits)
+            machine = machine_rows(found.clocks, found.clocks_source, found.amount_bits, found.value_bits)
         return [
             ("sweeps", f"{found.sweeps:,}" + (f", {found.evaluations:,} evaluations" if not machine else "")),
             *machine,

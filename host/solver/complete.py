@@ -117,7 +117,7 @@ def _known(completed: Completed, outcome: Outcome, message: str, quality: Verifi
         "clocks_source": completed.clocks_source,
         "timing": completed.timing,
         "device": completed.device,
-        "money_bits": work.image.money_bits,
+        "amount_bits": work.image.amount_bits,
         "value_bits": work.image.value_bits,
         "build_hash": done.build_hash,
         "problem": work.problem,

@@ -131,7 +131,7 @@ def solve_moving(
             settled = last.converged and price_change < options.tol
             if settled or spent.sweeps >= options.max_sweeps:
                 break
-            image = _next(problem, options.value_bits, options.money_bits, form, image, last, options.tol)
+            image = _next(problem, options.value_bits, options.amount_bits, form, image, last, options.tol)
         except ValueError as fault:
             refused = f"After sweep {spent.sweeps:,}: {fault}"
             break
@@ -170,7 +170,7 @@ def _iterate(image: Image, run: Run, change: float) -> Iterate:
 
 
 def _next(
-    problem: Problem, value_bits: int | None, money_bits: int | None, form: Form, before: Image, last: Run, tol: float
+    problem: Problem, value_bits: int | None, amount_bits: int | None, form: Form, before: Image, last: Run, tol: float
 ) -> Image:
     """Return the image at new tables, with the values of the last run as its start.
 
@@ -183,9 +183,9 @@ def _next(
     """
     check_products(problem, form)
     try:
-        image = product_image(problem, tol, before.value_bits, before.money_bits, form, before)
+        image = product_image(problem, tol, before.value_bits, before.amount_bits, form, before)
     except ProblemError:
-        image = product_image(problem, tol, value_bits, money_bits, form)
+        image = product_image(problem, tol, value_bits, amount_bits, form)
     if image.value_bits == before.value_bits:
         return replace(image, start=last.value)
     return from_last(image, before, last)

@@ -22,7 +22,14 @@ from beltline.host.devices import (
     open_device,
     smallest_build,
 )
-from beltline.host.problem.checks import ProblemError, check_progress, shown, suggestion, whole
+from beltline.host.problem.checks import (
+    ProblemError,
+    check_former_names,
+    check_progress,
+    shown,
+    suggestion,
+    whole,
+)
 from beltline.host.problem.general import WORKAROUND, extras
 from beltline.host.problem.problem import Problem
 from beltline.host.solver.checkpoint import Checkpoint
@@ -150,12 +157,13 @@ class Session:
         progress: Progress | Literal[False] | None = None,
         verify: bool = True,
         value_bits: int | None = None,
-        money_bits: int | None = None,
+        amount_bits: int | None = None,
         timeout: float | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: float | None = None,
         update: Any = None,
         update_every: int | None = None,
+        **options: object,
     ) -> Any:
         """Solve a problem on this device. Parameters not listed here are those of :func:`beltline.solve`.
 
@@ -177,6 +185,8 @@ class Session:
             For a problem of the general form: returns new prices after each run of ``update_every`` sweeps (10 by
             default), as on device ``"cpu"`` after each sweep (:mod:`beltline.gpu_ref.general.prices`). Only tables that
             change are transferred.
+        **options
+            None are accepted: options of a device are set when it is opened.
 
         Returns
         -------
@@ -188,11 +198,12 @@ class Session:
         ProblemError, DeviceError, KeyboardInterrupt
             As :func:`beltline.solve`; also ``DeviceInUseError`` while another thread solves on this session.
         """
-        options = SolveOptions(
-            tol, max_sweeps, verify, value_bits, money_bits, timeout, checkpoint, checkpoint_every, method, start
+        no_options(options)
+        given = SolveOptions(
+            tol, max_sweeps, verify, value_bits, amount_bits, timeout, checkpoint, checkpoint_every, method, start
         )
         moving = {"update": update, "update_every": update_every}
-        return self.solve_with(problem, options, progress, {k: v for k, v in moving.items() if v is not None})
+        return self.solve_with(problem, given, progress, {k: v for k, v in moving.items() if v is not None})
 
     def solve_with(
         self,
@@ -401,6 +412,7 @@ def no_options(options: dict[str, Any]) -> None:
         One is given.
     """
     if options:
+        check_former_names(options)
         name = next(iter(options))
         raise ProblemError(
             f"option {name!r} can be set only when a device is opened, and this one is open"

@@ -206,7 +206,7 @@ def test_a_choice_that_is_one_point_off_is_found_where_choices_rise_by_one(side:
     assert tried > 10
 
 
-def test_pieces_of_choices_that_rise_by_one_say_what_is_said_row_by_row() -> None:
+def test_bounds_of_segments_equal_bounds_row_by_row() -> None:
     X, W, Q, V, beta, eta = tables = smooth()
     sweep = proven_sweep(*tables, np.zeros(W.shape, np.int32))
     errors = np.full(2, 1e-16)

@@ -42,7 +42,7 @@ def compared(given: bl.Problem, found: Any, right: Any) -> int:
     if (apart > bound).any():
         # The bound is for regimes. An alternative that leaves almost nothing to consume has a value of great size, in
         # which the rounding of cash on hand shows.
-        image = product_image(given, TOL, found.value_bits, found.money_bits)
+        image = product_image(given, TOL, found.value_bits, found.amount_bits)
         names = Found._fields
         rounding = rounding_of(given, image, Found(**{name: getattr(found, name) for name in names}))
         assert (apart <= bound + 2.0 * rounding[able]).all()
@@ -343,7 +343,7 @@ def refused() -> list[tuple[bl.Problem, str]]:
 
 
 @pytest.mark.parametrize("number", range(8))
-def test_what_is_refused(number: int) -> None:
+def test_refusals(number: int) -> None:
     given, sentence = refused()[number]
     with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence)):
         bl.solve(given, **EMULATOR)

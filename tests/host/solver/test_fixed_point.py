@@ -56,7 +56,7 @@ def test_bounds_hold(seed: int, horizon: int | None) -> None:
         return
     assert max(abs(low), abs(high)) * 2.0**bits < 2.0**62 * (1 + 1e-9)
     for scale in (given.grid, given.wealth):
-        assert np.abs(scale).max() * 2.0 ** fixed_point(given, 1e9).money_bits < 2.0**62
+        assert np.abs(scale).max() * 2.0 ** fixed_point(given, 1e9).amount_bits < 2.0**62
 
 
 def test_bounds_are_not_wasteful() -> None:
@@ -88,8 +88,8 @@ def test_tables_are_correctly_rounded(seed: int) -> None:
     given = random_problem(seed, horizon=1)
     image = fixed_point(given, 1.0)
     for exact, held, bits in (
-        (given.grid, image.grid, image.money_bits),
-        (given.wealth, image.wealth, image.money_bits),
+        (given.grid, image.grid, image.amount_bits),
+        (given.wealth, image.wealth, image.amount_bits),
         (given.start, image.start, image.value_bits),
     ):
         assert held.dtype == np.int64
@@ -120,8 +120,8 @@ def test_below_epsilon_is_below_the_tolerance(tol: float) -> None:
 
 
 def test_fewer_bits_can_be_asked_for() -> None:
-    image = fixed_point(problem(), 1e-6, value_bits=30, money_bits=25)
-    assert (image.value_bits, image.money_bits) == (30, 25)
+    image = fixed_point(problem(), 1e-6, value_bits=30, amount_bits=25)
+    assert (image.value_bits, image.amount_bits) == (30, 25)
     assert image.constants.shift == 58 - 30
 
 
@@ -146,7 +146,7 @@ HUGE = np.linspace(1.0, 2.0, 5) * 1e6
         ),
         ({}, {"value_bits": 53}, "value_bits must be a whole number from 0 to 52, or None, not 53"),
         ({}, {"value_bits": 40.0}, "value_bits must be a whole number from 0 to 52, or None, not 40.0"),
-        ({}, {"money_bits": -1}, "money_bits must be a whole number from 0 to 90, or None, not -1"),
+        ({}, {"amount_bits": -1}, "amount_bits must be a whole number from 0 to 90, or None, not -1"),
         (
             {"start": np.full((5, 2), 5e9)},
             {"value_bits": 40},
@@ -154,8 +154,8 @@ HUGE = np.linspace(1.0, 2.0, 5) * 1e6
         ),
         (
             {"grid": HUGE, "wealth": np.tile(2 * HUGE[:, None], 2)},
-            {"money_bits": 50},
-            "money_bits = 50 can overflow: grid and wealth reach 4e+06, which leaves at most 40 fraction bits",
+            {"amount_bits": 50},
+            "amount_bits = 50 can overflow: grid and wealth reach 4e+06, which leaves at most 40 fraction bits",
         ),
         (
             {"start": np.full((5, 2), -1e19)},
@@ -169,14 +169,14 @@ HUGE = np.linspace(1.0, 2.0, 5) * 1e6
         ),
         (
             {},
-            {"money_bits": 0, "tol": 1e-3},
-            "grid[1] and grid[2] are 0.433 apart and become equal with money_bits = 0: "
+            {"amount_bits": 0, "tol": 1e-3},
+            "grid[1] and grid[2] are 0.433 apart and become equal with amount_bits = 0: "
             "use a coarser grid or smaller units",
         ),
         (
             {"grid": np.arange(5.0), "wealth": np.arange(5.0)[:, None] + [0.25, 1.0]},
-            {"money_bits": 1, "tol": 1e-3},
-            "wealth[0, 0] exceeds grid[0] by only 0.25, which is rounded to zero with money_bits = 1: use",
+            {"amount_bits": 1, "tol": 1e-3},
+            "wealth[0, 0] exceeds grid[0] by only 0.25, which is rounded to zero with amount_bits = 1: use",
         ),
         (
             {"beta": 1 - 1e-12},
