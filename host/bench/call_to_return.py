@@ -163,11 +163,11 @@ def gpu(problem: Problem, repeats: int) -> None:
             beyond[verify].append(seconds - sum(result.timing.get(part, 0.0) for part in ("load", "solve", "read")))
             for part, spent in result.timing.items():
                 parts[verify].setdefault(part, []).append(spent)
-    for verify, spent in calls.items():
+    for verify, whole in calls.items():
         kind = "verified" if verify else "unverified"
         each = ", ".join(f"{part} {1e3 * statistics.median(of):.3f}" for part, of in parts[verify].items())
         print(
-            f"gpu      {size}, {kind}, from call to return: {stats(spent)}; besides load, solve and read: "
+            f"gpu      {size}, {kind}, from call to return: {stats(whole)}; besides load, solve and read: "
             f"{stats(beyond[verify])}; parts in ms: {each}",
             flush=True,
         )

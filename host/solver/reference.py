@@ -38,8 +38,8 @@ AGES = {"cpu": ("grid", "binary", "monotone", "warm"), "gpu": ("monotone", "warm
 """Methods for problems with a finite horizon, by device."""
 
 GPU_COMPARES = 2**14
-"""Number of states from which a GPU compares a solution in less time than one processor: launches and copies take it a
-third of a millisecond however small the problem is.
+"""Number of states from which a GPU compares a solution. Smaller ones take it longer than a processor, because of its
+launches and copies.
 """
 
 NEED_CONCAVE_START = ("binary",)

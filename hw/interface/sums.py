@@ -60,6 +60,9 @@ WRITTEN: dict[Table, str] = {
 }
 """Names of the registers with the sum of all words that were written to each table."""
 
+_COMPILED = 1 << 13
+"""Number of halves from which compiled code saves time."""
+
 _CHUNK = 1 << 14
 """Halves that are hashed at a time, few enough to stay in a processor's cache."""
 
@@ -87,6 +90,11 @@ def table_sum(words: NDArray[np.int64], first: int = 0) -> int:
     True
     """
     halves = np.ascontiguousarray(words, dtype="<i8").view("<u4")
+    if halves.size >= _COMPILED and halves.dtype.isnative:
+        # Imported here because small tables do not need compiled code.
+        from beltline.hw.interface.compiled_sums import sum_of_hashes
+
+        return int(sum_of_hashes(halves, np.uint32(2 * first % MODULUS))) % MODULUS
     place = np.arange(_CHUNK, dtype=np.uint32)
     a, t = np.empty(_CHUNK, np.uint32), np.empty(_CHUNK, np.uint32)
     total = 0
