@@ -65,7 +65,8 @@ def constant_in_x(values: NDArray[np.float64]) -> bool:
     >>> constant_in_x(np.array([[1.0, 2.0], [1.0, 2.0]]))
     True
     """
-    return bool((values[0] == values[-1]).all() and (values == values[0]).all())
+    rows = values.reshape(-1)
+    return bool((values[0] == values[-1]).all() and (rows[values.shape[1] :] == rows[: -values.shape[1]]).all())
 
 
 def slope_rise(grid: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -85,7 +85,7 @@ class GeneralResult:
     clocks_source : str
         Whether ``clocks`` was counted by hardware, counted in simulation or computed by a formula; empty for solvers in
         double precision.
-    money_bits, value_bits : int or None
+    amount_bits, value_bits : int or None
         Fraction bits of the fixed-point format for amounts of the good and for values; None in double precision.
     build_hash : int
         Content hash of the gateware build; 0 without one.
@@ -114,7 +114,7 @@ class GeneralResult:
     price_change: float = 0.0
     clocks: int = 0
     clocks_source: str = ""
-    money_bits: int | None = None
+    amount_bits: int | None = None
     value_bits: int | None = None
     build_hash: int = 0
 
@@ -191,7 +191,7 @@ class GeneralResult:
             work += f"; {self.searched} columns (an alternative and an exogenous state) searched in full"
         by = [("method", f"{self.method}, {work}"), ("numbers", "double precision")]
         if self.clocks_source:
-            by = machine_rows(self.clocks, self.clocks_source, self.money_bits, self.value_bits)
+            by = machine_rows(self.clocks, self.clocks_source, self.amount_bits, self.value_bits)
         rows += [
             ("error bound", bound),
             ("taken", self._shares()),

@@ -73,7 +73,7 @@ class Result:
         Wall-clock seconds of the host computer for ``open``, ``load``, ``solve``, ``read`` and ``verify``.
     device : str
         Name of the device that solved the problem.
-    money_bits, value_bits : int or None
+    amount_bits, value_bits : int or None
         Fraction bits of the fixed-point format for amounts of the good and for values; None in double precision.
     build_hash : int
         Content hash of the gateware build; 0 without one.
@@ -107,7 +107,7 @@ class Result:
     clocks_source: str
     timing: dict[str, float]
     device: str
-    money_bits: int | None
+    amount_bits: int | None
     value_bits: int | None
     build_hash: int
     problem: Problem
@@ -173,7 +173,7 @@ class Result:
     def _machine_rows(self) -> list[tuple[str, str]]:
         if not self.clocks_source:
             return [("method", self.method), ("numbers", "double precision")]
-        return machine_rows(self.clocks, self.clocks_source, self.money_bits, self.value_bits)
+        return machine_rows(self.clocks, self.clocks_source, self.amount_bits, self.value_bits)
 
     def to_xarray(self) -> Dataset:
         """Return value, policy and the tables of the problem as an ``xarray.Dataset``, with names and units.

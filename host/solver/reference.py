@@ -284,7 +284,7 @@ def _result(
         clocks_source="",
         timing=timing,
         device=device,
-        money_bits=None,
+        amount_bits=None,
         value_bits=None,
         build_hash=0,
         problem=problem,

@@ -231,7 +231,7 @@ def test_choices_of_a_sweep_before_are_repaired_where_choices_rise_by_one() -> N
     assert confirm(tables, sweep.value, policy, Allowed(0.4 * loss)) is None
 
 
-def test_pieces_of_choices_that_rise_by_one_say_what_is_said_row_by_row() -> None:
+def test_bounds_of_segments_equal_bounds_row_by_row() -> None:
     X, W, Q, V, beta, eta = tables = smooth()
     sweep = proven_sweep(*tables, np.zeros(W.shape, np.int32))
     errors = np.full(2, 1e-16)

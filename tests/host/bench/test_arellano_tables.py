@@ -16,7 +16,7 @@ def rows(text: str) -> list[list[str]]:
     return [line for line in lines if not set("".join(line)) <= {"-", ":"}]
 
 
-def test_times_stand_beside_those_in_print(capsys: pytest.CaptureFixture[str]) -> None:
+def test_times_are_compared_with_published_ones(capsys: pytest.CaptureFixture[str]) -> None:
     times([Published(7, 40, 12.4, None, 3, "GTX 780")])
     head, row = rows(capsys.readouterr().out)
     assert head == ["incomes x bonds", "C++, s", "Julia, s", "GPU, s", "here, s", "sweeps"]

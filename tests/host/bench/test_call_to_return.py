@@ -16,7 +16,7 @@ from beltline.host.models.rbc import rbc
 from beltline.host.solver.solve import solve
 
 
-def test_every_part_is_told(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_part_is_reported(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(call_to_return, "SMALL", (16,))
     assert main(["--grid", "64", "--repeats", "1"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -28,7 +28,7 @@ def test_every_part_is_told(capsys: pytest.CaptureFixture[str], monkeypatch: pyt
     assert float(ratio) == pytest.approx(float(call) / float(alone), abs=0.01)
 
 
-def test_what_is_beside_the_solve_leaves_out_the_solve_and_the_opening() -> None:
+def test_overhead_excludes_the_solve_and_the_opening() -> None:
     result = solve(rbc(grid=16), device="cpu", progress=False)
     slow = replace(result, timing={"open": 100.0, "solve": 1000.0, "verify": 1.0})
     assert beside(lambda: slow) == pytest.approx(-1100.0, abs=1.0)

@@ -54,7 +54,7 @@ def test_devices_are_compared_with_the_processor(off: float, agrees: bool, monke
     assert good(done) is agrees
 
 
-def test_what_is_not_solved_is_no_good_row() -> None:
+def test_an_unsolved_problem_makes_no_row() -> None:
     made = ModelRow("a", "1", "cpu", 1.0, True, "converged", math.nan)
     assert good([made])
     assert not good([made, ModelRow("a", "1", "cpu", 1.0, False, "sweep limit reached", math.nan)])
@@ -69,7 +69,7 @@ def test_what_is_not_solved_is_no_good_row() -> None:
         (["--devices", "gpu"], "device 'gpu' cannot be used: no GPU was found"),
     ],
 )
-def test_what_is_refused(
+def test_refusals(
     words: list[str], sentence: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(model_rows, "available", lambda: "no GPU was found")

@@ -15,7 +15,7 @@ LONGEST = 3000
 GIVEN = bl.rbc(grid=256)
 
 
-def test_a_problem_is_told_in_a_few_lines() -> None:
+def test_a_problem_is_printed_in_a_few_lines() -> None:
     text = str(GIVEN)
     assert text == repr(GIVEN)
     assert text.startswith("RBC\n  grid          capital k, 256 points from ")
