@@ -176,6 +176,15 @@ class DefaultEconomy(ModelResult):
             )
         return text
 
+    @property
+    def choices(self) -> Choices:
+        """What a simulation needs, in one object."""
+        return Choices(
+            policy=self.policy, zero=self.model.zero, reentry=self.model.reentry, transition=self.model.chain[1],
+            income=self.income, bonds=self.bonds, prices=self.prices,
+            spreads=self.spreads, consumption=self.consumption,
+        )  # fmt: skip
+
     def moments(
         self,
         paths: int = PATHS,
@@ -215,12 +224,7 @@ class DefaultEconomy(ModelResult):
         """
         if not self.success:
             warnings.warn(f"moments of a result that is not solved: {self.status}", stacklevel=2)
-        choices = Choices(
-            policy=self.policy, zero=self.model.zero, reentry=self.model.reentry, transition=self.model.chain[1],
-            income=self.income, bonds=self.bonds, prices=self.prices,
-            spreads=self.spreads, consumption=self.consumption,
-        )  # fmt: skip
-        return business_cycle(choices, paths, periods, burn_in, seed, before_default)
+        return business_cycle(self.choices, paths, periods, burn_in, seed, before_default)
 
     def _report(self) -> Report:
         found, model = self.solution, self.model
