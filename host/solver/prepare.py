@@ -149,10 +149,11 @@ def _with_computed_start(problem: Problem, image: Image, start: Literal["stay", 
     value = start_value(problem, start, tol)
     if value is None:
         return image
-    units = np.ldexp(value, image.value_bits)
-    if not (np.abs(units) < RANGE).all():
+    # Multiplication by a power of two is exact.
+    units = value * 2.0**image.value_bits
+    if not max(float(units.max()), -float(units.min())) < RANGE:
         return image
-    return replace(image, start=np.rint(units).astype(np.int64))
+    return replace(image, start=np.rint(units, out=units).astype(np.int64))
 
 
 def rescaled(value: NDArray[np.int64], shift: int) -> NDArray[np.int64]:
