@@ -152,17 +152,19 @@ def faults(name: str, text: str) -> list[str]:
     return matches(name, prose(text) if suffix == ".py" else prose_of_comments(text, COMMENTS[suffix]), TERMS)
 
 
-def names(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Yield each name that Python code defines, with its line."""
+def names(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield functions, classes, arguments, attributes and module variables that code defines, with their lines."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.lineno, node.name
         elif isinstance(node, ast.arg):
             yield node.lineno, node.arg
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.lineno, node.id
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             yield node.lineno, node.attr
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign | ast.AnnAssign):
+            stored = (node for node in ast.walk(statement) if isinstance(node, ast.Name))
+            yield from ((node.lineno, node.id) for node in stored if isinstance(node.ctx, ast.Store))
 
 
 @functools.cache
