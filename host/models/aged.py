@@ -19,6 +19,8 @@ class AgedModel(Model, Generic[Solution]):
 
     called: ClassVar[str]
     """What messages call the model."""
+    machines: ClassVar[bool] = False
+    """Whether machines with alternatives take its problem, too, at least with some parameters."""
 
     @abstractmethod
     def of_ages(self, solution: GeneralResult) -> Solution:
@@ -30,7 +32,9 @@ class AgedModel(Model, Generic[Solution]):
         Parameters
         ----------
         device : str
-            ``"cpu"`` or ``"gpu"``; by default ``"auto"``, which takes the processor.
+            ``"cpu"`` or ``"gpu"``; by default ``"auto"``, which takes the processor. If the model's :attr:`machines` is
+            true, also a machine whose sweep engine has proofs, costs and alternatives, such as ``"emulator"`` with
+            options ``lanes=4, proof=1, costs=1, alternatives=1``.
         progress, **more
             As :func:`beltline.solve` has them for a problem of the general form with a horizon.
 
@@ -39,6 +43,7 @@ class AgedModel(Model, Generic[Solution]):
         ProblemError, KeyboardInterrupt
             As :func:`beltline.solve`.
         """
-        device = check_device(self.called, device)
+        if not self.machines or device == UNNAMED:
+            device = check_device(self.called, device)
         solution: Any = solve(self.problem(), device=device, progress=progress, **more)
         return self.of_ages(solution)

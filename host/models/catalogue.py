@@ -162,7 +162,7 @@ MODELS: dict[str, Entry] = {
     ),
     "retirement": Entry(
         retirement,
-        "a worker who decides when to retire; on device cpu or gpu",
+        "a worker who decides when to retire; on device cpu, gpu, or a machine with alternatives",
         {
             "grid": "grid points of wealth",
             "ages": "number of ages, from 1",

@@ -85,8 +85,12 @@ class ModelResult:
     def _spent(self) -> list[tuple[str, str]]:
         """Return the rows of the report on sweeps and time."""
         found = self.solution
+        work = f"{found.evaluations:,} evaluations"
+        # A discrete program is solved on processors only.
+        if source := getattr(found, "clocks_source", ""):
+            work = f"{found.clocks:,} clocks ({source})"
         return [
-            ("sweeps", f"{found.sweeps:,}, {found.evaluations:,} evaluations"),
+            ("sweeps", f"{found.sweeps:,}, {work}"),
             ("this computer", ", ".join(f"{name} {spent:.2f} s" for name, spent in found.timing.items())),
         ]
 
