@@ -19,7 +19,7 @@ from beltline.host.devices import DEVICES, REFERENCES, DeviceError, Progress, ch
 from beltline.host.problem.checks import ProblemError, check_former_names, check_progress, shown, whole
 from beltline.host.problem.general import extras
 from beltline.host.problem.problem import Problem
-from beltline.host.problem.report import as_html, report
+from beltline.host.problem.report import Report, as_html, as_text, report
 from beltline.host.problem.solvable import Solvable
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.result import Result
@@ -82,14 +82,14 @@ class Attempt:
     seconds: float
     stored: bool = False
 
-    def __str__(self) -> str:
+    def _report(self) -> Report:
         status = f"{type(self.error).__name__}: {self.error}" if self.result is None else self.result.message
         return report(
             f"Attempt {self.index}{f' at {self.problem.name}' if self.problem else ''}",
             [("status", status), ("seconds", f"{self.seconds:.3g}{', from the store' if self.stored else ''}")],
         )
 
-    __repr__ = __str__
+    __str__ = __repr__ = as_text
     _repr_html_ = as_html
 
     @property

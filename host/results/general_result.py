@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from beltline.host.problem.general import ONLY_ALTERNATIVE
 from beltline.host.problem.problem import Problem
-from beltline.host.problem.report import as_html, report
+from beltline.host.problem.report import Report, as_html, as_text, report
 from beltline.host.results.machine_rows import machine_rows
 from beltline.host.results.services import service
 
@@ -172,7 +172,7 @@ class GeneralResult:
         where: NDArray[np.bool_] = self.choice[..., regime, :, :] == number
         return where
 
-    def __str__(self) -> str:
+    def _report(self) -> Report:
         problem = self.problem
         ages = "" if problem.horizon is None else f", {problem.horizon} ages"
         states = problem.points * problem.states * len(self.alternatives) * max(1, self.sweeps)
@@ -201,7 +201,7 @@ class GeneralResult:
         size = f"{problem.points:,} grid points x {problem.states} states{ages}"
         return report(f"{problem.name}, {size}, on device {self.device}", rows)
 
-    __repr__ = __str__
+    __str__ = __repr__ = as_text
     _repr_html_ = as_html
 
     def _shares(self) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.host.problem.problem import Problem
-from beltline.host.problem.report import as_html, report
+from beltline.host.problem.report import Report, as_html, as_text, report
 from beltline.host.results.machine_rows import machine_rows
 from beltline.host.results.services import service
 from beltline.host.results.variables import variables
@@ -140,7 +140,7 @@ class Result:
         chosen = self.policy >= 0
         return tables if chosen.all() else {name: np.where(chosen, table, np.nan) for name, table in tables.items()}
 
-    def __str__(self) -> str:
+    def _report(self) -> Report:
         problem = self.problem
         ages = "" if problem.horizon is None else f", {problem.horizon} ages"
         rows = [
@@ -162,7 +162,7 @@ class Result:
         size = f"{problem.points:,} grid points x {problem.states} states{ages}"
         return report(f"{problem.name}, {size}, on device {self.device}", rows)
 
-    __repr__ = __str__
+    __str__ = __repr__ = as_text
     _repr_html_ = as_html
 
     def _bound_row(self, source: str) -> str:

@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 
 from beltline.host.problem.checks import ProblemError, first, real, shown, whole
 from beltline.host.problem.problem import Problem
-from beltline.host.problem.utility import marginal_utility, slope_fall, slope_noise, slope_rise, utility
+from beltline.host.problem.utility import (
+    constant_in_x,
+    marginal_utility,
+    slope_fall,
+    slope_noise,
+    slope_rise,
+    utility,
+)
 from beltline.host.solver.costs import Costs, costs_of, first_value
 from beltline.hw.arithmetic.numbers import MAXIMUM, Fixed
 from beltline.hw.arithmetic.utility_constants import AMOUNT_BITS_LIMIT, UtilityConstants
@@ -165,17 +172,26 @@ def shifted_reach(problem: Problem, start: NDArray[np.float64], bounds: tuple[fl
     solution, and later extrapolations within twice that. ``bounds`` are those of :func:`value_bounds`, which hold for
     the solution, too.
     """
-    from beltline.gpu_ref.exact import exact_sweep
-
     contraction = modulus(problem)
-    tables = problem.grid, problem.wealth, problem.transition
-    change = exact_sweep(*tables, start, problem.beta, problem.eta)[0] - start
-    away = 2.0 * float((change.max(axis=0) - change.min(axis=0)).max()) * contraction / (1.0 - contraction)
+    away = 2.0 * _largest_spread(problem, start) * contraction / (1.0 - contraction)
     poorest, richest = (
         float(utility(c, problem.eta)) / (1.0 - contraction)
         for c in (problem.wealth[0].min() - problem.grid[0], problem.wealth[-1].max() - problem.grid[0])
     )
     return max(-bounds[0], bounds[1], max(abs(poorest), abs(richest)) + away)
+
+
+def _largest_spread(problem: Problem, start: NDArray[np.float64]) -> float:
+    """Return the largest spread over ``x`` of the changes of any exogenous state in one exact sweep from ``start``."""
+    if constant_in_x(start):
+        # The lowest choice is the best everywhere, so the spread is that of its utility.
+        ends = utility(problem.wealth[[0, -1]] - problem.grid[0], problem.eta)
+        return float((ends[1] - ends[0]).max())
+    from beltline.gpu_ref.exact import exact_sweep
+
+    tables = problem.grid, problem.wealth, problem.transition
+    change = exact_sweep(*tables, start, problem.beta, problem.eta)[0] - start
+    return float((change.max(axis=0) - change.min(axis=0)).max())
 
 
 def _nearly_log(eta: float) -> str:
@@ -231,6 +247,23 @@ def _check_amounts(problem: Problem, grid: NDArray[np.int64], wealth: NDArray[np
         )
 
 
+def _surely_curved(problem: Problem, value_bits: int, richest: float) -> bool:
+    """Return whether :func:`_note` has nothing to say, by a cheap bound with the numbers of the worst grid point.
+
+    Only for a first guess that is constant in ``x``.
+    """
+    least, most, eta = richest - problem.grid[-3], richest - problem.grid[0], problem.eta
+    if not (least > 0.0 and constant_in_x(problem.start)):
+        return False
+    step = float(np.diff(problem.grid).min())
+    size = float(np.abs(utility([least, most], eta)).max())
+    if eta == 1:
+        size = max(size, 0.2 / least**2)
+    error = 1.5 * 2.0**-value_bits + UTILITY_ERROR * size
+    # The factor 2 is for the roundings here.
+    return bool(eta * most ** (-eta - 1.0) * step > 2.0 * 4.0 * error / step)
+
+
 def _note(problem: Problem, value_bits: int) -> str:
     """Return a note if rounding errors may exceed the curvature of an objective, so that searches may differ.
 
@@ -243,13 +276,17 @@ def _note(problem: Problem, value_bits: int) -> str:
         # An engine with costs proves its choices, whatever the curvature.
         return ""
     richest = float(problem.wealth.max())
+    if _surely_curved(problem, value_bits, richest):
+        return ""
     most = np.maximum(richest - problem.grid[:-2], np.finfo(np.float64).tiny)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         size = np.abs(utility(most, problem.eta))
         if problem.eta == 1:
             size = np.maximum(size, 0.2 / most**2)
         error = 1.5 * 2.0**-value_bits + UTILITY_ERROR * size
-        rise = problem.beta * np.maximum(slope_rise(problem.grid, problem.start).max(axis=1), 0.0)
+        rise: float | NDArray[np.float64] = 0.0
+        if not constant_in_x(problem.start):
+            rise = problem.beta * np.maximum(slope_rise(problem.grid, problem.start).max(axis=1), 0.0)
         fall = slope_fall(problem.grid, richest, problem.eta)
         flat = fall - rise <= slope_noise(problem.grid, error)
     if not flat.any():
@@ -282,7 +319,21 @@ def amounts_in_units(amounts: NDArray[np.float64], bits: int) -> NDArray[np.int6
 
     In units they are below :data:`RANGE`. :class:`Fixed` does the same, but takes at most 52 fraction bits.
     """
-    return np.rint(np.ldexp(amounts, bits)).astype(np.int64)
+    # Multiplication by a power of two is exact.
+    units = amounts * 2.0**bits
+    return np.rint(units, out=units).astype(np.int64)
+
+
+def _largest(table: NDArray[np.float64]) -> float:
+    """Return the largest absolute entry, without a copy of the table."""
+    return max(float(table.max()), -float(table.min()))
+
+
+def _encoded(format: Fixed, start: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return ``start``, ``(N_k, N_z)``, in fixed point."""
+    if constant_in_x(start):
+        return np.repeat(format.encode(start[:1]), start.shape[0], axis=0)
+    return format.encode(start)
 
 
 def fixed_point(
@@ -333,7 +384,7 @@ def fixed_point(
             certain = min(certain, fewer)
     value_bits = bits_chosen("value", value_bits, certain, reach)
     prices = problem.grid if costs is None else costs.table
-    largest = float(max(np.abs(prices).max(), np.abs(problem.wealth).max()))
+    largest = max(_largest(prices), _largest(problem.wealth))
     what = "grid" if costs is None else "cost"
     amount_bits = bits_chosen(
         "amount", amount_bits, amount_fraction_bits(largest), f"{what} and wealth reach {largest:.3g}"
@@ -357,7 +408,7 @@ def fixed_point(
         grid=grid,
         wealth=wealth,
         transition=np.array(products, dtype=np.uint64).reshape(problem.transition.shape),
-        start=value.encode(start),
+        start=_encoded(value, start),
         constants=UtilityConstants.of(problem.eta, amount_bits, value_bits),
         epsilon=min(math.ceil(Fraction(tol) * 2**value_bits), 2**64 - 1),
         note=" ".join(filter(None, (_note(problem, value_bits), coarse, other))),

@@ -119,10 +119,11 @@ def one_sweep(
         A :data:`Miss`, or None if no maximum was missed.
     """
     from beltline.gpu_ref.compare import Allowed, compare
+    from beltline.gpu_ref.methods import largest_value
 
     # The last argument of Allowed doubles the slack for choices: a choice that was the best for the V before may lose
     # by the slack there, and once more here.
-    largest = float(max(np.abs(before).max(), np.abs(value).max())) + slack
+    largest = max(largest_value(table) for table in ((value,) if before is value else (before, value))) + slack
     units = 2 * image.value_unit + problem.states * 2.0**-65 * largest
     allowed = Allowed(slack, units, UTILITY_ERROR, image.amount_unit, 2.0)
     tables = problem.grid, problem.wealth, problem.transition

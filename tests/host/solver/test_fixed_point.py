@@ -13,6 +13,7 @@ import pytest
 import beltline as bl
 from beltline.gpu_ref.exact import exact_sweep
 from beltline.host.devices import smallest_build
+from beltline.host.solver import fixed_point as conversion
 from beltline.host.solver.fixed_point import FRACTION_LIMIT, fixed_point, fraction_bits, modulus, value_bounds
 from support.fakes import problem, tables
 
@@ -188,6 +189,32 @@ HUGE = np.linspace(1.0, 2.0, 5) * 1e6
 def test_refusal(changes: dict[str, Any], options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(bl.ProblemError, match=re.escape(sentence)):
         fixed_point(problem(5, 2, **changes), **({"tol": 1e-10} | options))
+
+
+def test_the_quick_bound_says_what_the_note_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    surely = conversion._surely_curved
+    monkeypatch.setattr(conversion, "_surely_curved", lambda *given: False)
+    told = []
+    for seed in SEEDS:
+        given = random_problem(seed)
+        for bits in (8, 20, 40) if given.points > 2 else ():
+            quick = surely(given, bits, float(given.wealth.max()))
+            told.append((quick, conversion._note(given, bits) == ""))
+    assert {(True, True), (False, True), (False, False)} == set(told)
+    falling = random_problem(1, start=np.array(random_problem(1).wealth))
+    assert not surely(falling, 40, float(falling.wealth.max()))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_start_that_is_constant_needs_no_sweep_for_the_range(seed: int) -> None:
+    given = random_problem(seed)
+    start = given.start
+    swept = exact_sweep(given.grid, given.wealth, given.transition, start, given.beta, given.eta)[0] - start
+    spread = conversion._largest_spread(given, start)
+    assert spread == pytest.approx((swept.max(axis=0) - swept.min(axis=0)).max(), rel=1e-9, abs=1e-9)
+    moved = start + 1e-3 * given.grid[:, None]
+    swept = exact_sweep(given.grid, given.wealth, given.transition, moved, given.beta, given.eta)[0] - moved
+    assert conversion._largest_spread(given, moved) == (swept.max(axis=0) - swept.min(axis=0)).max()
 
 
 def test_note_only_where_rounding_matters() -> None:
