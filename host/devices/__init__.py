@@ -65,7 +65,7 @@ ARGUMENTS = (
     "device",
     "max_sweeps",
     "method",
-    "money_bits",
+    "amount_bits",
     "progress",
     "start",
     "timeout",

@@ -60,9 +60,9 @@ def image_of(problem: Problem, options: SolveOptions, any_start: bool = False) -
         # Here, because it compiles.
         from beltline.host.solver.product_image import product_image
 
-        return product_image(problem, options.tol, options.value_bits, options.money_bits)
+        return product_image(problem, options.tol, options.value_bits, options.amount_bits)
     begun, note = (problem, "") if any_start or problem.cost is not None else with_concave_start(problem)
-    image = fixed_point(begun, options.tol, options.value_bits, options.money_bits, shift=options.shift)
+    image = fixed_point(begun, options.tol, options.value_bits, options.amount_bits, shift=options.shift)
     if options.start in ("stay", "coarse"):
         return _with_computed_start(problem, image, options.start, options.tol)
     return replace(image, note=f"{image.note} {note}".strip())
@@ -142,10 +142,11 @@ def _with_computed_start(problem: Problem, image: Image, start: Literal["stay", 
     value = start_value(problem, start, tol)
     if value is None:
         return image
-    units = np.ldexp(value, image.value_bits)
-    if not (np.abs(units) < RANGE).all():
+    # Multiplication by a power of two is exact.
+    units = value * 2.0**image.value_bits
+    if not max(float(units.max()), -float(units.min())) < RANGE:
         return image
-    return replace(image, start=np.rint(units).astype(np.int64))
+    return replace(image, start=np.rint(units, out=units).astype(np.int64))
 
 
 def rescaled(value: NDArray[np.int64], shift: int) -> NDArray[np.int64]:

@@ -21,7 +21,7 @@ from beltline.host.devices import (
     open_device,
     smallest_build,
 )
-from beltline.host.problem.checks import ProblemError, check_progress, shown, suggestion
+from beltline.host.problem.checks import ProblemError, check_former_names, check_progress, shown, suggestion
 from beltline.host.problem.general import WORKAROUND, extras
 from beltline.host.problem.problem import Problem
 from beltline.host.solver.checkpoint import Checkpoint
@@ -149,10 +149,11 @@ class Session:
         progress: Progress | Literal[False] | None = None,
         verify: bool = True,
         value_bits: int | None = None,
-        money_bits: int | None = None,
+        amount_bits: int | None = None,
         timeout: float | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: float | None = None,
+        **options: object,
     ) -> Any:
         """Solve a problem on this device. Parameters not listed here are those of :func:`beltline.solve`.
 
@@ -170,6 +171,8 @@ class Session:
             sweeps to the same ``tol``; the result differs in its last bits from that of plain sweeps.
         progress : function of str, or False, optional
             By default that of the session.
+        **options
+            None are accepted: options of a device are set when it is opened.
 
         Returns
         -------
@@ -181,10 +184,11 @@ class Session:
         ProblemError, DeviceError, KeyboardInterrupt
             As :func:`beltline.solve`; also ``DeviceInUseError`` while another thread solves on this session.
         """
-        options = SolveOptions(
-            tol, max_sweeps, verify, value_bits, money_bits, timeout, checkpoint, checkpoint_every, method, start
+        no_options(options)
+        given = SolveOptions(
+            tol, max_sweeps, verify, value_bits, amount_bits, timeout, checkpoint, checkpoint_every, method, start
         )
-        return self.solve_with(problem, options, progress)
+        return self.solve_with(problem, given, progress)
 
     def solve_with(
         self, problem: Problem, options: SolveOptions, progress: Progress | Literal[False] | None = None
@@ -346,6 +350,7 @@ def no_options(options: dict[str, Any]) -> None:
         One is given.
     """
     if options:
+        check_former_names(options)
         name = next(iter(options))
         raise ProblemError(
             f"option {name!r} can be set only when a device is opened, and this one is open"

@@ -60,7 +60,7 @@ def solve(
     progress: Progress | Literal[False] | None = None,
     verify: bool = True,
     value_bits: int | None = None,
-    money_bits: int | None = None,
+    amount_bits: int | None = None,
     timeout: float | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float | None = None,
@@ -102,7 +102,7 @@ def solve(
     verify : bool
         Whether to measure the residual and check the choices after the solve, which takes about one exact sweep in
         double precision. For a problem of the general form this proves every choice by a second search.
-    value_bits, money_bits : int, optional
+    value_bits, amount_bits : int, optional
         Fraction bits of the accelerator's fixed-point format for values (0 to 52) and for amounts of the good (0 to
         90). By default as many as cannot overflow. Only for devices of the accelerator that are named.
     timeout : float, optional
@@ -158,7 +158,7 @@ def solve(
     check_progress(progress)
     where = _device_for(problem, named(device))
     given = SolveOptions(
-        tol, max_sweeps, verify, value_bits, money_bits, timeout, checkpoint, checkpoint_every, method, device=where
+        tol, max_sweeps, verify, value_bits, amount_bits, timeout, checkpoint, checkpoint_every, method, device=where
     )
     if isinstance(problem, DiscreteProblem):
         check_discrete(given, where, options)

@@ -15,7 +15,7 @@ from beltline.host.models.hopenhayn_rogerson.calibration import BEFORE, Calibrat
 from beltline.host.models.hopenhayn_rogerson.firms import ahead, stationary, survival
 from beltline.host.models.model_result import ModelResult
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.report import as_html, report
+from beltline.host.problem.report import Report, as_html, as_text, report
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import GRID_END_SHARE, Outcome
 from beltline.host.results.services import service
@@ -364,7 +364,7 @@ class FirmEconomy(ModelResult):
             f"The value of entry equals its cost at price {self.price:.6f}, found in {len(self.steps)} steps."
         )
 
-    def __str__(self) -> str:
+    def _report(self) -> Report:
         found, model = self.solution, self.model
         rows = [("status", f"{self.status}: {self.message}")]
         if not math.isnan(self.entry_cost):
@@ -399,7 +399,7 @@ class FirmEconomy(ModelResult):
             ("top of grid", f"a share of {self.at_top:.2g} of employment (at most {GRID_END_SHARE:g})"),
         ]  # fmt: skip
 
-    __repr__ = __str__
+    __str__ = __repr__ = as_text
     _repr_html_ = as_html
 
     def _parts(self) -> dict[str, Any]:

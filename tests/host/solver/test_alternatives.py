@@ -324,7 +324,7 @@ def refused() -> list[tuple[bl.Problem, str]]:
 
 
 @pytest.mark.parametrize("number", range(8))
-def test_what_is_refused(number: int) -> None:
+def test_refusals(number: int) -> None:
     given, sentence = refused()[number]
     with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence)):
         bl.solve(given, **EMULATOR)

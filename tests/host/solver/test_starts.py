@@ -54,7 +54,7 @@ def test_what_kinks_bend_up_is_made_concave() -> None:
     assert np.abs(found - concave_majorant(drawn, given.grid)).max() == 0.0
 
 
-def test_a_coarse_start_that_is_no_nearer_gives_way_to_staying() -> None:
+def test_staying_is_the_start_where_the_coarse_one_is_no_nearer() -> None:
     found = start_value(KINKED, "coarse", 1e-6)
     assert np.array_equal(found, start_value(KINKED, "stay", 1e-6))
 

@@ -44,7 +44,7 @@ def test_the_market_clears_and_shares_add_up(economy: bl.TypesEconomy) -> None:
     assert eaten == pytest.approx(economy.output - 0.08 * economy.capital, rel=1e-6)
 
 
-def test_the_patient_hold_most(economy: bl.TypesEconomy) -> None:
+def test_the_most_patient_types_hold_most(economy: bl.TypesEconomy) -> None:
     assert (np.diff(economy.mean_assets) > 0).all()
     assert economy.wealth_shares[0] < 0.5
     assert economy.wealth_shares[2] > 0.2

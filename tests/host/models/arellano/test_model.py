@@ -191,7 +191,7 @@ def test_no_seed_moves_a_moment_beyond_its_standard_errors(economy: bl.DefaultEc
         assert abs(off.mean()) < 3.5 / math.sqrt(len(seeds)), name
 
 
-def test_a_smallest_debt_that_nobody_repays_is_told() -> None:
+def test_a_smallest_debt_that_is_never_repaid_is_reported() -> None:
     coarse = bl.solve(bl.arellano(bonds=41, incomes=9, limit=100.0), tol=1e-6, progress=False)
     assert coarse.success
     assert coarse.moments(paths=2, periods=100).values["mean_debt"] == 0.0
@@ -402,7 +402,7 @@ def test_where_a_coarse_start_does_not_converge_the_given_one_is_taken(monkeypat
     assert "coarser grids" not in economy.solution.timing
 
 
-def test_progress_is_told() -> None:
+def test_progress_is_reported() -> None:
     told: list[str] = []
     bl.solve(bl.arellano(bonds=21, incomes=3), tol=1e-2, progress=told.append)
     assert any(re.fullmatch(r"sweep \d+, largest change of V [\d.e+-]+", line) for line in told)

@@ -179,7 +179,7 @@ def test_what_a_solve_refuses() -> None:
         bl.solve(model, steps=3)
 
 
-def test_progress_is_told_by_age() -> None:
+def test_progress_is_reported_by_age() -> None:
     lines: list[str] = []
     bl.solve(bl.retirement(**SMALL), progress=lines.append)
     assert lines[-2:] == ["age 6 of 6", "verifying by a second search"]
