@@ -9,6 +9,8 @@ from beltline.gpu_ref.exact import divide_and_conquer
 from beltline.gpu_ref.row_search import (
     CLOSE,
     FAILED,
+    FAR,
+    KNOWN,
     MOVED,
     STAYED,
     Cached,
@@ -149,7 +151,7 @@ def test_a_proven_row_is_that_of_full_search_from_any_policy(kind: str) -> None:
                 # No choice moves, and no row is looked at.
                 still += 1
             elif guess != CLOSE:
-                proof, quiet = proven_row(
+                proof, _, _, quiet = proven_row(
                     grid, wealth, eta, padded, clocks, row, guess, found, rival, rivals
                 )  # fmt: skip
             ends = row.policy[[0, -1]]
@@ -172,6 +174,21 @@ def test_a_proven_row_is_that_of_full_search_from_any_policy(kind: str) -> None:
     assert wide > 300
     assert spared > 700
     assert still > (5 if kind == "steps" else 0)
+
+
+def test_a_piece_stays_proven_until_the_nearest_rival_can_win() -> None:
+    """The nearest rival is one behind, and all other candidates are four behind."""
+    wealth, ev, clocks = np.full(3, WEALTH), expected([5.0, 3.0, 1.0, 4.0, 0.0, -1.0]), clocks_at(6, 2.0)
+    row = cached_of(np.array([0, 0, 5]))
+    cache_row(X, wealth, 2.0, row)
+    value, rival, rivals = np.array([5.0, 5.0, -1.0]), np.zeros(3, np.int32), np.full(3, -np.inf)
+    # First the bracket is searched, then cached values prove it.
+    for outcome, searches in ((STAYED, 1), (KNOWN, 0)):
+        proof, searched, moved, quiet = proven_row(X, wealth, 2.0, ev, clocks, row, FAR, value, rival, rivals)
+        assert (proof, searched, moved) == (outcome, searches, 0)
+        assert (rival[1], row.until[1]) == (3, pytest.approx(6.0, abs=1e-9))
+        assert quiet == pytest.approx(3.0, abs=1e-9)
+        assert quiet < 3.0
 
 
 def shown(clocks: np.ndarray, row: Cached) -> np.ndarray:
