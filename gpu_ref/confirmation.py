@@ -2,9 +2,9 @@
 
 By the theorem of :mod:`beltline.gpu_ref.brackets`, no sweep is needed if the policy does not fall and is the lowest
 maximiser between its neighbours' choices in every state. Checking this takes about three evaluations per state, and the
-value is compared at the same time. The policy of a result comes from its last sweep, so a few of its choices may no
-longer be the best: those are repaired first. If there are more than a few, the pass ends without an answer, and
-:func:`beltline.gpu_ref.brackets.proven` is needed.
+value is compared at the same time. The policy of a result comes from its last sweep, so some of its choices may no
+longer be the best: those are repaired, by each thread in its own rows. If there are too many, the pass ends without an
+answer, and :func:`beltline.gpu_ref.brackets.proven` is needed.
 
 *Rounding* is bounded as in that module. A candidate below (above) a row's choice can exceed it, in exact arithmetic, by
 an excess that comes from the row before (after). A row turns an incoming excess ``E`` into ``max(2 e, E + 2 e -
@@ -38,7 +38,10 @@ MAX_GAP = 2.0**-10
 """
 
 MAX_REPAIRS = 32
-"""Largest number of choices that are repaired."""
+"""Largest number of choices that are repaired at ends of chunks."""
+
+CHUNK_REPAIRS, SMOOTH_REPAIRS = 8, 64
+"""Largest number of choices that are repaired within a chunk, in general and if choices rise by one point per row."""
 
 GAP, SIZE, LARGEST, STATE = range(4)
 """What a chunk finds: the largest ``|best - value|``, ``|U|`` and ``|best|``; and as its state :data:`CONFIRMED`,
@@ -156,7 +159,8 @@ def _smooth_rows(
     """A faster :func:`_rows` for choices that rise by at most one point per row.
 
     It also requires that choices beat those of their neighbours by more than rounding. Then no excess exceeds ``2 e``
-    or the incoming one, and need not be followed from row to row. Returns ``False`` if it cannot tell.
+    or the incoming one, and need not be followed from row to row. A choice that a neighbour's choice beats is repaired
+    on the way, except in the first and the last row, which other threads read. Returns ``False`` if it cannot tell.
     """
     states = W.shape[1]
     if begin == 0 or end == W.shape[0]:
@@ -165,31 +169,65 @@ def _smooth_rows(
     share += DOUBLE * (abs(1.0 - eta) + 4.0)
     constant += ev_error
     gap = size = largest = 0.0
-    for x in range(begin, end):
+    x, done, repairs = begin, begin, 0
+    while x < end:
+        better = -1
         for s in range(states):
             own, wealth = exact[x, s], W[x, s]
             low, high = exact[x - 1, s], exact[x + 1, s]
             c = wealth - X[own]
-            if policy[x, s] != own or not (
-                0 <= own - 1 <= low <= own <= high <= own + 1 < W.shape[0] and c > c_rounding
-            ):
+            if not (0 <= own - 1 <= low <= own <= high <= own + 1 < W.shape[0] and c > c_rounding):
                 return False
             u = crra(c, eta)
             best, twice = u + ev[s, own], 2.0 * errors[s]
-            if low < own and not best - (crra(wealth - X[low], eta) + ev[s, low]) >= twice:
-                return False
-            if high > own:
-                left = wealth - X[high]
-                if not (left > 0.0 and best - (crra(left, eta) + ev[s, high]) >= twice):
+            if low < own:
+                margin = best - (crra(wealth - X[low], eta) + ev[s, low])
+                if margin <= 0.0:
+                    better = low
+                elif not margin >= twice:
                     return False
+            if high > own and better < 0:
+                left = wealth - X[high]
+                margin = best - (crra(left, eta) + ev[s, high]) if left > 0.0 else np.nan
+                if margin < 0.0:
+                    better = high
+                elif not margin >= twice:
+                    return False
+            if better >= 0:
+                if x == begin or x + 1 == end or repairs == SMOOTH_REPAIRS:
+                    return False
+                exact[x, s] = better
+                repairs += 1
+                break
+            loss, given = 0.0, policy[x, s]
+            if given != own:
+                left = wealth - X[given]
+                if not left > c_rounding:
+                    return False
+                other = crra(left, eta)
+                loss = best - (other + ev[s, given])
+                # Rounding is largest at the lower consumption of the two choices.
+                if left < c:
+                    c, u = left, other
             own_gap, u = abs(best - value[x, s]), abs(u)
             objective_error = constant + share * u
-            if not own_gap <= change + times * objective_error:
+            worst = max(own_gap, 0.5 * loss)
+            if not worst <= change + times * objective_error:
                 if c_rounding > 0.0:
                     objective_error += c_rounding * math.pow(c - c_rounding, -eta)
-                if not own_gap <= change + times * objective_error:
+                if not worst <= change + times * objective_error:
                     return False
             gap, size, largest = max(gap, own_gap), max(size, u), max(largest, abs(best))
+        if better < 0:
+            x += 1
+            done = max(done, x)
+        elif x >= done:
+            # The row before may choose what this row chooses now.
+            x -= 1
+        else:
+            # The numbers of this row have changed.
+            gap = size = largest = 0.0
+            x = done = begin
     for s in range(states):
         for side in range(2):
             piece = pieces[s, side]
@@ -200,11 +238,14 @@ def _smooth_rows(
 
 
 @njit(cache=True)
-def _repair(X: Array, W: Array, ev: Array, eta: float, exact: Indexes, x: int, s: int) -> tuple[int, int]:
+def _repair(
+    X: Array, W: Array, ev: Array, eta: float, exact: Indexes, x: int, s: int, begin: int, end: int
+) -> tuple[int, int]:
     """Maximise row ``x`` between its neighbours' choices, and then every row whose neighbour changed.
 
     Returns the lowest and the highest row that changed. A change raises an objective, or lowers the choice of an equal
-    one, so this ends. After :data:`MAX_REPAIRS` changes it gives up and returns -1.
+    one, so this ends. It gives up and returns -1 after :data:`MAX_REPAIRS` changes, and before it would change a row
+    that is not one of those from ``begin`` to ``end``.
     """
     grid = X.size
     waiting = np.empty(2 * MAX_REPAIRS + 1, np.int64)
@@ -221,6 +262,8 @@ def _repair(X: Array, W: Array, ev: Array, eta: float, exact: Indexes, x: int, s
         if index < 0 or changes == MAX_REPAIRS:
             return -1, -1
         if index != exact[row, s]:
+            if not begin <= row < end:
+                return -1, -1
             changes += 1
             exact[row, s] = index
             lowest, highest = min(lowest, row), max(highest, row)
@@ -231,6 +274,28 @@ def _repair(X: Array, W: Array, ev: Array, eta: float, exact: Indexes, x: int, s
     return lowest, highest
 
 
+@njit(cache=True)
+def _chunk(
+    X: Array, W: Array, ev: Array, eta: float, errors: Array, value: Array, policy: Indexes, exact: Indexes,
+    allowed: Array, ev_error: float, chunk: int, facts: Array, pieces: Array,
+) -> None:  # fmt: skip
+    """Confirm one chunk, after repairs that leave its first and last row as they are."""
+    states, begin = W.shape[1], chunk * _CHUNK
+    end = min(begin + _CHUNK, W.shape[0])
+    here, piece = facts[chunk], pieces[chunk]
+    repairs = 0
+    while True:
+        if not _smooth_rows(X, W, ev, eta, errors, begin, end, value, policy, exact, allowed, ev_error, here, piece):
+            _rows(X, W, ev, eta, errors, begin, end, value, policy, exact, allowed, ev_error, here, piece)
+        state = int(here[STATE])
+        if state < 0 or repairs == CHUNK_REPAIRS:
+            return
+        repairs += 1
+        row, s = state // states, state % states
+        if _repair(X, W, ev, eta, exact, row, s, begin + 1, end - 1)[0] < 0:
+            return
+
+
 @njit(parallel=True, cache=True)
 def _all_rows(
     X: Array, W: Array, ev: Array, eta: float, errors: Array, value: Array, policy: Indexes, exact: Indexes,
@@ -238,12 +303,7 @@ def _all_rows(
 ) -> None:  # fmt: skip
     """Run :func:`_smooth_rows`, or if it cannot tell :func:`_rows`, on the chunks ``todo``, in parallel."""
     for k in prange(todo.size):
-        chunk = todo[k]
-        begin = chunk * _CHUNK
-        end = min(begin + _CHUNK, W.shape[0])
-        here, piece = facts[chunk], pieces[chunk]
-        if not _smooth_rows(X, W, ev, eta, errors, begin, end, value, policy, exact, allowed, ev_error, here, piece):
-            _rows(X, W, ev, eta, errors, begin, end, value, policy, exact, allowed, ev_error, here, piece)
+        _chunk(X, W, ev, eta, errors, value, policy, exact, allowed, ev_error, todo[k], facts, pieces)
 
 
 @njit(cache=True)
@@ -312,7 +372,7 @@ def confirmed(
             repairs += 1
             if state == WRONG or repairs > MAX_REPAIRS:
                 return None
-            lowest, highest = _repair(X, W, ev, eta, exact, int(state) // states, int(state) % states)
+            lowest, highest = _repair(X, W, ev, eta, exact, int(state) // states, int(state) % states, 0, grid)
             if lowest < 0:
                 return None
             again |= {*range(max(lowest - 1, 0) // _CHUNK, min(highest + 1, grid - 1) // _CHUNK + 1)}

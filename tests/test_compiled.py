@@ -193,7 +193,7 @@ print(numba.njit(lambda a: np.convolve(a, a))(np.ones(2)).tolist())
 """
 
 
-def test_linear_algebra_that_nobody_asks_for_is_not_loaded() -> None:
+def test_linear_algebra_is_loaded_only_when_needed() -> None:
     done = program(ALGEBRA)
     assert done.stdout.splitlines() == ["False", "[[1.0, 0.0], [0.0, 1.0]]", "[1.0, 2.0, 1.0]"], done.stderr
 

@@ -34,7 +34,7 @@ def functions_of(path: Path) -> dict[str, bool]:
     }
 
 
-def test_there_are_enough_and_none_is_there_twice() -> None:
+def test_there_are_enough_faults_and_none_twice() -> None:
     assert len(FAULTS) >= LEAST
     assert len({fault.what for fault in FAULTS}) == len(FAULTS)
     assert len({(fault.file, fault.before, fault.after) for fault in FAULTS}) == len(FAULTS)
@@ -122,7 +122,7 @@ def test_refusals(capsys: pytest.CaptureFixture[str]) -> None:
         assert f"must be I/N with 1 <= I <= N, as in 2/8, not {share!r}" in capsys.readouterr().err
 
 
-def test_an_interrupt_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_an_interrupt_leaves_no_process_and_no_file(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.mutants", "--only", FAULTS[0].what]
     process = subprocess.Popen(
         command, cwd=ROOT, env={**os.environ, "TMPDIR": str(tmp_path)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE

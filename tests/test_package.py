@@ -104,7 +104,7 @@ def test_public_names_are_those_that_the_type_checker_sees() -> None:
 
 
 @pytest.mark.parametrize("name", bl.__all__)
-def test_every_public_name_is_there(name: str) -> None:
+def test_every_public_name_exists(name: str) -> None:
     assert getattr(bl, name) is not None
     assert name in dir(bl)
 

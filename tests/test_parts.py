@@ -58,7 +58,7 @@ def test_imports_within_functions_and_for_the_type_checker_count() -> None:
     assert set(PARTS["_imported"](ast.parse(text), PARTS["sources"]())) == {"hw.top.verilog", "sim.board"}
 
 
-def test_nobody_imports_a_folder_of_sources_past_the_public_name() -> None:
+def test_imports_use_the_public_package_name() -> None:
     wrong = []
     for path in [*PARTS["sources"]().values(), *(ROOT / "tests").rglob("*.py"), *(ROOT / "examples").glob("*.py")]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

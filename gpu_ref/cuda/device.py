@@ -83,7 +83,10 @@ def refuse(cupy: Any, needed: int, what: str = "the solve") -> None:
     MemoryError
         Fewer than ``needed`` bytes are free.
     """
-    free = cupy.cuda.Device().mem_info[0] + cupy.get_default_memory_pool().free_bytes()
+    free = cupy.get_default_memory_pool().free_bytes()
+    if needed > free:
+        # Only now, because the driver takes longer to answer than a small solve takes.
+        free += cupy.cuda.Device().mem_info[0]
     if needed > free:
         raise MemoryError(
             f"{what} needs {needed / 2**30:.2f} GiB of device memory, and {free / 2**30:.2f} GiB are free"

@@ -83,9 +83,7 @@ class Start:
             shared_mem=self._shared(self.rows),
         )
         self.draw(*over, (tables.rows, self.given, np.int32(count), *sizes, self.values, self.choices))
-        for i, problem in enumerate(self.problems):
-            if problem.start != "given":
-                replace_bad_start(self.cupy, problem, tables.X[i], tables.W[i], tables.V0[i], tables.policy[i])
+        replace_bad_starts(self.cupy, self.problems, tables.X, tables.W, tables.V0, tables.policy)
         return True
 
 
@@ -93,27 +91,55 @@ _SLACK = 1e-3
 """A starting value may exceed its bounds by this share of the distance between them."""
 
 
-def replace_bad_start(cupy: Any, problem: Arguments, X: Any, W: Any, V0: Any, policy: Any) -> None:
-    """Replace a starting value ``V0`` that cannot be near a solution by the value of staying.
+_AT_A_TIME = 2**22
+"""States whose starting values are checked together, so that temporary tables fit into memory."""
 
-    The guess in ``policy`` is then the middle of the grid.
+
+def replace_bad_starts(cupy: Any, problems: Sequence[Arguments], X: Any, W: Any, V0: Any, policy: Any) -> None:
+    """Replace starting values ``V0`` that cannot be near a solution by the values of staying.
+
+    The guess in ``policy`` is then the middle of the grid. Problems that bring their own starting values are left out.
 
     A solution is at least the value of staying at ``x`` for ever in the worst exogenous state, and at most that of
-    consuming all of the largest wealth for ever. All tables are on the device. A ``V0`` between these bounds may still
-    be poor, but not worse than the value of staying by more than their distance.
+    consuming all of the largest wealth for ever. A ``V0`` between these bounds may still be poor, but not worse than
+    the value of staying by more than their distance.
+
+    Parameters
+    ----------
+    cupy
+        CuPy, or NumPy for tables of the host.
+    problems
+        Of one shape.
+    X : (n, N_k) array
+    W, V0, policy : (n, N_k, N_z) arrays
+        Tables of all problems, on the device.
     """
-    contraction = modulus(problem.Q, problem.beta)
-    if contraction >= 1.0:
-        return
-    stay = utility(cupy, W - X[:, None], problem.eta)
-    low = cupy.minimum(stay.min(axis=1, keepdims=True), 0.0) / (1.0 - contraction)
-    high = cupy.maximum(utility(cupy, W.max() - X[0], problem.eta), 0.0) / (1.0 - contraction)
-    slack = _SLACK * (high - low)
-    if not bool(((V0 >= low - slack) & (V0 <= high + slack)).all()):
-        V0[...] = stay / (1.0 - problem.beta)
-        policy[...] = X.size // 2
+    contractions = np.array([modulus(problem.Q, problem.beta) for problem in problems])
+    asked = [problem.start != "given" for problem in problems]
+    etas = np.array([problem.eta for problem in problems])
+    step = max(1, _AT_A_TIME // problems[0].W.size)
+    for begin in range(0, len(problems), step):
+        some = slice(begin, begin + step)
+        known = contractions[some] < 1.0
+        left = cupy.asarray(np.where(known, 1.0 - contractions[some], 1.0))[:, None, None]
+        # A number is faster than an array of equal ones.
+        eta = float(etas[begin]) if (etas[some] == etas[begin]).all() else cupy.asarray(etas[some])[:, None, None]
+        stay = utility(cupy, W[some] - X[some, :, None], eta)
+        richest = W[some].max(axis=(1, 2), keepdims=True) - X[some, :1, None]
+        low = cupy.minimum(stay.min(axis=2, keepdims=True), 0.0) / left
+        high = cupy.maximum(utility(cupy, richest, eta), 0.0) / left
+        slack = _SLACK * (high - low)
+        between = ((V0[some] >= low - slack) & (V0[some] <= high + slack)).all(axis=(1, 2)).tolist()
+        for i, good in enumerate(between):
+            at = begin + i
+            if not good and known[i] and asked[at]:
+                V0[at] = stay[i] / (1.0 - problems[at].beta)
+                policy[at] = X.shape[1] // 2
 
 
-def utility(cupy: Any, consumption: Any, eta: float) -> Any:
-    """Return the utility of consumption, tables on the device."""
-    return cupy.log(consumption) if eta == 1.0 else consumption ** (1.0 - eta) / (1.0 - eta)
+def utility(cupy: Any, consumption: Any, eta: Any) -> Any:
+    """Return the utility of consumption, tables on the device; ``eta`` is a number or an array that fits."""
+    if isinstance(eta, float):
+        return cupy.log(consumption) if eta == 1.0 else consumption ** (1.0 - eta) / (1.0 - eta)
+    curved = cupy.where(eta == 1.0, 0.0, eta)
+    return cupy.where(eta == 1.0, cupy.log(consumption), consumption ** (1.0 - curved) / (1.0 - curved))

@@ -29,7 +29,7 @@ from beltline.host.analysis.policy import followed, usable
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, real, whole
 from beltline.host.problem.problem import Problem
-from beltline.host.problem.report import as_html, report
+from beltline.host.problem.report import Report, as_html, as_text, report
 from beltline.host.results.dataset import check_xarray, unit
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
@@ -139,7 +139,7 @@ class Refined:
         """Bound on the distance of ``value`` from the solution without a grid, in utility."""
         return _furthest(self.value, self.lower, self.upper)
 
-    def __str__(self) -> str:
+    def _report(self) -> Report:
         problem = self.problem
         moved = float(np.abs(self.choice - self.result.policy_values).max())
         work = ("steps", f"{self.steps:,}, last change {self.change:.3g} (tolerance {self.tol:g})")
@@ -162,7 +162,7 @@ class Refined:
         size = f"{problem.points:,} grid points x {problem.states} states{ages}"
         return report(f"Choices between grid points of {problem.name}, {size}", rows)
 
-    __repr__ = __str__
+    __str__ = __repr__ = as_text
     _repr_html_ = as_html
 
     def to_xarray(self) -> Dataset:

@@ -16,10 +16,10 @@ from beltline.host.batch.store import Store, key
 from beltline.host.batch.submit import Submitter, submitter
 from beltline.host.batch.worker import Answer, Settings, alternatives, transferable
 from beltline.host.devices import DEVICES, REFERENCES, DeviceError, Progress, check_options, known
-from beltline.host.problem.checks import ProblemError, check_progress, shown, whole
+from beltline.host.problem.checks import ProblemError, check_former_names, check_progress, shown, whole
 from beltline.host.problem.general import extras
 from beltline.host.problem.problem import Problem
-from beltline.host.problem.report import as_html, report
+from beltline.host.problem.report import Report, as_html, as_text, report
 from beltline.host.problem.solvable import Solvable
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.result import Result
@@ -82,14 +82,14 @@ class Attempt:
     seconds: float
     stored: bool = False
 
-    def __str__(self) -> str:
+    def _report(self) -> Report:
         status = f"{type(self.error).__name__}: {self.error}" if self.result is None else self.result.message
         return report(
             f"Attempt {self.index}{f' at {self.problem.name}' if self.problem else ''}",
             [("status", status), ("seconds", f"{self.seconds:.3g}{', from the store' if self.stored else ''}")],
         )
 
-    __repr__ = __str__
+    __str__ = __repr__ = as_text
     _repr_html_ = as_html
 
     @property
@@ -114,7 +114,7 @@ def solve_many(
     progress: Progress | Literal[False] | None = None,
     verify: bool = True,
     value_bits: int | None = None,
-    money_bits: int | None = None,
+    amount_bits: int | None = None,
     timeout: float | None = None,
     method: str | None = None,
     **options: Any,
@@ -137,7 +137,7 @@ def solve_many(
         as ``functools.partial(bl.rbc, beta=0.99)``. With a function, an invalid parameter is an error of that problem
         and not of the batch. Problems of the general form need device ``"cpu"`` or ``"gpu"``, where both forms may be
         mixed.
-    tol, max_sweeps, progress, verify, value_bits, money_bits, timeout, method
+    tol, max_sweeps, progress, verify, value_bits, amount_bits, timeout, method
         As in :func:`beltline.solve`, the same for all problems; ``timeout`` applies to each run. On ``"gpu"`` the
         default method for an infinite horizon is ``"shift"``. On a sweep engine ``method="shift"`` takes the option
         ``start``. A problem of a form that does not support the method or an option fails with an error.
@@ -198,7 +198,7 @@ def solve_many(
     """
     check_progress(progress)
     device, method = _unnamed(named(device), method, options, executor is None and workers is None, warm)
-    each = SolveOptions(tol, max_sweeps, verify, value_bits, money_bits, timeout, method=method, device=device)
+    each = SolveOptions(tol, max_sweeps, verify, value_bits, amount_bits, timeout, method=method, device=device)
     settings = _settings(device, options, each, warm, executor, workers)
     if order not in ("given", "finished"):
         raise ProblemError(f"order must be 'given' or 'finished', not {shown(order)}")
@@ -268,6 +268,7 @@ def _settings(
                 f"warm is not supported by device {device!r}: leave it out, or name a device of the accelerator, such "
                 f"as device='emulator'"
             )
+        check_former_names(options)
         if each.method not in (None, AUTO, METHOD):
             check_method(each.method)
         if "update" in options:
@@ -288,7 +289,8 @@ def _key(settings: Settings, problem: Problem) -> str:
         "verify": each.verify,
         "warm": settings.warm,
         "value_bits": each.value_bits,
-        "money_bits": each.money_bits,
+        # Former name of the option: with it, stores of earlier versions keep their keys.
+        "money_bits": each.amount_bits,
     }
     return key(problem, decides)
 

@@ -1,20 +1,16 @@
-"""Print the tables of ``docs/arellano.md``: published times and ours, and moments by grid."""
+"""Print the tables of ``docs/arellano.md``: published times and ours, published moments and ours, moments by grid."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from beltline.host.bench.arellano_paper import TOL, WINDOW
+from beltline.host.bench.arellano_paper import table as paper
 from beltline.host.models.arellano.business_cycle import MOMENTS, BusinessCycle
 from beltline.host.models.arellano.model import arellano
 from beltline.host.models.arellano.result import DefaultEconomy
 from beltline.host.solver.solve import solve
-
-TOL = 1e-6
-"""Tolerance of the published times and of these tables."""
-
-WINDOW = 74
-"""Number of quarters before a default in the second sample."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +76,8 @@ def moments(grids: Sequence[tuple[int, int]] = GRIDS, paths: int = 100, periods:
 
 
 def tables(device: str) -> None:
-    """Print both tables; the economy is solved on device ``cpu``, whatever ``device`` is."""
+    """Print the three tables; the economy is solved on device ``cpu``, whatever ``device`` is."""
     print(f"On device cpu{'' if device == 'cpu' else ', the only one that these tables use'}, to {TOL:g}.\n")
     times()
+    paper()
     moments()

@@ -9,7 +9,10 @@ so that other work on the computer affects all of them alike. Medians are printe
 - ``machine``: the RBC with ``--grid`` points on the emulated sweep engine: conversion of the tables, transfers through
   the emulation's buffers, and verification, without the solve, whose time is that of the emulation;
 - ``open``: opening device ``rtl``, in this process and in new ones, once its gateware is compiled; only with ``--rtl``,
-  as the compilation takes a minute.
+  as the compilation takes a minute;
+- ``gpu``: with ``--gpu``, the RBC model with ``--grid`` points on a CUDA device by method ``shift``, from a coarse
+  start: verified and unverified calls, their parts, and what a call takes besides the solve and the copies;
+- ``batch``: with ``--gpu``, a problem of a batch of ``--batch`` calibrations that are ready, verified and unverified.
 """
 
 from __future__ import annotations
@@ -23,6 +26,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from beltline.gpu_ref.cuda.device import available, device_name
+from beltline.host.batch.solve_many import solve_many
 from beltline.host.models.rbc import rbc
 from beltline.host.problem.problem import Problem
 from beltline.host.results.result import Result
@@ -30,6 +35,9 @@ from beltline.host.solver.solve import solve
 
 SMALL = (16, 64, 256)
 """Grid points of the small problems."""
+
+SMALL_BATCH = 1024
+"""Grid points of the smaller problems of a batch."""
 
 LANES = 64
 """Number of lanes of the emulated sweep engine."""
@@ -138,17 +146,74 @@ def opening(grid: int, repeats: int) -> None:
     print(f"open     rtl, {grid:,} x 4, again in one process: {stats(here)}, in fresh processes: {stats(fresh)}")
 
 
+def gpu(problem: Problem, repeats: int) -> None:
+    """Print the time of verified and unverified calls on a CUDA device, and of their parts."""
+    way: dict[str, Any] = {"device": "gpu", "method": "shift", "start": "coarse", "progress": False}
+    size = f"{problem.points:,} x {problem.states}"
+    calls: dict[bool, list[float]] = {True: [], False: []}
+    parts: dict[bool, dict[str, list[float]]] = {True: {}, False: {}}
+    beyond: dict[bool, list[float]] = {True: [], False: []}
+    for turn in range(repeats + 1):
+        for verify in calls:
+            seconds, result = timed(partial(solve, problem, verify=verify, **way))
+            if not turn:
+                # The first turn compiles.
+                continue
+            calls[verify].append(seconds)
+            beyond[verify].append(seconds - sum(result.timing.get(part, 0.0) for part in ("load", "solve", "read")))
+            for part, spent in result.timing.items():
+                parts[verify].setdefault(part, []).append(spent)
+    for verify, whole in calls.items():
+        kind = "verified" if verify else "unverified"
+        each = ", ".join(f"{part} {1e3 * statistics.median(of):.3f}" for part, of in parts[verify].items())
+        print(
+            f"gpu      {size}, {kind}, from call to return: {stats(whole)}; besides load, solve and read: "
+            f"{stats(beyond[verify])}; parts in ms: {each}",
+            flush=True,
+        )
+
+
+def batch(grid: int, count: int, repeats: int) -> None:
+    """Print the time of a problem of a batch on a CUDA device, with all problems made before, verified and not."""
+    problems = [rbc(grid=grid, eta=1.5 + i / count) for i in range(count)]
+    way: dict[str, Any] = {"device": "gpu", "method": "shift", "start": "coarse", "chunk": count, "progress": False}
+    for verify in (True, False):
+        spent = []
+        for turn in range(repeats + 1):
+            begin = time.perf_counter()
+            wrong = sum(
+                attempt.result is None or not attempt.result.success
+                for attempt in solve_many(problems, verify=verify, **way)
+            )
+            if wrong:
+                raise RuntimeError(f"{wrong:,} of {count:,} problems with {grid:,} grid points did not succeed")
+            if turn:
+                spent.append((time.perf_counter() - begin) / count)
+        kind = "verified" if verify else "unverified"
+        print(f"batch    {count:,} of {grid:,} x 4, {kind}, each: {stats(spent)}", flush=True)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
     parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.call_to_return", description=__doc__)
     parser.add_argument("--grid", type=int, default=65_536, help="grid points of the large problem (default: 65536)")
     parser.add_argument("--repeats", type=int, default=15, help="number of calls timed for each (default: %(default)s)")
     parser.add_argument("--rtl", action="store_true", help="time opening device rtl, too, which compiles its gateware")
+    parser.add_argument("--gpu", action="store_true", help="time only a CUDA device")
+    parser.add_argument("--batch", type=int, default=1000, help="problems of a batch of --gpu (default: %(default)s)")
     asked = parser.parse_args(arguments)
-    for name, least in (("grid", 64), ("repeats", 1)):
+    for name, least in (("grid", 64), ("repeats", 1), ("batch", 2)):
         if getattr(asked, name) < least:
             parser.error(f"--{name} must be at least {least}, not {getattr(asked, name)}")
+    if asked.gpu and (why := available()):
+        parser.error(f"--gpu cannot be used: {why}")
     large = rbc(grid=asked.grid)
+    if asked.gpu:
+        print(f"device   {device_name()}")
+        gpu(large, asked.repeats)
+        batch(asked.grid, asked.batch, 1)
+        batch(min(asked.grid, SMALL_BATCH), asked.batch, 3)
+        return 0
     small(10 * asked.repeats)
     shift(large, asked.repeats)
     machine(large, min(asked.repeats, 5))

@@ -1,14 +1,16 @@
 """Every model on every device that solves it, and whether they agree: ``python -m beltline.host.bench.model_rows``.
 
 Prints one table for all models: what was solved, seconds from call to return once the code is compiled, and how far the
-solution is from that of the processor. ``--out FILE.json`` also writes the rows, with the computer that they were
-measured on, for ``docs/results/``.
+solution is from that of the processor. If every model is solved and all solutions are equal, ``--out FILE.json`` also
+writes the rows, with the computer that they were measured on, and ``FILE.md``, the page of ``docs/results/`` that shows
+them. ``--page FILE.json`` writes that page again.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import statistics
 import sys
 import time
@@ -20,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from beltline.gpu_ref.cuda.device import available, device_name
+from beltline.host.bench.model_page import page
 from beltline.host.bench.suite import finite, machine
 from beltline.host.models.aiyagari.model import aiyagari
 from beltline.host.models.aiyagari_path.model import aiyagari_path
@@ -40,6 +43,9 @@ DEVICES = ("cpu", "gpu")
 """Devices of the rows; solutions of the others are compared with those of the first."""
 
 BOTH = DEVICES
+
+PAGE = "python -m beltline.host.bench.model_rows --page {}"
+"""Command that writes the page of a file."""
 
 AGREE = 1e-6
 """Largest difference, relative to the processor's solution, at which two solutions count as equal."""
@@ -117,15 +123,15 @@ CASES = (
     ),
     Case(
         "aiyagari-path",
-        "400 x 7 x 200 dates",
-        lambda small: aiyagari_path(grid=30 if small else 400, periods=150 if small else 200),
+        "200 x 7 x 200 dates",
+        lambda small: aiyagari_path(grid=30 if small else 200, periods=150 if small else 200),
         lambda found: found.interest,
         ("cpu",),
     ),
     Case(
         "aiyagari-types",
-        "400 x 7 x 3 types",
-        lambda small: aiyagari_types(grid=30 if small else 400),
+        "200 x 7 x 3 types",
+        lambda small: aiyagari_types(grid=30 if small else 200),
         lambda found: found.interest,
         ("cpu",),
     ),
@@ -141,7 +147,9 @@ class ModelRow:
     ----------
     model, size, device : str
     seconds : float
-        Median time from call to return, with verification, without compilation.
+        Median time from call to return, with verification, without compilation; nan if no solve returned.
+    solves : int
+        Number of solves whose median this is.
     success : bool
     status : str
     difference : float
@@ -152,32 +160,44 @@ class ModelRow:
     size: str
     device: str
     seconds: float
+    solves: int
     success: bool
     status: str
     difference: float
 
 
-def row(case: Case, device: str, repeats: int, small: bool, reference: Any = None) -> tuple[ModelRow, Any]:
-    """Solve a case on a device, and return its row and the values or the price that are compared."""
-    model = case.make(small)
+def row(
+    case: Case, device: str, repeats: int, small: bool, reference: Any = None, seconds: float = math.inf
+) -> tuple[ModelRow, Any]:
+    """Solve a case on a device, and return its row and the values or the price that are compared.
+
+    The first solve compiles, and does not count. At least one more is timed, and up to ``repeats`` until they have
+    taken ``seconds`` together.
+    """
+    model, size = case.make(small), "small" if small else case.size
     spent: list[float] = []
-    for _ in range(repeats + 1):
-        begin = time.perf_counter()
-        found: Any = solve(model, device=device, progress=False)
-        spent.append(time.perf_counter() - begin)
+    try:
+        while len(spent) < 2 or (len(spent) <= repeats and sum(spent[1:]) < seconds):
+            begin = time.perf_counter()
+            found: Any = solve(model, device=device, progress=False)
+            spent.append(time.perf_counter() - begin)
+    except (ProblemError, RuntimeError, MemoryError, ValueError) as error:
+        # The other rows are worth having, and this one prevents success.
+        return ModelRow(case.name, size, device, math.nan, 0, False, f"{type(error).__name__}: {error}", math.nan), None
     figure = np.asarray(case.figure(found), np.float64)
     difference = float("nan")
     if reference is not None:
         finite = np.isfinite(reference)
         same = bool((figure[~finite] == reference[~finite]).all())
-        size = float(np.abs(reference[finite]).max(initial=0.0)) or 1.0
+        scale = float(np.abs(reference[finite]).max(initial=0.0)) or 1.0
         apart = np.abs(figure - reference)[finite]
-        difference = float(apart.max(initial=0.0)) / size if same and np.isfinite(apart).all() else float("inf")
+        difference = float(apart.max(initial=0.0)) / scale if same and np.isfinite(apart).all() else float("inf")
     made = ModelRow(
         case.name,
-        "small" if small else case.size,
+        size,
         device,
         statistics.median(spent[1:]),
+        len(spent) - 1,
         bool(found.success),
         str(found.status),
         difference,
@@ -185,7 +205,9 @@ def row(case: Case, device: str, repeats: int, small: bool, reference: Any = Non
     return made, figure
 
 
-def rows(devices: Sequence[str], repeats: int, small: bool, only: Sequence[str] = ()) -> list[ModelRow]:
+def rows(
+    devices: Sequence[str], repeats: int, small: bool, only: Sequence[str] = (), seconds: float = math.inf
+) -> list[ModelRow]:
     """Solve every case on every device, printing each row of the table as soon as it is measured."""
     print("| model | size | device | from call to return, s | status | differs from cpu by |")
     print("|---|---|---|---:|---|---:|", flush=True)
@@ -195,7 +217,7 @@ def rows(devices: Sequence[str], repeats: int, small: bool, only: Sequence[str] 
             continue
         reference = None
         for device in (each for each in devices if each in case.devices):
-            made, figure = row(case, device, repeats, small, reference)
+            made, figure = row(case, device, repeats, small, reference, seconds)
             reference = figure if device == DEVICES[0] else reference
             gap = "-" if np.isnan(made.difference) else f"{made.difference:.1e}"
             cells = (made.model, made.size, device, f"{made.seconds:.4g}", made.status, gap)
@@ -207,6 +229,13 @@ def rows(devices: Sequence[str], repeats: int, small: bool, only: Sequence[str] 
 def good(done: Sequence[ModelRow]) -> bool:
     """Return whether every row is solved and equals the processor's solution within ``AGREE``."""
     return all(each.success and not each.difference > AGREE for each in done)
+
+
+def write_page(source: Path, content: dict[str, Any]) -> None:
+    """Write the page of the rows beside their file, and print both names."""
+    with replacing(source.with_suffix(".md")) as out:
+        out.write(page(content, source.stem).encode())
+    print(f"\n{source} and {source.with_suffix('.md')}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -222,19 +251,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--repeats",
         type=int,
         default=5,
-        help="number of timed solves, of which the median is reported (default %(default)s)",
+        help="largest number of timed solves, of which the median is reported (default %(default)s)",
+    )
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=3.0,
+        help="no further timed solve of a model on a device once they have taken this long (default %(default)s)",
     )
     parser.add_argument("--small", action="store_true", help="small sizes, to test that the command runs")
     parser.add_argument(
-        "--out", type=Path, metavar="FILE.json", help="also write the rows, and what this computer is, to this file"
+        "--out",
+        type=Path,
+        metavar="FILE.json",
+        help="if all is well, write the rows and what this computer is to it, and FILE.md",
     )
+    parser.add_argument("--page", type=Path, metavar="FILE.json", help="only write FILE.md from this file of --out")
     given = parser.parse_args(arguments)
+    if given.page is not None:
+        write_page(given.page, json.loads(given.page.read_text(encoding="utf-8")))
+        return 0
     names = dict.fromkeys(case.name.partition(",")[0] for case in CASES)
     for name in given.models:
         if name not in names:
             parser.error(f"model must be one of {', '.join(map(repr, names))}, not {name!r}")
     if given.repeats < 1:
         parser.error(f"--repeats must be from 1, not {given.repeats}")
+    if not given.seconds > 0:
+        parser.error(f"--seconds must be above 0, not {given.seconds:g}")
     if given.out is not None:
         try:
             check_target("out", given.out, (".json",))
@@ -244,14 +288,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     devices = given.devices or [each for each in DEVICES if each != "gpu" or not missing]
     if "gpu" in devices and missing:
         parser.error(f"device 'gpu' cannot be used: {missing}")
-    done = rows(devices, given.repeats, given.small, given.models)
+    done = rows(devices, given.repeats, given.small, given.models, given.seconds)
+    if not good(done):
+        wrong = [f"{each.model} on {each.device}" for each in done if not good([each])]
+        text = "" if given.out is None else f"; {given.out} is not written"
+        print(f"\nnot solved, or another solution than the processor's: {', '.join(wrong)}{text}")
+        return 1
     if given.out is not None:
         about = machine() | ({"gpu": device_name()} if "gpu" in devices else {})
-        content = {"machine": about, "repeats": given.repeats, "rows": [asdict(each) for each in done]}
+        content = finite({"machine": about, "repeats": given.repeats, "rows": [asdict(each) for each in done]})
         with replacing(given.out) as out:
-            out.write((json.dumps(finite(content), indent=1, allow_nan=False) + "\n").encode())
-        print(f"\nwritten {given.out}")
-    return 0 if good(done) else 1
+            out.write((json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
+        write_page(given.out, content)
+    return 0
 
 
 if __name__ == "__main__":

@@ -60,19 +60,41 @@ def plain_text(name: str, value: Any) -> str:
     return value
 
 
+FORMER_NAMES = {"money_bits": "amount_bits"}
+"""Names of arguments in earlier versions, which are refused or, in files, still read, and the current names."""
+
+
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean ...?"`` for a mistyped ``name``, as the end of a message.
 
     The name suggested is the closest of ``known``. The text is empty if none is close, or if ``name`` itself is known.
+    For a name of an earlier version the text gives the current name.
 
     >>> suggestion("max_sweep", ["max_sweeps", "tol"])
     "; did you mean 'max_sweeps'?"
+    >>> suggestion("money_bits", [])
+    "; it is now called 'amount_bits'"
     """
     known = list(known)
     if name in known:
         return ""
+    if name in FORMER_NAMES:
+        return f"; it is now called {FORMER_NAMES[name]!r}"
     near = difflib.get_close_matches(name, known, n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def check_former_names(options: Iterable[str]) -> None:
+    """Check that no option has a name of an earlier version.
+
+    Raises
+    ------
+    ProblemError
+        One has; the message gives the current name.
+    """
+    for name in options:
+        if name in FORMER_NAMES:
+            raise ProblemError(f"option {name!r} is now called {FORMER_NAMES[name]!r}")
 
 
 def real(name: str, value: Any, wanted: str, holds: Callable[[float], bool]) -> float:

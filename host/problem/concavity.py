@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, first, table
 from beltline.host.problem.problem import Problem
-from beltline.host.problem.utility import slope_fall, slope_noise, slope_rise
+from beltline.host.problem.utility import constant_in_x, slope_fall, slope_noise, slope_rise
 
 START_ROUNDING = 2.0**-50
 """Relative error of ``start`` (a few roundings of double precision) that does not count as a lack of concavity."""
@@ -40,7 +40,7 @@ def first_convexity(grid: Array, start: Array, wealth: Array, beta: float, eta: 
     (point, state, rise), or None where every objective has a single peak
         The first grid point and exogenous state, and by how much the slope of ``start`` rises there.
     """
-    if grid.size < 3:
+    if grid.size < 3 or constant_in_x(start):
         return None
     with np.errstate(over="ignore", invalid="ignore"):
         rise = slope_rise(grid, start)

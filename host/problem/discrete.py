@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from beltline.host.problem.checks import ProblemError, first, place, plain_text, real, table, whole
 from beltline.host.problem.problem import ROW_SUM_TOLERANCE
-from beltline.host.problem.report import as_html, report
+from beltline.host.problem.report import Report, as_html, as_text, report
 
 if TYPE_CHECKING:
     from beltline.gpu_ref.discrete.program import Program
@@ -88,7 +88,7 @@ class DiscreteProblem:
         """Return how messages name the state of this number."""
         return _state_name(number, self.shape)
 
-    def __str__(self) -> str:
+    def _report(self) -> Report:
         rows = [
             ("states", self.size),
             ("actions", f"{self.pairs:,} pairs of a state and an action"),
@@ -97,7 +97,7 @@ class DiscreteProblem:
         ]
         return report(self.name, rows)
 
-    __repr__ = __str__
+    __str__ = __repr__ = as_text
     _repr_html_ = as_html
 
 

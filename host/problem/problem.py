@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from beltline.host.problem.alternative import Alternative, read_only
 from beltline.host.problem.checks import ProblemError, first, place, plain_text, real, shown, table, whole
 from beltline.host.problem.general import dimensions, extras, form_of, regimes_of
-from beltline.host.problem.report import as_html, report
+from beltline.host.problem.report import Report, as_html, as_text, report
 from beltline.hw.arithmetic.numbers import ETA_LIMIT
 
 if TYPE_CHECKING:
@@ -281,7 +281,7 @@ class Problem:
         """
         return form_of(self)
 
-    def __str__(self) -> str:
+    def _report(self) -> Report:
         rows = [
             ("grid", f"{self.asset}, {self.points:,} points from {self.grid[0]:.6g} to {self.grid[-1]:.6g}"),
             ("states", f"{self.shock}, {self.states}"),
@@ -296,7 +296,7 @@ class Problem:
             rows.append(("parameters", ", ".join(f"{name} = {value:.6g}" for name, value in self.parameters.items())))
         return report(self.name, rows)
 
-    __repr__ = __str__
+    __str__ = __repr__ = as_text
     _repr_html_ = as_html
 
     @property

@@ -5,16 +5,36 @@ from __future__ import annotations
 import html
 import textwrap
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
 
 REPORT_WIDTH = 118
 """Width of a printed report, in characters."""
 
 
-class Report(str):
-    """The text of a report, with its ``heading`` and its ``rows`` (name, text) as attributes."""
+@dataclass(frozen=True)
+class Report:
+    """A report: its heading, and its rows of a name and a text. Column ``names`` has that many characters."""
 
     heading: str
     rows: tuple[tuple[str, str], ...]
+    names: int = 14
+
+    def __str__(self) -> str:
+        margin = " " * (self.names + 2)
+        wrapped = [
+            textwrap.fill(
+                f"  {name:<{self.names}}{text}", REPORT_WIDTH, subsequent_indent=margin, break_on_hyphens=False
+            )
+            for name, text in self.rows
+        ]
+        return "\n".join([self.heading, *wrapped])
+
+
+class Reported(Protocol):
+    """An object that has a report."""
+
+    def _report(self) -> Report: ...
 
 
 def report(title: str, rows: Iterable[tuple[str, str]], names: int = 14) -> Report:
@@ -26,30 +46,28 @@ def report(title: str, rows: Iterable[tuple[str, str]], names: int = 14) -> Repo
     Savings
       status        solved
     """
-    rows = tuple(rows)
-    margin = " " * (names + 2)
-    wrapped = [
-        textwrap.fill(f"  {name:<{names}}{text}", REPORT_WIDTH, subsequent_indent=margin, break_on_hyphens=False)
-        for name, text in rows
-    ]
-    text = Report("\n".join([title, *wrapped]))
-    text.heading, text.rows = title, rows
-    return text
+    return Report(title, tuple(rows), names)
+
+
+def as_text(shown: Reported) -> str:
+    """Return the report of an object as text. Classes that have a report use this as ``__str__`` and ``__repr__``."""
+    return str(shown._report())
 
 
 def as_html(shown: object) -> str:
     """Return what a notebook shows of an object: its report as a table, or else its printed text.
 
-    Classes that have a report use this as their ``_repr_html_``.
+    Classes that are printed in several lines use this as their ``_repr_html_``.
 
     >>> class Solved:
-    ...     def __str__(self):
+    ...     def _report(self):
     ...         return report("Savings", [("status", "solved")])
     >>> as_html(Solved())
     '<table><caption>Savings</caption><tr><th>status</th><td>solved</td></tr></table>'
     """
-    text = shown.__str__()
-    if not isinstance(text, Report):
-        return f"<pre>{html.escape(text)}</pre>"
-    rows = "".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(cell)}</td></tr>" for name, cell in text.rows)
-    return f"<table><caption>{html.escape(text.heading)}</caption>{rows}</table>"
+    of = getattr(shown, "_report", None)
+    if of is None:
+        return f"<pre>{html.escape(str(shown))}</pre>"
+    found = of()
+    rows = "".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(cell)}</td></tr>" for name, cell in found.rows)
+    return f"<table><caption>{html.escape(found.heading)}</caption>{rows}</table>"

@@ -59,6 +59,16 @@ def slope_fall(grid: NDArray[np.float64], richest: float, eta: float) -> NDArray
         return np.where(affordable, curvature * (steps[:-1] + steps[1:]) / 2, np.inf)
 
 
+def constant_in_x(values: NDArray[np.float64]) -> bool:
+    """Return whether every column of ``values``, ``(N_k, N_z)``, is constant, as a first guess of zeros is.
+
+    >>> constant_in_x(np.array([[1.0, 2.0], [1.0, 2.0]]))
+    True
+    """
+    rows = values.reshape(-1)
+    return bool((values[0] == values[-1]).all() and (rows[values.shape[1] :] == rows[: -values.shape[1]]).all())
+
+
 def slope_rise(grid: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return by how much the slope of each column rises from one grid interval to the next.
 

@@ -95,7 +95,7 @@ def to_xarray(result: Result) -> Dataset:
         if name in about_tables:
             dimensions, long_name, units = about_tables[name]
             data[name] = (dimensions, array, {"long_name": long_name, "units": units})
-    known = {name: getattr(result, name) for name in ("change", "clocks", "clocks_source", "money_bits", "value_bits")}
+    known = {name: getattr(result, name) for name in ("change", "clocks", "clocks_source", "amount_bits", "value_bits")}
     known = {name: value for name, value in known.items() if value or name == "change"} | {"beta": problem.beta}
     if result.build_hash:
         known["build_hash"] = f"{result.build_hash:#018x}"

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.host.problem.discrete import DiscreteProblem
-from beltline.host.problem.report import as_html, report
+from beltline.host.problem.report import Report, as_html, as_text, report
 from beltline.host.results.services import service
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ class DiscreteResult:
         figure: Figure = service("DiscreteResult.plot")(self, path, kind)
         return figure
 
-    def __str__(self) -> str:
+    def _report(self) -> Report:
         how = "recomputed by a second, full search" if self.verified else "of the solver's last sweep; not verified"
         bound = "none: max |V - V*| is not known"
         if math.isfinite(self.error_bound):
@@ -206,5 +206,5 @@ class DiscreteResult:
         problem = self.problem
         return report(f"{problem.name}, {problem.size}, {problem.pairs:,} pairs, on device {self.device}", rows)
 
-    __repr__ = __str__
+    __str__ = __repr__ = as_text
     _repr_html_ = as_html

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from beltline.host.problem.checks import ProblemError, is_plain, shown
+from beltline.host.problem.checks import FORMER_NAMES, ProblemError, is_plain, shown
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,9 @@ def one_of(values: tuple[str, ...]) -> Rule:
 def checked(name: str, facts: object, rules: Mapping[str, Rule]) -> dict[str, Any]:
     """Check facts against rules, and return them.
 
+    Files of earlier versions may have a fact under its former name (``FORMER_NAMES``), which is changed in ``facts``
+    itself.
+
     Parameters
     ----------
     name
@@ -79,6 +82,9 @@ def checked(name: str, facts: object, rules: Mapping[str, Rule]) -> dict[str, An
     """
     if not isinstance(facts, dict):
         raise ProblemError(f"{name} must be an object, not {shown(facts)}")
+    for former, current in FORMER_NAMES.items():
+        if former in facts and current in rules and current not in facts:
+            facts[current] = facts.pop(former)
     for fact in facts:
         if fact not in rules:
             raise ProblemError(f"{name} has an unknown entry {shown(fact)}; known are {', '.join(rules)}")

@@ -14,10 +14,10 @@ from beltline.host.results.general_result import GeneralResult
 if TYPE_CHECKING:
     from xarray import Dataset
 
-_MONEY = "money"
+_AMOUNT = "amount"  # Stands for the unit of the good in the tables below.
 _ABOUT = {
-    "wealth": ("cash on hand", _MONEY),
-    "cost": ("cost of ending the period with each choice", _MONEY),
+    "wealth": ("cash on hand", _AMOUNT),
+    "cost": ("cost of ending the period with each choice", _AMOUNT),
     "low": ("lowest index of the choice", "1"),
     "high": ("highest index of the choice", "1"),
     "choice": ("index of the only choice", "1"),
@@ -27,7 +27,7 @@ _ABOUT = {
     "kappa": ("utility from taking the alternative", "utility"),
     "value": ("value that replaces a choice", "utility"),
     "marginal_wealth": ("marginal cash on hand of the asset, dW/dx", "1"),
-    "output": ("output of the period", _MONEY),
+    "output": ("output of the period", _AMOUNT),
     "prices": ("prices that update returned last", "1"),
 }
 """Description and unit of each table of a problem or an alternative."""
@@ -79,9 +79,9 @@ def to_xarray(result: GeneralResult, kind: str = KIND, more: Mapping[str, Any] |
             if owner:
                 what = f"{what} of alternative {result.alternatives[int(owner.removeprefix('alternative'))]}"
             dimensions = _dimensions(name, plain, table.shape, asset, sizes)
-        data[name] = (dimensions, table.copy(), {"long_name": what, "units": good if units == _MONEY else units})
+        data[name] = (dimensions, table.copy(), {"long_name": what, "units": good if units == _AMOUNT else units})
     known: dict[str, Any] = {name: getattr(result, name) for name in ("evaluations", "searched", "price_change")}
-    machine = {name: getattr(result, name) for name in ("clocks", "clocks_source", "money_bits", "value_bits")}
+    machine = {name: getattr(result, name) for name in ("clocks", "clocks_source", "amount_bits", "value_bits")}
     known |= {name: value for name, value in machine.items() if value}
     if result.build_hash:
         known["build_hash"] = f"{result.build_hash:#018x}"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from beltline.host.problem.general import ONLY_ALTERNATIVE
 from beltline.host.problem.problem import Problem
-from beltline.host.problem.report import as_html, report
+from beltline.host.problem.report import Report, as_html, as_text, report
 from beltline.host.results.machine_rows import machine_rows
 from beltline.host.results.services import service
 
@@ -85,7 +85,7 @@ class GeneralResult:
     clocks_source : str
         Whether ``clocks`` was counted by hardware, counted in simulation or computed by a formula; empty for solvers in
         double precision.
-    money_bits, value_bits : int or None
+    amount_bits, value_bits : int or None
         Fraction bits of the fixed-point format for amounts of the good and for values; None in double precision.
     build_hash : int
         Content hash of the gateware build; 0 without one.
@@ -114,7 +114,7 @@ class GeneralResult:
     price_change: float = 0.0
     clocks: int = 0
     clocks_source: str = ""
-    money_bits: int | None = None
+    amount_bits: int | None = None
     value_bits: int | None = None
     build_hash: int = 0
 
@@ -172,7 +172,7 @@ class GeneralResult:
         where: NDArray[np.bool_] = self.choice[..., regime, :, :] == number
         return where
 
-    def __str__(self) -> str:
+    def _report(self) -> Report:
         problem = self.problem
         ages = "" if problem.horizon is None else f", {problem.horizon} ages"
         states = problem.points * problem.states * len(self.alternatives) * max(1, self.sweeps)
@@ -191,7 +191,7 @@ class GeneralResult:
             work += f"; {self.searched} columns (an alternative and an exogenous state) searched in full"
         by = [("method", f"{self.method}, {work}"), ("numbers", "double precision")]
         if self.clocks_source:
-            by = machine_rows(self.clocks, self.clocks_source, self.money_bits, self.value_bits)
+            by = machine_rows(self.clocks, self.clocks_source, self.amount_bits, self.value_bits)
         rows += [
             ("error bound", bound),
             ("taken", self._shares()),
@@ -201,7 +201,7 @@ class GeneralResult:
         size = f"{problem.points:,} grid points x {problem.states} states{ages}"
         return report(f"{problem.name}, {size}, on device {self.device}", rows)
 
-    __repr__ = __str__
+    __str__ = __repr__ = as_text
     _repr_html_ = as_html
 
     def _shares(self) -> str:

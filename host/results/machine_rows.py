@@ -5,7 +5,7 @@ from __future__ import annotations
 from beltline.hw.interface.parameters import CLOCK_HZ
 
 
-def machine_rows(clocks: int, source: str, money_bits: int | None, value_bits: int | None) -> list[tuple[str, str]]:
+def machine_rows(clocks: int, source: str, amount_bits: int | None, value_bits: int | None) -> list[tuple[str, str]]:
     """Return the rows of a report on a machine.
 
     Parameters
@@ -14,7 +14,7 @@ def machine_rows(clocks: int, source: str, money_bits: int | None, value_bits: i
         Clock cycles of the solve.
     source
         Where ``clocks`` comes from: counted by hardware, counted in simulation, or computed by a formula.
-    money_bits, value_bits
+    amount_bits, value_bits
         Fraction bits of amounts of the good, and of values.
 
     Returns
@@ -27,5 +27,5 @@ def machine_rows(clocks: int, source: str, money_bits: int | None, value_bits: i
     return [
         ("clocks", f"{clocks:,} ({source})"),
         ("", f"= {time} at {CLOCK_HZ / 1e6:g} MHz (modelled, if timing closes)"),
-        ("numbers", f"64-bit fixed point, {money_bits} fraction bits for amounts, {value_bits} for values"),
+        ("numbers", f"64-bit fixed point, {amount_bits} fraction bits for amounts, {value_bits} for values"),
     ]

@@ -55,7 +55,7 @@ RESULT: dict[str, Rule] = SOLUTION | {
     "change": ANY_NUMBER,
     "clocks": COUNT,
     "clocks_source": TEXT,
-    "money_bits": BITS,
+    "amount_bits": BITS,
     "value_bits": BITS,
     "build_hash": COUNT,
     # Files of earlier versions do not have it.

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.host.problem.problem import Problem
-from beltline.host.problem.report import as_html, report
+from beltline.host.problem.report import Report, as_html, as_text, report
 from beltline.host.results.machine_rows import machine_rows
 from beltline.host.results.services import service
 from beltline.host.results.variables import variables
@@ -73,7 +73,7 @@ class Result:
         Wall-clock seconds of the host computer for ``open``, ``load``, ``solve``, ``read`` and ``verify``.
     device : str
         Name of the device that solved the problem.
-    money_bits, value_bits : int or None
+    amount_bits, value_bits : int or None
         Fraction bits of the fixed-point format for amounts of the good and for values; None in double precision.
     build_hash : int
         Content hash of the gateware build; 0 without one.
@@ -107,7 +107,7 @@ class Result:
     clocks_source: str
     timing: dict[str, float]
     device: str
-    money_bits: int | None
+    amount_bits: int | None
     value_bits: int | None
     build_hash: int
     problem: Problem
@@ -140,7 +140,7 @@ class Result:
         chosen = self.policy >= 0
         return tables if chosen.all() else {name: np.where(chosen, table, np.nan) for name, table in tables.items()}
 
-    def __str__(self) -> str:
+    def _report(self) -> Report:
         problem = self.problem
         ages = "" if problem.horizon is None else f", {problem.horizon} ages"
         rows = [
@@ -162,7 +162,7 @@ class Result:
         size = f"{problem.points:,} grid points x {problem.states} states{ages}"
         return report(f"{problem.name}, {size}, on device {self.device}", rows)
 
-    __repr__ = __str__
+    __str__ = __repr__ = as_text
     _repr_html_ = as_html
 
     def _bound_row(self, source: str) -> str:
@@ -173,7 +173,7 @@ class Result:
     def _machine_rows(self) -> list[tuple[str, str]]:
         if not self.clocks_source:
             return [("method", self.method), ("numbers", "double precision")]
-        return machine_rows(self.clocks, self.clocks_source, self.money_bits, self.value_bits)
+        return machine_rows(self.clocks, self.clocks_source, self.amount_bits, self.value_bits)
 
     def to_xarray(self) -> Dataset:
         """Return value, policy and the tables of the problem as an ``xarray.Dataset``, with names and units.

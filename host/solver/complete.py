@@ -59,7 +59,8 @@ def _result(completed: Completed, report: Progress | None) -> Result | GeneralRe
     problem, image, options = work.problem, work.image, work.options
     if image.products is not None:
         return _of_products(completed, report)
-    value = np.ldexp(done.value.astype(np.float64), -image.value_bits)
+    # Multiplication by a power of two is exact.
+    value = np.multiply(done.value, image.value_unit, dtype=np.float64)
     policy = done.policy.astype(np.int32)
     if image.stands is not None:
         policy = image.stands[policy, np.arange(problem.states)].astype(np.int32)
@@ -117,7 +118,7 @@ def _known(completed: Completed, outcome: Outcome, message: str, quality: Verifi
         "clocks_source": completed.clocks_source,
         "timing": completed.timing,
         "device": completed.device,
-        "money_bits": work.image.money_bits,
+        "amount_bits": work.image.amount_bits,
         "value_bits": work.image.value_bits,
         "build_hash": done.build_hash,
         "problem": work.problem,

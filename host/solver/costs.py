@@ -86,8 +86,10 @@ def first_value(problem: Problem, costs: Costs | None) -> tuple[NDArray[np.float
         The problem has a horizon, and the value after the last age falls in ``x``.
     """
     start = problem.start.reshape(problem.points, problem.states)
+    if costs is None or not costs.dominated:
+        return start, ""
     falls = np.diff(start, axis=0) < 0
-    if costs is None or not costs.dominated or not falls.any():
+    if not falls.any():
         return start, ""
     if problem.horizon is None:
         note = "The start falls as the grid rises, so the solve began from its running maximum."

@@ -423,19 +423,21 @@ class Driver:
             parts = [(table, blocks) for table in ((Table.V, Table.POLICY) if sweeps else (Table.V,))]
             value, *rest = self._tables.fetch(count, *parts)
             policy = rest[0] if rest else np.zeros_like(value)
-        foreign = (policy < 0) | (policy >= points)
-        if foreign.any() and not report.status & (Status.SATURATED | Status.INFEASIBLE):
-            raise DeviceError(
-                f"device {device.name!r} returned policy {policy[foreign][0]}, "
-                f"which is not an index of the {points} grid points"
-            )
+        if policy.min() < 0 or policy.max() >= points:
+            if not report.status & (Status.SATURATED | Status.INFEASIBLE):
+                foreign = (policy < 0) | (policy >= points)
+                raise DeviceError(
+                    f"device {device.name!r} returned policy {policy[foreign][0]}, "
+                    f"which is not an index of the {points} grid points"
+                )
+            policy = np.clip(policy, 0, points - 1)
         if horizon is None:
             self._tables.hold(Load(Table.V, value, blocks))
         shape = (points, states) if horizon is None else (ages, points, states)
         return Run(
             status=report.status,
             value=value.reshape(shape),
-            policy=np.clip(policy, 0, points - 1).reshape(shape),
+            policy=policy.reshape(shape),
             sweeps=sweeps,
             states_done=report.states_done,
             clocks=report.clocks,

@@ -12,10 +12,17 @@ from numpy.typing import NDArray
 
 from beltline.host.problem.checks import ProblemError, first, real, shown, whole
 from beltline.host.problem.problem import Problem
-from beltline.host.problem.utility import marginal_utility, slope_fall, slope_noise, slope_rise, utility
+from beltline.host.problem.utility import (
+    constant_in_x,
+    marginal_utility,
+    slope_fall,
+    slope_noise,
+    slope_rise,
+    utility,
+)
 from beltline.host.solver.costs import Costs, costs_of, first_value
 from beltline.hw.arithmetic.numbers import MAXIMUM, Fixed
-from beltline.hw.arithmetic.utility_constants import MONEY_BITS_LIMIT, UtilityConstants
+from beltline.hw.arithmetic.utility_constants import AMOUNT_BITS_LIMIT, UtilityConstants
 from beltline.hw.interface.groups import Groups
 
 if TYPE_CHECKING:
@@ -23,10 +30,7 @@ if TYPE_CHECKING:
 
 FRACTION_LIMIT = 52
 """Largest number of fraction bits of values, for which the error of ``ln c`` is bounded. Also of amounts of the good if
-the largest is 1/2 or more: as a double it has no more bits. Smaller amounts may have more (:data:`MONEY_LIMIT`)."""
-
-MONEY_LIMIT = MONEY_BITS_LIMIT
-"""Largest number of fraction bits of amounts, which the utility unit supports."""
+the largest is 1/2 or more: as a double it has no more bits. Smaller amounts may have more (``AMOUNT_BITS_LIMIT``)."""
 
 RANGE = 2.0**62
 """Upper limit of all bounds, in units of the last fraction bit: half the range of the format. The other half is for
@@ -53,11 +57,11 @@ PADDING = MAXIMUM
 class Image:
     """The tables of a problem in the accelerator's fixed-point numbers.
 
-    A unit of amounts is ``2**-money_bits``, a unit of values ``2**-value_bits``.
+    A unit of amounts is ``2**-amount_bits``, a unit of values ``2**-value_bits``.
 
     Parameters
     ----------
-    money_bits, value_bits
+    amount_bits, value_bits
         Fraction bits of amounts of the good and of values.
     grid : (N_k,) or (N_k, N_z) int64 array
         ``X`` in units of amounts; for a problem with a cost the table of :class:`beltline.host.solver.costs.Costs`.
@@ -82,7 +86,7 @@ class Image:
         Of a problem with alternatives, whose exogenous states are then its product states.
     """
 
-    money_bits: int
+    amount_bits: int
     value_bits: int
     grid: NDArray[np.int64]
     wealth: NDArray[np.int64]
@@ -97,8 +101,8 @@ class Image:
     products: Products | None = None
 
     @property
-    def money_unit(self) -> float:
-        return float(2.0**-self.money_bits)
+    def amount_unit(self) -> float:
+        return float(2.0**-self.amount_bits)
 
     @property
     def value_unit(self) -> float:
@@ -150,14 +154,14 @@ def fraction_bits(bound: float) -> int:
     return min(FRACTION_LIMIT, 62 - math.frexp(bound)[1])
 
 
-def money_fraction_bits(largest: float) -> int:
+def amount_fraction_bits(largest: float) -> int:
     """Return the number of fraction bits for amounts up to ``largest``.
 
     It is that of :func:`fraction_bits`, plus the number of leading zeros of ``largest`` if that is below 1/2.
     """
     if not 0.0 < largest < 0.5:
         return fraction_bits(largest)
-    return min(MONEY_LIMIT, FRACTION_LIMIT - math.frexp(largest)[1])
+    return min(AMOUNT_BITS_LIMIT, FRACTION_LIMIT - math.frexp(largest)[1])
 
 
 def shifted_reach(problem: Problem, start: NDArray[np.float64], bounds: tuple[float, float]) -> float:
@@ -168,17 +172,26 @@ def shifted_reach(problem: Problem, start: NDArray[np.float64], bounds: tuple[fl
     solution, and later extrapolations within twice that. ``bounds`` are those of :func:`value_bounds`, which hold for
     the solution, too.
     """
-    from beltline.gpu_ref.exact import exact_sweep
-
     contraction = modulus(problem)
-    tables = problem.grid, problem.wealth, problem.transition
-    change = exact_sweep(*tables, start, problem.beta, problem.eta)[0] - start
-    away = 2.0 * float((change.max(axis=0) - change.min(axis=0)).max()) * contraction / (1.0 - contraction)
+    away = 2.0 * _largest_spread(problem, start) * contraction / (1.0 - contraction)
     poorest, richest = (
         float(utility(c, problem.eta)) / (1.0 - contraction)
         for c in (problem.wealth[0].min() - problem.grid[0], problem.wealth[-1].max() - problem.grid[0])
     )
     return max(-bounds[0], bounds[1], max(abs(poorest), abs(richest)) + away)
+
+
+def _largest_spread(problem: Problem, start: NDArray[np.float64]) -> float:
+    """Return the largest spread over ``x`` of the changes of any exogenous state in one exact sweep from ``start``."""
+    if constant_in_x(start):
+        # The lowest choice is the best everywhere, so the spread is that of its utility.
+        ends = utility(problem.wealth[[0, -1]] - problem.grid[0], problem.eta)
+        return float((ends[1] - ends[0]).max())
+    from beltline.gpu_ref.exact import exact_sweep
+
+    tables = problem.grid, problem.wealth, problem.transition
+    change = exact_sweep(*tables, start, problem.beta, problem.eta)[0] - start
+    return float((change.max(axis=0) - change.min(axis=0)).max())
 
 
 def _nearly_log(eta: float) -> str:
@@ -189,7 +202,7 @@ def _nearly_log(eta: float) -> str:
 
 
 def bits_chosen(kind: str, asked: int | None, certain: int, reach: str) -> int:
-    """Return the fraction bits of ``"value"`` or ``"money"``: those the user ``asked`` for, or all that certainly fit.
+    """Return the fraction bits of ``"value"`` or ``"amount"``: those the user ``asked`` for, or all that certainly fit.
 
     Raises
     ------
@@ -201,21 +214,21 @@ def bits_chosen(kind: str, asked: int | None, certain: int, reach: str) -> int:
     if asked is None:
         return certain
     name = f"{kind}_bits"
-    most = MONEY_LIMIT if kind == "money" else FRACTION_LIMIT
+    most = AMOUNT_BITS_LIMIT if kind == "amount" else FRACTION_LIMIT
     asked = whole(name, asked, f"a whole number from 0 to {most}, or None", lambda b: 0 <= b <= most)
     if asked > certain:
         raise ProblemError(f"{name} = {asked} can overflow: {reach}, which leaves at most {certain} fraction bits")
     return asked
 
 
-def _check_money(problem: Problem, grid: NDArray[np.int64], wealth: NDArray[np.int64], bits: int) -> None:
+def _check_amounts(problem: Problem, grid: NDArray[np.int64], wealth: NDArray[np.int64], bits: int) -> None:
     if grid.ndim == 2:
         broke = wealth[0] <= grid[0]
         if broke.any():
             (s,) = first(broke)
             raise ProblemError(
                 f"wealth[0, {s}] = {problem.wealth[0, s]:.17g} exceeds the lowest cost by so little that the "
-                f"difference is rounded to zero with money_bits = {bits}: use smaller units of the good"
+                f"difference is rounded to zero with amount_bits = {bits}: use smaller units of the good"
             )
         return
     merged = np.diff(grid) <= 0
@@ -223,15 +236,32 @@ def _check_money(problem: Problem, grid: NDArray[np.int64], wealth: NDArray[np.i
         (i,) = first(merged)
         raise ProblemError(
             f"grid[{i}] and grid[{i + 1}] are {problem.grid[i + 1] - problem.grid[i]:.3g} apart and become equal "
-            f"with money_bits = {bits}: use a coarser grid or smaller units of the good"
+            f"with amount_bits = {bits}: use a coarser grid or smaller units of the good"
         )
     poor = wealth[0] <= grid[0]
     if poor.any():
         (s,) = first(poor)
         raise ProblemError(
             f"wealth[0, {s}] exceeds grid[0] by only {problem.wealth[0, s] - problem.grid[0]:.3g}, "
-            f"which is rounded to zero with money_bits = {bits}: use smaller units of the good"
+            f"which is rounded to zero with amount_bits = {bits}: use smaller units of the good"
         )
+
+
+def _surely_curved(problem: Problem, value_bits: int, richest: float) -> bool:
+    """Return whether :func:`_note` has nothing to say, by a cheap bound with the numbers of the worst grid point.
+
+    Only for a first guess that is constant in ``x``.
+    """
+    least, most, eta = richest - problem.grid[-3], richest - problem.grid[0], problem.eta
+    if not (least > 0.0 and constant_in_x(problem.start)):
+        return False
+    step = float(np.diff(problem.grid).min())
+    size = float(np.abs(utility([least, most], eta)).max())
+    if eta == 1:
+        size = max(size, 0.2 / least**2)
+    error = 1.5 * 2.0**-value_bits + UTILITY_ERROR * size
+    # The factor 2 is for the roundings here.
+    return bool(eta * most ** (-eta - 1.0) * step > 2.0 * 4.0 * error / step)
 
 
 def _note(problem: Problem, value_bits: int) -> str:
@@ -246,13 +276,17 @@ def _note(problem: Problem, value_bits: int) -> str:
         # An engine with costs proves its choices, whatever the curvature.
         return ""
     richest = float(problem.wealth.max())
+    if _surely_curved(problem, value_bits, richest):
+        return ""
     most = np.maximum(richest - problem.grid[:-2], np.finfo(np.float64).tiny)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         size = np.abs(utility(most, problem.eta))
         if problem.eta == 1:
             size = np.maximum(size, 0.2 / most**2)
         error = 1.5 * 2.0**-value_bits + UTILITY_ERROR * size
-        rise = problem.beta * np.maximum(slope_rise(problem.grid, problem.start).max(axis=1), 0.0)
+        rise: float | NDArray[np.float64] = 0.0
+        if not constant_in_x(problem.start):
+            rise = problem.beta * np.maximum(slope_rise(problem.grid, problem.start).max(axis=1), 0.0)
         fall = slope_fall(problem.grid, richest, problem.eta)
         flat = fall - rise <= slope_noise(problem.grid, error)
     if not flat.any():
@@ -265,7 +299,7 @@ def _note(problem: Problem, value_bits: int) -> str:
     )
 
 
-def coarse_money(poorest: float, eta: float, tol: float, bits: int) -> str:
+def coarse_amounts(poorest: float, eta: float, tol: float, bits: int) -> str:
     """Return a sentence if rounding of amounts of the good changes utility by more than ``tol``, else an empty string.
 
     The ``poorest`` consume no more than what they have above the lowest choice, where marginal utility is least for
@@ -275,21 +309,38 @@ def coarse_money(poorest: float, eta: float, tol: float, bits: int) -> str:
     if not moved > tol:
         return ""
     return (
-        f"With money_bits = {bits}, rounding an amount by a unit moves the utility of the poorest by {moved:.2g}, more "
-        f"than tol = {tol:g}: values are no more exact than that (use smaller units of the good)."
+        f"With amount_bits = {bits}, rounding an amount by a unit moves the utility of the poorest by {moved:.2g}, "
+        f"more than tol = {tol:g}: values are no more exact than that (use smaller units of the good)."
     )
 
 
-def money_units(amounts: NDArray[np.float64], bits: int) -> NDArray[np.int64]:
-    """``amounts``, below :data:`RANGE` in units, to the nearest unit; :class:`Fixed` knows fewer fraction bits."""
-    return np.rint(np.ldexp(amounts, bits)).astype(np.int64)
+def amounts_in_units(amounts: NDArray[np.float64], bits: int) -> NDArray[np.int64]:
+    """Return ``amounts`` as whole numbers of units of ``2**-bits``, rounded to the nearest.
+
+    In units they are below :data:`RANGE`. :class:`Fixed` does the same, but takes at most 52 fraction bits.
+    """
+    # Multiplication by a power of two is exact.
+    units = amounts * 2.0**bits
+    return np.rint(units, out=units).astype(np.int64)
+
+
+def _largest(table: NDArray[np.float64]) -> float:
+    """Return the largest absolute entry, without a copy of the table."""
+    return max(float(table.max()), -float(table.min()))
+
+
+def _encoded(format: Fixed, start: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return ``start``, ``(N_k, N_z)``, in fixed point."""
+    if constant_in_x(start):
+        return np.repeat(format.encode(start[:1]), start.shape[0], axis=0)
+    return format.encode(start)
 
 
 def fixed_point(
     problem: Problem,
     tol: float,
     value_bits: int | None = None,
-    money_bits: int | None = None,
+    amount_bits: int | None = None,
     *,
     shift: bool = False,
 ) -> Image:
@@ -302,7 +353,7 @@ def fixed_point(
     tol
         The run ends when the largest change of ``V`` is below this, in units of utility; at least four units of the
         format of values. Ignored with a finite horizon.
-    value_bits, money_bits
+    value_bits, amount_bits
         Fraction bits of values (0 to 52) and of amounts of the good (0 to 90). By default as many as cannot overflow,
         and for amounts no more than the largest has as a double.
     shift
@@ -333,10 +384,10 @@ def fixed_point(
             certain = min(certain, fewer)
     value_bits = bits_chosen("value", value_bits, certain, reach)
     prices = problem.grid if costs is None else costs.table
-    largest = float(max(np.abs(prices).max(), np.abs(problem.wealth).max()))
+    largest = max(_largest(prices), _largest(problem.wealth))
     what = "grid" if costs is None else "cost"
-    money_bits = bits_chosen(
-        "money", money_bits, money_fraction_bits(largest), f"{what} and wealth reach {largest:.3g}"
+    amount_bits = bits_chosen(
+        "amount", amount_bits, amount_fraction_bits(largest), f"{what} and wealth reach {largest:.3g}"
     )
     value = Fixed(value_bits)
     if problem.horizon is None and tol < SMALLEST_TOLERANCE * value.unit:
@@ -344,21 +395,21 @@ def fixed_point(
             f"tol = {shown(tol)} is below {SMALLEST_TOLERANCE * value.unit:.3g}, "
             f"four units of a value with {value_bits} fraction bits ({reach}){_nearly_log(problem.eta)}"
         )
-    grid, wealth = money_units(prices, money_bits), money_units(problem.wealth, money_bits)
-    _check_money(problem, grid, wealth, money_bits)
+    grid, wealth = amounts_in_units(prices, amount_bits), amounts_in_units(problem.wealth, amount_bits)
+    _check_amounts(problem, grid, wealth, amount_bits)
     coarse = ""
     if problem.horizon is None:
-        coarse = coarse_money(_ends(problem, costs)[0], problem.eta, tol, money_bits)
+        coarse = coarse_amounts(_ends(problem, costs)[0], problem.eta, tol, amount_bits)
     discount = Fraction(problem.beta)
     products = [min(round(discount * Fraction(q) * 2**64), 2**64 - 1) for q in problem.transition.ravel().tolist()]
     return Image(
-        money_bits=money_bits,
+        amount_bits=amount_bits,
         value_bits=value_bits,
         grid=grid,
         wealth=wealth,
         transition=np.array(products, dtype=np.uint64).reshape(problem.transition.shape),
-        start=value.encode(start),
-        constants=UtilityConstants.of(problem.eta, money_bits, value_bits),
+        start=_encoded(value, start),
+        constants=UtilityConstants.of(problem.eta, amount_bits, value_bits),
         epsilon=min(math.ceil(Fraction(tol) * 2**value_bits), 2**64 - 1),
         note=" ".join(filter(None, (_note(problem, value_bits), coarse, other))),
         stands=None if costs is None else costs.stands,

@@ -14,7 +14,8 @@ from beltline.host.devices import DEVICES, REFERENCES, known
 from beltline.host.problem.checks import ProblemError, real, shown, whole
 from beltline.host.solver.checkpoint import Checkpoint
 from beltline.host.solver.driver import SWEEP_LIMIT_MAX
-from beltline.host.solver.fixed_point import FRACTION_LIMIT, MONEY_LIMIT
+from beltline.host.solver.fixed_point import FRACTION_LIMIT
+from beltline.hw.arithmetic.utility_constants import AMOUNT_BITS_LIMIT
 
 Start = Literal["given", "last", "stay", "coarse", "problem"]
 """The value function with which a run begins. ``"given"``: ``problem.start``. ``"last"``: the last solution of the
@@ -27,7 +28,7 @@ MachineMethod = Literal["shift"]
 UNNAMED = "auto"
 """Name of the device that stands for a choice by rules (:mod:`beltline.host.solver.rules`)."""
 
-MACHINE_ONLY = ("value_bits", "money_bits", "timeout", "checkpoint", "checkpoint_every")
+MACHINE_ONLY = ("value_bits", "amount_bits", "timeout", "checkpoint", "checkpoint_every")
 """Options that only devices of the accelerator have, and solvers in double precision do not."""
 
 
@@ -37,7 +38,7 @@ class SolveOptions:
 
     Parameters
     ----------
-    tol, max_sweeps, verify, value_bits, money_bits, timeout, checkpoint, checkpoint_every
+    tol, max_sweeps, verify, value_bits, amount_bits, timeout, checkpoint, checkpoint_every
         As in :func:`beltline.host.solver.solve.solve`.
     method
         Method of a solver in double precision, None for its default; on the accelerator ``"shift"``, or None for plain
@@ -63,7 +64,7 @@ class SolveOptions:
     max_sweeps: int = 10_000
     verify: bool = True
     value_bits: int | None = None
-    money_bits: int | None = None
+    amount_bits: int | None = None
     timeout: float | None = None
     checkpoint: str | os.PathLike[str] | None = None
     checkpoint_every: float | None = None
@@ -95,7 +96,7 @@ class SolveOptions:
             "timeout": _seconds_limit(self.timeout),
             "tol": real("tol", self.tol, "a number above 0", lambda v: 0 < v < math.inf),
             "value_bits": _fraction_bits("value_bits", self.value_bits, FRACTION_LIMIT),
-            "money_bits": _fraction_bits("money_bits", self.money_bits, MONEY_LIMIT),
+            "amount_bits": _fraction_bits("amount_bits", self.amount_bits, AMOUNT_BITS_LIMIT),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -163,6 +164,12 @@ def machine_method(device: object, method: object, options: dict[str, Any]) -> t
     if isinstance(device, str) and DEVICES[known(device)].elastic and "lanes" not in options:
         raise no_lanes(device)
     return "shift", start_named(options.pop("start", "given"))
+
+
+def taken(options: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Take the options of these names out of ``options``, and return those that are not None."""
+    found = {name: options.pop(name, None) for name in names}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def no_lanes(device: str | None) -> ProblemError:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.gpu_ref.general.form import Branch
+from beltline.gpu_ref.general.form import Branch, Form
 from beltline.host.problem.checks import ProblemError, first, real, shown
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import utility
@@ -17,11 +17,11 @@ from beltline.host.solver.fixed_point import (
     SMALLEST_IMPATIENCE,
     SMALLEST_TOLERANCE,
     Image,
+    amount_fraction_bits,
+    amounts_in_units,
     bits_chosen,
-    coarse_money,
+    coarse_amounts,
     fraction_bits,
-    money_fraction_bits,
-    money_units,
 )
 from beltline.host.solver.products import Products, products_of
 from beltline.hw.arithmetic.numbers import Fixed
@@ -40,11 +40,19 @@ class Reach(NamedTuple):
     all: float
 
 
-def product_image(problem: Problem, tol: float, value_bits: int | None = None, money_bits: int | None = None) -> Image:
+def product_image(
+    problem: Problem,
+    tol: float,
+    value_bits: int | None = None,
+    amount_bits: int | None = None,
+    form: Form | None = None,
+    before: Image | None = None,
+) -> Image:
     """Return the fixed-point image of a problem with alternatives, its exogenous states being product states.
 
     Arguments and conditions are those of :func:`beltline.host.solver.fixed_point.fixed_point`; the problem is one that
-    :func:`beltline.host.solver.products.check_products` has passed.
+    :func:`beltline.host.solver.products.check_products` has passed. ``form`` has its tables where they are not the
+    problem's own, and ``before`` is the image at earlier tables: weights that have not changed are taken from it.
 
     Raises
     ------
@@ -53,7 +61,7 @@ def product_image(problem: Problem, tol: float, value_bits: int | None = None, m
         rounds to zero; and as :func:`beltline.host.solver.products.products_of`.
     """
     tol = real("tol", tol, "a number above 0", lambda v: 0 < v < math.inf)
-    products = products_of(problem)
+    products = products_of(problem, form)
     form = products.form
     if problem.horizon is None and 1 - form.modulus() < SMALLEST_IMPATIENCE:
         raise ProblemError(
@@ -66,29 +74,29 @@ def product_image(problem: Problem, tol: float, value_bits: int | None = None, m
     value_bits = bits_chosen("value", value_bits, fraction_bits(reach.all), sentence)
     largest = float(max(np.abs(products.cost).max(), np.abs(products.wealth).max()))
     sentence = f"cost and wealth reach {largest:.3g}"
-    money_bits = bits_chosen("money", money_bits, money_fraction_bits(largest), sentence)
+    amount_bits = bits_chosen("amount", amount_bits, amount_fraction_bits(largest), sentence)
     value = Fixed(value_bits)
     if problem.horizon is None and tol < SMALLEST_TOLERANCE * value.unit:
         raise ProblemError(
             f"tol = {shown(tol)} is below {SMALLEST_TOLERANCE * value.unit:.3g}, four units of a value with "
             f"{value_bits} fraction bits (the values of alternatives can reach {reach.all:.3g})"
         )
-    grid, wealth = money_units(products.cost, money_bits), money_units(products.wealth, money_bits)
-    _check_affordable(products, wealth > grid[0], consumed > 0.0, money_bits)
+    grid, wealth = amounts_in_units(products.cost, amount_bits), amounts_in_units(products.wealth, amount_bits)
+    _check_affordable(products, wealth > grid[0], consumed > 0.0, amount_bits)
     cannot = np.isneginf(products.start)
     start = np.where(cannot, LOWEST, value.encode(np.where(cannot, 0.0, products.start)))
     kappa = value.encode(products.kappa)
     marks, last_marks = (_marks(products, apart) for apart in (False, True))
     poorest = float(consumed[consumed > 0.0].min())
-    note = coarse_money(poorest, problem.eta, tol, money_bits) if problem.horizon is None else ""
+    note = coarse_amounts(poorest, problem.eta, tol, amount_bits) if problem.horizon is None else ""
     return Image(
-        money_bits=money_bits,
+        amount_bits=amount_bits,
         value_bits=value_bits,
         grid=grid,
         wealth=wealth,
-        transition=products.weights(),
+        transition=_weights(products, before),
         start=start,
-        constants=UtilityConstants.of(problem.eta, money_bits, value_bits),
+        constants=UtilityConstants.of(problem.eta, amount_bits, value_bits),
         epsilon=min(math.ceil(Fraction(tol) * 2**value_bits), 2**64 - 1),
         note=" ".join(filter(None, (note, products.note))),
         stands=products.stands,
@@ -96,6 +104,23 @@ def product_image(problem: Problem, tol: float, value_bits: int | None = None, m
         last_groups=Groups(kappa, last_marks),
         products=products,
     )
+
+
+def _weights(products: Products, before: Image | None) -> NDArray[np.uint64]:
+    """Weights of expectations: those of ``before`` if they are the same."""
+    if before is None or before.products is None:
+        return products.weights()
+    pairs = zip(products.form.alternatives, before.products.form.alternatives, strict=True)
+    same = np.array_equal(products.place, before.products.place) and all(
+        one is other
+        or (
+            isinstance(one, Branch)
+            and isinstance(other, Branch)
+            and all(np.array_equal(getattr(one, name), getattr(other, name)) for name in ("transition", "beta", "mix"))
+        )
+        for one, other in pairs
+    )
+    return before.transition if same else products.weights()
 
 
 def _marks(products: Products, last: bool) -> NDArray[np.int64]:
@@ -109,17 +134,17 @@ def _marks(products: Products, last: bool) -> NDArray[np.int64]:
     return (found | np.where(products.keeps, int(Mark.KEEPS), 0)).astype(np.int64)
 
 
-def _check_affordable(products: Products, kept: NDArray[np.bool_], given: NDArray[np.bool_], money_bits: int) -> None:
+def _check_affordable(products: Products, kept: NDArray[np.bool_], given: NDArray[np.bool_], amount_bits: int) -> None:
     """Check that who can afford something can do so with amounts that are rounded."""
     vanishes = kept != given
     if not vanishes.any():
         return
     x, p = first(vanishes)
-    place = p % products.place.size
+    place = p % products.count
     name = products.form.alternatives[int(np.flatnonzero(products.place == place)[0])].name
     raise ProblemError(
         f"wealth of alternative {name!r} exceeds its lowest cost by so little at grid point {x}, state "
-        f"{p // products.place.size}, that it vanishes with {money_bits} fraction bits of amounts"
+        f"{p // products.count}, that it vanishes with {amount_bits} fraction bits of amounts"
     )
 
 
@@ -149,17 +174,15 @@ def reach_of(products: Products, consumed: NDArray[np.float64], horizon: int | N
     kept = products.keeps
     table = products.start[:, kept]
     pays[:, kept] = -np.inf
-    begins, _ = products.borders()
-    groups = np.flatnonzero(begins)
     guesses = products.start[:, ~kept]
     fixed = table[np.isfinite(table)]
     low = min((float(words.min()) for words in (guesses, fixed) if words.size), default=0.0)
     high = max((float(words.max()) for words in (guesses, fixed) if words.size), default=0.0)
 
     def best(worth: NDArray[np.float64]) -> float:
-        """The least of what the groups are worth, of each alternative ``(N_k, N_p)``."""
+        """The least of what the regimes are worth, of each alternative ``(N_k, N_p)``."""
         worth[:, kept] = table
-        return float(np.maximum.reduceat(worth, groups, axis=1).min())
+        return float(products.best(worth).min())
 
     if horizon is None:
         low = min(low, best(pays / (1.0 - factor)))

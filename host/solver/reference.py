@@ -37,6 +37,11 @@ if TYPE_CHECKING:
 AGES = {"cpu": ("grid", "binary", "monotone", "warm"), "gpu": ("monotone", "warm")}
 """Methods for problems with a finite horizon, by device."""
 
+GPU_COMPARES = 2**14
+"""Number of states from which a GPU compares a solution. Smaller ones take it longer than a processor, because of its
+launches and copies.
+"""
+
 NEED_CONCAVE_START = ("binary",)
 """Methods whose search needs objectives with a single peak, and so a concave first guess."""
 
@@ -279,7 +284,7 @@ def _result(
         clocks_source="",
         timing=timing,
         device=device,
-        money_bits=None,
+        amount_bits=None,
         value_bits=None,
         build_hash=0,
         problem=problem,
@@ -400,8 +405,8 @@ def _measure(
 def _comparison(problem: Problem, device: str) -> Callable[..., Compared]:
     """Return the function that compares a value and a policy with an exact sweep.
 
-    Solutions of a GPU are compared on the GPU. What is not confirmed there is compared again on the processor, which
-    finds out in which state the maximum was missed.
+    Solutions of a GPU are compared on the GPU, unless they have fewer than :data:`GPU_COMPARES` states. What is not
+    confirmed there is compared again on the processor, which finds out in which state the maximum was missed.
     """
     from beltline.gpu_ref.compare import compare
     from beltline.gpu_ref.cuda.device import available
@@ -411,7 +416,7 @@ def _comparison(problem: Problem, device: str) -> Callable[..., Compared]:
     def on_processor(V: Array, value: Array, policy: NDArray[np.int32], allowed: Allowed) -> Compared:
         return compare(*tables, V, *numbers, value, policy, allowed)
 
-    if device != "gpu" or available():
+    if device != "gpu" or problem.points * problem.states < GPU_COMPARES or available():
         return on_processor
     from beltline.gpu_ref.cuda.device_confirmation import Confirmation
 

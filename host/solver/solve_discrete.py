@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from beltline.host.devices.base import Progress
-from beltline.host.problem.checks import ProblemError, shown
+from beltline.host.problem.checks import ProblemError, shown, suggestion
 from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.results.discrete_result import DiscreteResult
 from beltline.host.results.outcome import Outcome
@@ -111,8 +111,12 @@ def check_discrete(options: SolveOptions, device: Any, more: dict[str, Any]) -> 
         raise ProblemError(f"a discrete problem is solved on device {DEVICE!r}, not on {shown(device)}")
     if options.method not in (None, UNNAMED, METHOD):
         raise ProblemError(f"a discrete problem is solved by method {METHOD!r}, not by {shown(options.method)}")
+    takes = ("tol", "max_sweeps", "progress", "verify")
     for name in more:
-        raise ProblemError(f"a discrete problem has no option {name!r}: it takes tol, max_sweeps, progress and verify")
+        raise ProblemError(
+            f"a discrete problem has no option {name!r}: it takes tol, max_sweeps, progress and verify"
+            f"{suggestion(name, takes)}"
+        )
 
 
 def _message(found: Iterated, tol: float) -> str:

@@ -81,7 +81,7 @@ def fixed_rounding(
     largest
         Largest ``|V|``.
     """
-    unit = image.money_unit
+    unit = image.amount_unit
     return (
         2 * image.value_unit
         + UTILITY_ERROR * size
@@ -119,12 +119,13 @@ def one_sweep(
         A :data:`Miss`, or None if no maximum was missed.
     """
     from beltline.gpu_ref.compare import Allowed, compare
+    from beltline.gpu_ref.methods import largest_value
 
     # The last argument of Allowed doubles the slack for choices: a choice that was the best for the V before may lose
     # by the slack there, and once more here.
-    largest = float(max(np.abs(before).max(), np.abs(value).max())) + slack
+    largest = max(largest_value(table) for table in ((value,) if before is value else (before, value))) + slack
     units = 2 * image.value_unit + problem.states * 2.0**-65 * largest
-    allowed = Allowed(slack, units, UTILITY_ERROR, image.money_unit, 2.0)
+    allowed = Allowed(slack, units, UTILITY_ERROR, image.amount_unit, 2.0)
     tables = problem.grid, problem.wealth, problem.transition
     found = compare(*tables, before, problem.beta, problem.eta, value, policy, allowed)
     if not found.missed:
@@ -290,7 +291,7 @@ def trust(
     contraction = modulus(problem)
     largest = float(max(np.abs(value).max(), np.abs(problem.start).max()))
     chosen, dearer = _consumption(problem, policy)
-    consumption = np.where(dearer > image.money_unit, dearer, chosen)
+    consumption = np.where(dearer > image.amount_unit, dearer, chosen)
     size = np.abs(utility(consumption, problem.eta))
     rounding = 2 * float(fixed_rounding(problem, image, consumption, size, largest).max()) + 2 * DOUBLE * largest
     if proven:

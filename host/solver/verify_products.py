@@ -98,10 +98,10 @@ def rounding_of(problem: Problem, image: Image, found: Found) -> NDArray[np.floa
         above = products.stands[np.minimum(policy + 1, cost.shape[0] - 1), columns]
         states = np.arange(products.states)
         chosen, dearer = (wealth - cost[index, states] for index in (policy, above))
-        consumption = np.where(dearer > image.money_unit, dearer, chosen)
+        consumption = np.where(dearer > image.amount_unit, dearer, chosen)
         with np.errstate(invalid="ignore"):
             own = UTILITY_ERROR * np.abs(utility(consumption, problem.eta))
-            own += image.money_unit * marginal_utility(consumption - image.money_unit, problem.eta)
+            own += image.amount_unit * marginal_utility(consumption - image.amount_unit, problem.eta)
         # Nothing excuses a choice that cannot be afforded, or of which nothing is left but a rounding.
         able = (found.policy[..., d, :, :] >= 0) & np.isfinite(own)
         rounding[..., d, :, :] += np.where(able, own, 0.0)

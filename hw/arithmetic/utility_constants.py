@@ -32,7 +32,7 @@ SHIFT_BITS = 6
 VALUE_BITS_LIMIT = 52
 """Largest number of fraction bits of value for which the error bound holds at ``eta = 1``."""
 
-MONEY_BITS_LIMIT = 90
+AMOUNT_BITS_LIMIT = 90
 """Largest number of fraction bits of an amount. At ``eta = 1``, ``|ln c|`` of the smallest amount, ``amount ln 2``,
 must stay below 64, the range of the logarithm's magnitude; ``b`` has range for far more."""
 
@@ -89,7 +89,7 @@ class UtilityConstants:
         """
         if not 0.0 < eta <= ETA_LIMIT:
             raise ValueError(f"eta must lie in (0, {ETA_LIMIT:g}], not {eta!r}")
-        for name, bits, most in (("amount", amount, MONEY_BITS_LIMIT), ("value", value, VALUE_BITS_LIMIT)):
+        for name, bits, most in (("amount", amount, AMOUNT_BITS_LIMIT), ("value", value, VALUE_BITS_LIMIT)):
             if not 0 <= bits <= most:
                 raise ValueError(f"fraction bits of {name} must be from 0 to {most}, not {bits}")
         # Imported here because it takes a tenth of a second and a solve in double precision does not need it.

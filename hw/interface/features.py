@@ -17,8 +17,8 @@ class EngineFeatures:
         A run with a horizon may have several sweeps, each of which stores its value and policy in a slot of its own. If
         false, such a run has one sweep, and ``results`` of a build is ``grid * states``.
     shifts
-        Register ``MODE`` can request shifts (``Mode.SHIFT``) and policy evaluation sweeps (``HELD``). The weights of
-        the shifts are a second matrix in window ``Q``.
+        Register ``MODE`` can request shifts (``Mode.SHIFT``) and policy evaluation steps (``STEPS_FIELD``). The weights
+        of the shifts are a second matrix in window ``Q``.
     peaks
         Register ``MODE`` can request a search for other peaks after the last sweep (``Mode.PEAKS``).
     proofs

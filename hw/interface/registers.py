@@ -120,10 +120,10 @@ class Mode(enum.IntFlag):
     PEAKS = 4
 
 
-HELD = slice(8, 16)
-"""Bits of register ``MODE`` with the number of policy evaluation sweeps that follow each maximising sweep.
+STEPS_FIELD = slice(8, 16)
+"""Bits of register ``MODE`` with the number of policy evaluation steps after each maximising sweep.
 
-Such sweeps compute the value of unchanged choices.
+Such a step is a sweep that computes the values of unchanged choices.
 """
 
 

@@ -17,7 +17,7 @@ from beltline.hw.arithmetic.utility import CONSTANTS
 from beltline.hw.control.datapath import Datapath
 from beltline.hw.control.register_file import has_flag, utility_constants
 from beltline.hw.interface.parameters import ROW_WORDS, MachineParameters
-from beltline.hw.interface.registers import HELD, Mode, Table
+from beltline.hw.interface.registers import STEPS_FIELD, Mode, Table
 from beltline.hw.interface.windows import WORD_BYTES
 from beltline.hw.memory.ram import READ_LATENCY
 from beltline.hw.sweep.group_table import GroupTable
@@ -264,7 +264,7 @@ class SweepDatapath(Datapath):
         """
         settings = self.settings
         mode = settings.mode
-        wanted = mode[HELD]
+        wanted = mode[STEPS_FIELD]
         shifts = has_flag(mode, Mode.SHIFT)
         held, plain, left = self._held, Signal(init=1), Signal(8)
         last = Signal()

@@ -16,14 +16,14 @@ from beltline.hw.control.sequencer import check_clocks
 from beltline.hw.control.software_machine import SoftwareMachine
 from beltline.hw.interface.groups import Groups, Mark
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import HELD, Engine, Mode, Status
+from beltline.hw.interface.registers import STEPS_FIELD, Engine, Mode, Status
 from beltline.hw.sweep.clocks import Dealt, Round, SweepLog, begin_clocks, pass_clocks, seek_clocks
 from beltline.hw.sweep.combine import CombineParameters
 from beltline.hw.sweep.lane.parameters import MOST_SHIFT
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.proof import Proof
 from beltline.hw.sweep.shift import ShiftParameters
-from beltline.hw.sweep.software_passes import add_all, check_all, climb_all, hold_all, walk_all
+from beltline.hw.sweep.software_passes import add_all, check_all, evaluate_all, search_all, search_peaks
 from beltline.hw.sweep.walk.parameters import WalkParameters
 
 _FIRST_CAPACITY = 64
@@ -58,7 +58,7 @@ class SweepSoftwareMachine(SoftwareMachine):
     """Software model of the sweep engine: its tables, runs and counters.
 
     In names, ``walk`` stands for local search, ``walker`` for one of the searches that share a lane's evaluator,
-    ``kept`` for cached utilities, and ``held`` for a policy evaluation sweep.
+    and ``kept`` for cached utilities.
 
     Parameters
     ----------
@@ -172,8 +172,8 @@ class SweepSoftwareMachine(SoftwareMachine):
         self._shifts = Mode.SHIFT in mode and self._groups is None
         # A proof leaves no other peak to look for.
         self._seeks = Mode.PEAKS in mode and not self.build.proof
-        self._held_wanted = int(mode) >> HELD.start & 255 if self._groups is None else 0
-        self._plain, self._held, self._left = True, False, 0
+        self._steps_wanted = int(mode) >> STEPS_FIELD.start & 255 if self._groups is None else 0
+        self._plain, self._evaluates, self._left = True, False, 0
         self._before = self._after = np.zeros(self._states, np.int64)
         self._moves = np.zeros((self.build.lanes, self.walk.contexts), np.int64)
         self._unchecked = np.ones(self.build.lanes, np.bool_)
@@ -235,10 +235,10 @@ class SweepSoftwareMachine(SoftwareMachine):
     def _prepare(self, below: bool, value: NDArray[np.int64], before: NDArray[np.int64]) -> None:
         """Determine kind and shifts of the next sweep, and count the clocks of the one that has ended."""
         plain = below or self.sweeps + 1 == self._limit
-        self._left = self._left - 1 if self._held else self._held_wanted
-        self._held = not plain and self._left > 0
+        self._left = self._left - 1 if self._evaluates else self._steps_wanted
+        self._evaluates = not plain and self._left > 0
         shifts = self._shifts and not plain
-        self._plain = plain or not (self._held or shifts)
+        self._plain = plain or not (self._evaluates or shifts)
         self._before = self._after = np.zeros(self._states, np.int64)
         of_shift = ShiftParameters(self.build)
         if shifts:
@@ -269,16 +269,16 @@ class SweepSoftwareMachine(SoftwareMachine):
         else:
             flags = np.zeros(self._grid, np.uint8)
             of_choices = last, self.kept, self._ev, value, walked
-            if self._held:
+            if self._evaluates:
                 self._unchecked[:] = False
-                hold_all(*of_choices, flags)
+                evaluate_all(*of_choices, flags)
             else:
                 check_all(*of_choices, self._unchecked, self._dealt.lane_shift, self._groups is not None, flags)
             raised = raised_status(flags)
         room = self._capacity if self._logged else 0
         while True:
             moves = self._moves.copy()
-            done = walk_all(self._dealt, *tables, walked, guesses, self._found, self.kept, value, moves, cold, room)
+            done = search_all(self._dealt, *tables, walked, guesses, self._found, self.kept, value, moves, cold, room)
             if not self._logged or done.counts.max() <= room:
                 break
             # Repeat the searches, with room in the log for all their evaluations.
@@ -312,7 +312,7 @@ class SweepSoftwareMachine(SoftwareMachine):
         ``repaired``, bool ``(N_k,)``, becomes true at points where a choice was repaired. Returns the flags raised.
         """
         self._proven = False
-        if self._held:
+        if self._evaluates:
             self._rounds = []
             self.proven_by.append(Proven(0, 0, 0, 0, 0))
             return Status(0)
@@ -341,7 +341,7 @@ class SweepSoftwareMachine(SoftwareMachine):
         while True:
             counts, others = np.zeros(shape, np.int64), np.zeros((build.lanes, 1 << walk.part_bits), np.bool_)
             probes = np.empty((build.lanes * walk.contexts, room), np.int32)
-            climb_all(*of_walks, build.state_bits, self._found, above, others, counts, probes)
+            search_peaks(*of_walks, build.state_bits, self._found, above, others, counts, probes)
             if not self._logged or counts.max() <= room:
                 break
             room = self._capacity = int(counts.max()) * 5 // 4

@@ -17,7 +17,7 @@ from beltline.hw.arithmetic.utility_constants import UtilityConstants
 from beltline.hw.interface.registers import Status
 from beltline.hw.sweep.clocks import Dealt, Round
 from beltline.hw.sweep.scan.parameters import LIMIT, divides, may_end, parity_of
-from beltline.hw.sweep.software_passes import walk_all
+from beltline.hw.sweep.software_passes import search_all
 from beltline.hw.sweep.software_proof import SKIPPED, bracket_all, divide_all
 
 
@@ -40,7 +40,7 @@ class Proof:
     dealt
         Assignment of states to lanes and searches.
     x, w, ev, constants
-        Tables and constants, as in :func:`beltline.hw.sweep.software_passes.walk_all`.
+        Tables and constants, as in :func:`beltline.hw.sweep.software_passes.search_all`.
     choices, kept, value
         int64, ``(N_k, N_z)``, ``(N_k, N_z, 3)``, ``(N_k, N_z)``: choices, cached utilities and values of the sweep.
         Overwritten for states that are repaired.
@@ -118,7 +118,7 @@ class Proof:
         while True:
             moves = np.zeros((walk.build.lanes, walk.contexts), np.int64)
             given = self.x, self.w, self.ev, self.constants, moved, found, self.choices, self.kept, self.value, moves
-            done = walk_all(self.dealt, *given, exact=True, room=self.room)
+            done = search_all(self.dealt, *given, exact=True, room=self.room)
             if not self.room or done.counts.max() <= self.room:
                 break
             self.room = int(done.counts.max()) * 5 // 4

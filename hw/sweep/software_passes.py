@@ -88,7 +88,7 @@ def check_all(choices, kept, ev, value, walked, unchecked, lane_shift, poor, fla
 
 
 @njit(cache=True, parallel=True)
-def hold_all(choices, kept, ev, value, walked, flags):  # type: ignore[no-untyped-def]
+def evaluate_all(choices, kept, ev, value, walked, flags):  # type: ignore[no-untyped-def]
     """Compute the values of the present choices: the first pass of a policy evaluation sweep.
 
     Arrays are those of :func:`check_all`; no state is marked in ``walked``.
@@ -232,7 +232,7 @@ def _walks(  # type: ignore[no-untyped-def]
     evaluations,
     log,
 ):
-    """Search all marked states: the compiled part of :func:`walk_all`.
+    """Search all marked states: the compiled part of :func:`search_all`.
 
     ``shifts`` is ``(lane_shift, part_shift)`` of :class:`beltline.hw.sweep.clocks.Dealt`.
     """
@@ -273,7 +273,7 @@ def _walks(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, parallel=True)
-def climb_all(x, w, ev, words, shifts, state_bits, choices, above, others, counts, log):  # type: ignore[no-untyped-def]
+def search_peaks(x, w, ev, words, shifts, state_bits, choices, above, others, counts, log):  # type: ignore[no-untyped-def]
     """Search every state from the lowest candidates upwards, or from the highest if ``above``, for other peaks.
 
     ``others``, bool ``(lanes, parts)``, becomes true for parts with a state whose search ends at another candidate than
@@ -300,7 +300,7 @@ def climb_all(x, w, ev, words, shifts, state_bits, choices, above, others, count
 
 @dataclass(frozen=True, eq=False)
 class Walked:
-    """Flags and counts that :func:`walk_all` returns.
+    """Flags and counts that :func:`search_all` returns.
 
     Parameters
     ----------
@@ -321,7 +321,7 @@ class Walked:
     probes: NDArray[np.int32]
 
 
-def walk_all(
+def search_all(
     dealt: Dealt,
     x: NDArray[np.int64],
     w: NDArray[np.int64],

@@ -94,13 +94,13 @@ async def finish(monitor: Monitor, registers: Registers) -> None:
 
 
 class Master:
-    """The complete master of cocotbext-axi; with ``held_up``, with random idle clocks and back-pressure."""
+    """The complete master of cocotbext-axi; with ``stalls``, with random idle clocks and back-pressure."""
 
-    def __init__(self, dut: Any, held_up: bool) -> None:
+    def __init__(self, dut: Any, stalls: bool) -> None:
         self.master = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "bus_"), dut.clk, dut.rst)
         write, read = self.master.write_if, self.master.read_if
         self.channels = (write.aw_channel, write.w_channel, write.b_channel, read.ar_channel, read.r_channel)
-        if held_up:
+        if stalls:
             hold_up(*self.channels)
 
     async def write(self, address: int, word: int, size: int = 4) -> int:
@@ -121,9 +121,9 @@ class Master:
 
 
 class Raw:
-    """The five channels, driven one by one; with ``held_up``, with random idle clocks and back-pressure."""
+    """The five channels, driven one by one; with ``stalls``, with random idle clocks and back-pressure."""
 
-    def __init__(self, dut: Any, held_up: bool) -> None:
+    def __init__(self, dut: Any, stalls: bool) -> None:
         bus = AxiLiteBus.from_prefix(dut, "bus_")
         self.dut = dut
         self.aw = AxiLiteAWSource(bus.write.aw, dut.clk, dut.rst)
@@ -132,7 +132,7 @@ class Raw:
         self.ar = AxiLiteARSource(bus.read.ar, dut.clk, dut.rst)
         self.r = AxiLiteRSink(bus.read.r, dut.clk, dut.rst)
         self.all = (self.aw, self.w, self.b, self.ar, self.r)
-        if held_up:
+        if stalls:
             hold_up(*self.all)
 
     async def write(self, address: int, word: int, strobes: int = ALL_STROBES) -> int:
@@ -161,10 +161,10 @@ class Raw:
             assert channel.empty()
 
 
-async def traffic(dut: Any, held_up: bool) -> None:
+async def traffic(dut: Any, stalls: bool) -> None:
     """Write all registers in random order, with reads at the same time; no write changes another register."""
     monitor, registers = await begin(dut)
-    master = Master(dut, held_up)
+    master = Master(dut, stalls)
     writable = [a for a, (r, _) in OWNERS.items() if r.access is Access.READ_WRITE]
     readable = [a for a, (r, _) in OWNERS.items() if r.access is not Access.WRITE]
     order = [address for address in writable for _ in range(12)]
@@ -197,7 +197,7 @@ async def traffic_unhindered(dut: Any) -> None:
 
 
 @cocotb.test()
-async def traffic_held_up(dut: Any) -> None:
+async def traffic_with_stalls(dut: Any) -> None:
     """Writes and reads at the same time, with random idle clocks and back-pressure."""
     await traffic(dut, True)
 
@@ -283,7 +283,7 @@ async def locked(dut: Any) -> None:
 
 
 @cocotb.test()
-async def lock_comes_and_goes(dut: Any) -> None:
+async def lock_can_be_taken_and_released(dut: Any) -> None:
     """With a lock at any clock, a write is either done and answered OKAY, or refused, counted and answered SLVERR."""
     monitor, registers = await begin(dut)
     master = Master(dut, True)

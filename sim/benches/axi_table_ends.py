@@ -135,11 +135,11 @@ def some_span(table: int, size: int) -> tuple[int, int]:
 
 
 class Full:
-    """The complete masters of cocotbext-axi, which split accesses into bursts; with ``held_up``, with idle clocks."""
+    """The complete masters of cocotbext-axi, which split accesses into bursts; with ``stalls``, with idle clocks."""
 
-    def __init__(self, dut: Any, held_up: bool) -> None:
+    def __init__(self, dut: Any, stalls: bool) -> None:
         self.master = AxiMaster(AxiBus.from_prefix(dut, "bus_"), dut.clk, dut.rst)
-        if held_up:
+        if stalls:
             write, read = self.master.write_if, self.master.read_if
             hold_up(write.aw_channel, write.w_channel, write.b_channel, read.ar_channel, read.r_channel)
 
@@ -153,9 +153,9 @@ class Full:
 
 
 class Raw:
-    """The five channels, driven one by one, so that bursts can be illegal; with ``held_up``, with idle clocks."""
+    """The five channels, driven one by one, so that bursts can be illegal; with ``stalls``, with idle clocks."""
 
-    def __init__(self, dut: Any, held_up: bool = False) -> None:
+    def __init__(self, dut: Any, stalls: bool = False) -> None:
         bus = AxiBus.from_prefix(dut, "bus_")
         self.dut = dut
         self.aw = AxiAWSource(bus.write.aw, dut.clk, dut.rst)
@@ -164,7 +164,7 @@ class Raw:
         self.ar = AxiARSource(bus.read.ar, dut.clk, dut.rst)
         self.r = AxiRSink(bus.read.r, dut.clk, dut.rst)
         self.all = (self.aw, self.w, self.b, self.ar, self.r)
-        if held_up:
+        if stalls:
             hold_up(*self.all)
 
     async def write(

@@ -37,13 +37,13 @@ from beltline.sim.benches.axi_table_ends import (
 )
 
 
-async def bursts(dut: Any, held_up: bool, count: int) -> None:
+async def bursts(dut: Any, stalls: bool, count: int) -> None:
     """Write one table and read another at the same time, ``count`` times, and read each write with its neighbours.
 
-    With ``held_up``, all channels have random idle clocks and back-pressure.
+    With ``stalls``, all channels have random idle clocks and back-pressure.
     """
     monitor, tables = await begin(dut)
-    axi = Full(dut, held_up)
+    axi = Full(dut, stalls)
     master = axi.master
     both = [table for table in P["writable"] if table in P["readable"]]
     sizes = set()
@@ -86,7 +86,7 @@ async def bursts_unhindered(dut: Any) -> None:
 
 
 @cocotb.test()
-async def bursts_held_up(dut: Any) -> None:
+async def bursts_with_stalls(dut: Any) -> None:
     """Writes and reads at the same time, with random idle clocks and back-pressure."""
     await bursts(dut, True, P["bursts"])
 
@@ -173,7 +173,7 @@ async def master_is_refused_in_so_many_words(dut: Any) -> None:
 async def illegal_bursts_change_nothing(dut: Any) -> None:
     """Bursts with a wrong address, length, size or type are answered SLVERR in each beat and access no memory."""
     monitor, tables = await begin(dut)
-    raw = Raw(dut, held_up=True)
+    raw = Raw(dut, stalls=True)
     tables.frozen = True
     cases: list[tuple[str, int, int, int, int]] = []  # why, address, beats, size, burst
     for table, words in enumerate(WORDS):
@@ -223,7 +223,7 @@ async def illegal_bursts_change_nothing(dut: Any) -> None:
 async def wide_beats_at_the_ends(dut: Any) -> None:
     """Bursts that start within a beat, and bursts whose last beat reaches beyond the table's end."""
     monitor, tables = await begin(dut)
-    raw = Raw(dut, held_up=True)
+    raw = Raw(dut, stalls=True)
     lanes = BUS_BYTES // 8
     for table in P["writable"]:
         end = 8 * WORDS[table]
@@ -263,7 +263,7 @@ async def wide_beats_at_the_ends(dut: Any) -> None:
 async def strobes_outside_the_beat_are_ignored(dut: Any) -> None:
     """With all strobes set, a narrow beat writes only its own bytes."""
     monitor, tables = await begin(dut)
-    raw = Raw(dut, held_up=True)
+    raw = Raw(dut, stalls=True)
     for size in range(LARGEST + 1):
         for _ in range(6):
             count = random.randint(1, 20)
@@ -284,7 +284,7 @@ async def length_counts_and_not_wlast(dut: Any) -> None:
     """
     monitor, tables = await begin(dut)
     monitor._match = lambda: setattr(monitor, "_whole", len(monitor._writes))
-    raw = Raw(dut, held_up=True)
+    raw = Raw(dut, stalls=True)
     for last in ([1, 0, 0, 1], [0, 1, 0, 0], [0, 0, 0, 0], [1, 1, 1, 1]):
         data = full_beats(4)
         assert await raw.write(place(3, 0), data, LARGEST, last=last) == 2
@@ -302,7 +302,7 @@ async def length_counts_and_not_wlast(dut: Any) -> None:
 async def locked_from_the_start(dut: Any) -> None:
     """While the tables are locked, legal bursts are answered SLVERR, and refused writes are counted."""
     monitor, tables = await begin(dut)
-    raw = Raw(dut, held_up=True)
+    raw = Raw(dut, stalls=True)
     dut.locked.value = 1
     tables.frozen = True
     for k in range(8):
@@ -327,7 +327,7 @@ async def locked_from_the_start(dut: Any) -> None:
 async def locked_in_mid_burst(dut: Any) -> None:
     """A lock in the middle of bursts: beats before it take effect, later ones do not, and all are answered."""
     monitor, tables = await begin(dut)
-    raw = Raw(dut, held_up=True)
+    raw = Raw(dut, stalls=True)
     some = 0
     for trial in range(P["locks"]):
         refusals, writes, reads = monitor.refusals, tables.writes, tables.reads

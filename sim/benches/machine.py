@@ -2,7 +2,7 @@
 
 Parameters: ``tables`` (path of a NumPy archive: 64-bit words by table name), ``settings`` (register values by name),
 ``results`` (path to write: ``V`` and ``POLICY``, and the counters by register name), ``words`` (number of words of each
-result), ``sizes`` (words of every table), ``window_bits``, ``data_bits``, ``held_up`` (whether every channel of both
+result), ``sizes`` (words of every table), ``window_bits``, ``data_bits``, ``stalls`` (whether every channel of both
 buses has random idle clocks and back-pressure).
 """
 
@@ -57,7 +57,7 @@ class Board:
         await clocks(dut, 1)
         self.register_monitor = Monitor(dut, "s_axi_registers_")
         self.table_monitor = Monitor(dut, "s_axi_tables_")
-        if P["held_up"]:
+        if P["stalls"]:
             for master in (self.registers, self.tables):
                 write, read = master.write_if, master.read_if
                 hold_up(write.aw_channel, write.w_channel, write.b_channel, read.ar_channel, read.r_channel)

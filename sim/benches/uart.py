@@ -84,7 +84,7 @@ async def bytes_go_out_without_a_gap(dut):
 
 
 @cocotb.test()
-async def what_is_no_byte_is_dropped(dut):
+async def invalid_bytes_are_dropped(dut):
     """The receiver drops pulses of less than half a bit, bytes with a low stop bit, and breaks (a line held low)."""
     line, taker = await begin(dut)
     sent = []

@@ -82,7 +82,7 @@ def test_carries_and_multipliers_without_registers_are_passed() -> None:
     assert Netlist(module({**cells, "m": kept, "r2": register(51, 20)}, [2], [])).path().levels == 1
 
 
-def test_boxes_count_with_what_is_before_and_behind_their_registers() -> None:
+def test_black_boxes_count_with_the_logic_around_their_registers() -> None:
     cells = {"r1": register(2, 10), "a": lut(10, 11), "box": cell("box", {"i": [11]}, {"o": [12]}), "b": lut(12, 13)}
     found = Netlist(module({**cells, "r2": register(13, 20)}, [2], []), {"box": Path(0, 0, into=4, out_of=2)})
     assert found.path().levels == 5
@@ -139,7 +139,7 @@ def entry(**others: Any) -> dict[str, Any]:
         ({"tables_in_ram": 0}, "it: only 0 of 1 tables are in block RAM or UltraRAM"),
     ],
 )
-def test_what_must_not_be_is_said(change: dict[str, Any], sentence: str) -> None:
+def test_forbidden_changes_are_reported(change: dict[str, Any], sentence: str) -> None:
     assert area_figures.complaints("it", entry()) == []
     assert area_figures.complaints("it", entry(**change)) == [sentence]
 
@@ -156,7 +156,7 @@ def test_what_must_not_be_is_said(change: dict[str, Any], sentence: str) -> None
         ("uram", 0, 1),
     ],
 )
-def test_a_figure_that_moved_is_said(name: str, within: float, beyond: float) -> None:
+def test_a_changed_figure_is_reported(name: str, within: float, beyond: float) -> None:
     assert area_figures.moved("it", entry(), entry(**{name: within})) == []
     assert area_figures.moved("it", entry(), entry(**{name: beyond})) == [
         f"it: {name} is {beyond}, and {entry()[name]} in area.json; make area rewrites the file"
@@ -188,7 +188,7 @@ ENTRIES += [(name, Job(name, family_of(board), board)) for name, board in LINES.
 
 
 @pytest.mark.parametrize("job", [job for _, job in ENTRIES], ids=[name for name, _ in ENTRIES])
-def test_kept_figures_are_there_and_good(job: Job) -> None:
+def test_recorded_figures_exist_and_are_plausible(job: Job) -> None:
     """No path of more than 8 LUTs, every multiplication in a multiplier, every table in block RAM or UltraRAM."""
     kept = job.entry_in(area_figures.load())
     assert kept is not None, f"{area_figures.FILE.name} has no figures of {job.title}: run make area"
@@ -198,7 +198,7 @@ def test_kept_figures_are_there_and_good(job: Job) -> None:
 
 
 @pytest.mark.parametrize("name", LINES)
-def test_kept_machine_is_of_the_boards_build_and_fits(name: str) -> None:
+def test_recorded_machine_is_of_the_boards_build_and_fits(name: str) -> None:
     board, results = BOARDS[name], area_figures.load()
     kept = Job(name, family_of(board), board).entry_in(results)
     assert kept is not None, f"{area_figures.FILE.name} has no figures of {name}: run make area"
@@ -218,14 +218,14 @@ def test_the_headline_machine_fits_with_room() -> None:
     assert all(kept[resource] < 0.75 * chip[resource] for resource in ("lut", "dsp", "bram18", "uram"))
 
 
-def test_the_page_has_the_figures_that_are_kept() -> None:
+def test_the_page_has_the_recorded_figures() -> None:
     assert area_page.PAGE.read_text(encoding="ascii") == area_page.page(area_figures.load()), "run make area"
 
 
 @needs_tools
 @pytest.mark.gateware
 @pytest.mark.parametrize("name", UNITS)
-def test_kept_figures_are_of_the_verilog_as_it_is(name: str) -> None:
+def test_recorded_figures_are_of_the_current_verilog(name: str) -> None:
     """For UltraScale+; other families differ only in their multipliers, and ``make sim-full`` tests all."""
     assert area_figures.stale(Job(name, "xcup"), area_figures.load()) == []
 
@@ -234,14 +234,14 @@ def test_kept_figures_are_of_the_verilog_as_it_is(name: str) -> None:
 @pytest.mark.gateware
 @pytest.mark.slow
 @pytest.mark.parametrize("job", [job for _, job in ENTRIES], ids=[name for name, _ in ENTRIES])
-def test_all_kept_figures_are_of_the_verilog_as_it_is(job: Job) -> None:
+def test_all_recorded_figures_are_of_the_current_verilog(job: Job) -> None:
     assert area_figures.stale(job, area_figures.load()) == []
 
 
 @needs_tools
 @pytest.mark.gateware
 @pytest.mark.parametrize(("name", "family"), QUICK)
-def test_a_few_units_measured_anew_have_the_figures_that_are_kept(name: str, family: str) -> None:
+def test_units_measured_again_have_the_recorded_figures(name: str, family: str) -> None:
     job = Job(name, family)
     kept = job.entry_in(area_figures.load())
     assert kept is not None, "run make area"

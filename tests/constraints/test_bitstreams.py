@@ -39,7 +39,7 @@ def test_a_changed_bitstream_is_refused(tmp_path: Path, content: bytes, sentence
         check(path)
 
 
-def test_what_is_not_listed_or_not_there_is_refused(tmp_path: Path) -> None:
+def test_unlisted_and_missing_bitstreams_are_refused(tmp_path: Path) -> None:
     path = finished(tmp_path)
     other = path.with_name("other.bit")
     with pytest.raises(BitstreamError, match=r"^there is no bitstream '.*other\.bit'$"):
@@ -98,7 +98,7 @@ def test_builds_are_collected_with_one_file(tmp_path: Path, capsys: pytest.Captu
     assert capsys.readouterr().out.splitlines() == [f"{one.sha256}  {one.file}" for one in found]
 
 
-def test_nothing_is_collected_of_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_type_of_household_is_not_collected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = finished(tmp_path / "a")
     out = tmp_path / "release"
 

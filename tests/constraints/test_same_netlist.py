@@ -68,7 +68,7 @@ def test_what_a_port_shows_counts(was: str, now: str, ports: str) -> None:
     assert compare(DESIGN.replace(was, now))[0] == f"output ports are not the same: {ports}"
 
 
-def test_a_register_more_counts_although_it_is_a_copy() -> None:
+def test_a_duplicated_register_counts() -> None:
     once = DESIGN.replace("q = second", "q = second & {second[0], second[3:1]}")
     twice = DESIGN.replace("reg [3:0] second;", "reg [3:0] second, copy;")
     twice = twice.replace("second <= first;", "second <= first; copy <= first;").replace(

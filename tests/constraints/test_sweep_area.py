@@ -38,7 +38,7 @@ def test_lanes_count_as_often_as_there_are() -> None:
     assert f"| `large` | VU47P in F2 | 65,536 x 4 | 64 | {' | '.join(cells)} |" in shown
 
 
-def test_page_has_what_is_kept() -> None:
+def test_page_has_the_recorded_figures() -> None:
     kept = json.loads(sweep_area.FILE.read_text(encoding="ascii"))
     page = sweep_area.PAGE.read_text(encoding="utf-8")
     assert f"{sweep_area.BEGIN}{sweep_area.table(kept)}{sweep_area.END}" in page
@@ -47,7 +47,7 @@ def test_page_has_what_is_kept() -> None:
         assert sweep_area.total(entry, sweep_area.PRESETS[name].machine.lanes)["dsp"] >= entry["multiplications"], name
 
 
-def test_only_what_is_instanced_is_synthesised() -> None:
+def test_only_instantiated_modules_are_synthesised() -> None:
     files = {"a.v": "module a;\n  b one();\nendmodule", "b.v": "module b;\n  c two();\nendmodule", "c.v": "", "d.v": ""}
     assert set(sweep_area.instanced(files, "a")) == {"a.v", "b.v", "c.v"}
     assert set(sweep_area.instanced(files, "a", ("b",))) == {"a.v", "b.v"}

@@ -294,7 +294,7 @@ OTHERS = [
 
 @needs_tcl
 @pytest.mark.parametrize(("file", "old", "new"), MISTAKES)
-def test_stand_in_sees_a_mistake(file: str, old: str, new: str, built: Builds) -> None:
+def test_stand_in_finds_any_mistake(file: str, old: str, new: str, built: Builds) -> None:
     try:
         _, ran, _ = built(BOARDS["pynq-z2"], replace(file, old, new))
     except (AssertionError, KeyError):
@@ -304,7 +304,7 @@ def test_stand_in_sees_a_mistake(file: str, old: str, new: str, built: Builds) -
 
 @needs_tcl
 @pytest.mark.parametrize(("name", "file", "old", "new"), OTHERS)
-def test_stand_in_sees_a_mistake_of_a_board(name: str, file: str, old: str, new: str, built: Builds) -> None:
+def test_stand_in_finds_a_mistake_of_a_board(name: str, file: str, old: str, new: str, built: Builds) -> None:
     _, ran, _ = built(BOARDS[name], replace(file, old, new))
     assert ran.code == 1
 

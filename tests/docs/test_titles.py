@@ -8,7 +8,7 @@ from collections import Counter
 from support.paths import ROOT
 
 
-def test_every_page_has_a_name_of_its_own() -> None:
+def test_names_of_pages_are_unique() -> None:
     pages = sorted((ROOT / "docs").rglob("*.md"))
     titles = {}
     for page in pages:

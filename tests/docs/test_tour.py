@@ -33,7 +33,7 @@ def shown(notebook: Any) -> list[list[tuple[list[str], list[str]]]]:
     return found
 
 
-def test_what_is_kept_is_of_one_run_and_has_every_figure_once() -> None:
+def test_recorded_figures_are_of_one_run_and_complete() -> None:
     kept = json.loads(TOUR.read_text(encoding="utf-8"))
     cells = code(kept)
     assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))

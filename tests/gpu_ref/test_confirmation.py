@@ -10,6 +10,7 @@ import pytest
 from beltline.gpu_ref.brackets import proven, proven_sweep
 from beltline.gpu_ref.compare import Allowed, compare
 from beltline.gpu_ref.confirmation import (
+    CHUNK_REPAIRS,
     ERROR,
     ERROR_STEP,
     EXCESS,
@@ -164,10 +165,9 @@ def test_a_few_choices_of_the_sweep_before_are_repaired_and_many_are_not() -> No
     assert found is not None
     assert found.residual == 0.0
     policy = sweep.policy.copy()
-    many = rows[::2][: 2 * MAX_REPAIRS]
-    assert many.size == 2 * MAX_REPAIRS
-    for row in many:
-        policy[row, 0] = policy[row + 1, 0]
+    many = rows[::2]
+    assert many.size > 3 * (MAX_REPAIRS + CHUNK_REPAIRS)
+    policy[many, 0] = policy[many + 1, 0]
     assert confirm(tables, sweep.value, policy, generous) is None
     again = compare(*tables, sweep.value, policy, generous)
     assert again.missed == 0
@@ -206,7 +206,32 @@ def test_a_choice_that_is_one_point_off_is_found_where_choices_rise_by_one(side:
     assert tried > 10
 
 
-def test_pieces_of_choices_that_rise_by_one_say_what_is_said_row_by_row() -> None:
+def test_choices_of_a_sweep_before_are_repaired_where_choices_rise_by_one() -> None:
+    tables = smooth()
+    sweep = proven_sweep(*tables, np.zeros(tables[1].shape, np.int32))
+    policy, rises = sweep.policy.copy(), np.diff(sweep.policy, axis=0)
+    rng = np.random.default_rng(4)
+    value = sweep.value + rng.uniform(-1e-3, 1e-3, sweep.value.shape)
+    for side, (before, after) in {-1: (1, 0), 1: (0, 1)}.items():
+        offs = np.argwhere((rises[:-1] == before) & (rises[1:] == after))[side % 3 :: 4]
+        policy[offs[:, 0] + 1, offs[:, 1]] += side
+    wrong = policy != sweep.policy
+    assert wrong.sum() > 2 * MAX_REPAIRS
+    given = policy.copy()
+    generous = Allowed(1.0)
+    found = confirm(tables, value, policy, generous)
+    assert found is not None
+    np.testing.assert_array_equal(policy, given)
+    slow = compare(*tables, value, policy, generous, proven)
+    assert found.residual == slow.residual
+    assert slow.rounding <= found.rounding < 1e-10
+    # What a repaired choice loses counts.
+    assert confirm(tables, value, policy, Allowed(1e-3)) is not None
+    loss = compare(*tables, sweep.value, policy, Allowed(0.0), proven).amount
+    assert confirm(tables, sweep.value, policy, Allowed(0.4 * loss)) is None
+
+
+def test_bounds_of_segments_equal_bounds_row_by_row() -> None:
     X, W, Q, V, beta, eta = tables = smooth()
     sweep = proven_sweep(*tables, np.zeros(W.shape, np.int32))
     errors = np.full(2, 1e-16)

@@ -34,7 +34,7 @@ def test_the_bound_adds_up_all_sweeps_to_come() -> None:
 
 @precise
 @pytest.mark.parametrize("seed", range(6))
-def test_a_sweep_rounds_no_more_than_is_said(seed: int) -> None:
+def test_a_sweep_rounds_no_more_than_its_bound(seed: int) -> None:
     X, W, Q, V0, beta, eta = random_problem(np.random.default_rng(seed), 30).arguments
     value, _, _ = cpu.solve_ages(X, W, Q, V0, beta, eta, 1)
     exact = extended.solve_ages(X, W, Q, V0, beta, eta, 1)

@@ -227,7 +227,7 @@ def test_a_choice_beyond_the_bracket_that_was_looked_at_is_found() -> None:
         assert row.policy[0] == best
 
 
-def test_what_is_known_of_rivals_lasts_as_long_as_their_margin() -> None:
+def test_bounds_on_rivals_hold_until_their_margin_is_used_up() -> None:
     row = cached_of(np.array([0]))
     cache_row(X, np.array([WEALTH]), 2.0, row)
     stayed, rival = settled(row, expected([5.0, 3.0, 1.0, 4.0, 0.0, -1.0]), clocks_at(6, 2.0), 0, 5)
@@ -266,7 +266,7 @@ def test_a_rival_wins_ties_from_below_and_only_in_the_bracket() -> None:
         assert row.policy[0] == best
 
 
-def test_of_three_that_tie_the_lowest_wins_though_the_rival_lies_above() -> None:
+def test_the_lowest_of_three_ties_wins_against_a_rival_above() -> None:
     row = cached_of(np.array([3]))
     cache_row(X, np.array([WEALTH]), 2.0, row)
     row.until[0], row.low[0], row.high[0] = 9.0, 2, 5
@@ -283,7 +283,7 @@ def test_a_rival_that_the_choice_has_reached_is_replaced() -> None:
     assert (stayed, rival) == (True, (1, UTILITY[1]))
 
 
-def test_a_candidate_that_a_choice_leaves_behind_is_watched() -> None:
+def test_candidates_between_the_old_and_the_new_choice_become_rivals() -> None:
     row = cached_of(np.array([2]))
     cache_row(X, np.array([WEALTH]), 2.0, row)
     row.until[0], row.low[0], row.high[0] = 100.0, 0, 5

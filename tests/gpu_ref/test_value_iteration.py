@@ -143,7 +143,7 @@ def test_clocks_cover_what_a_sweep_changes(seed: int, fewest: int, monkeypatch: 
     assert measured >= 1
 
 
-def test_clocks_cover_what_held_choices_change() -> None:
+def test_clocks_include_policy_evaluation_steps() -> None:
     X, W, Q, beta, eta, V = rough()
     iteration = swept((X, W, Q, beta, eta, V), 3)
     iteration.sweep("change", 0.0, 4)

@@ -16,7 +16,7 @@ GATEWARE = "tests/hw/sweep/test_alternatives_gateware.py::"
 OF_UNIT = ("tests/hw/sweep/test_combine.py::test_largest_of_groups",)
 OF_SWEEPS = (TEST + "test_every_sweep_is_full_searchs",)
 OF_GROUPS = (GATEWARE + "test_groups_that_can_afford_nothing",)
-OF_MARKS = (GATEWARE + "test_wild_values_and_marks",)
+OF_MARKS = (GATEWARE + "test_random_values_and_marks",)
 OF_KINDS = (GATEWARE + "test_every_kind_after_every_sweep",)
 OF_DEFAULT = (TEST_HOST + "test_product_states_of_a_default",)
 OF_MISSES = (TEST_HOST + "test_what_a_machine_missed_is_found",)
@@ -83,7 +83,7 @@ FAULTS = (
         "hw/sweep/lane/values.py",
         "unshifted = unshifted | Mux(self.walk_valid, self.walk_none, self.check_none)",
         "unshifted = unshifted | (Mux(self.walk_valid, self.walk_none, self.check_none) & 0)",
-        (GATEWARE + "test_what_is_added_may_leave_the_range",),
+        (GATEWARE + "test_additions_may_leave_the_range",),
     ),
     Fault(
         "a state without an affordable choice is searched in every sweep",

@@ -85,7 +85,7 @@ FAULTS = (
         COSTS,
         "np.minimum(least, problem.wealth.max(axis=0))",
         "least",
-        (TEST_HOST + "test_costs_that_nobody_can_afford_take_no_bits",),
+        (TEST_HOST + "test_costs_that_no_state_can_afford_take_no_bits",),
     ),
     Fault(
         "a starting value that falls is accepted although costs fall",
@@ -127,7 +127,7 @@ FAULTS = (
         "host/solver/driver.py",
         "if image.grid.ndim == 2 and not self._build.features.costs:",
         "if image.grid.ndim == 2 and not self._build.features:",
-        (TEST_HOST + "test_a_device_without_costs_says_so",),
+        (TEST_HOST + "test_a_device_without_costs_refuses_a_cost",),
     ),
     Fault(
         "only the first exogenous state has costs",

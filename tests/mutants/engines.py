@@ -221,21 +221,21 @@ FAULTS = (
         "hw/sweep/software_passes.py",
         "better = here == INFEASIBLE or (feasible and not is_above(best, objective))",
         "better = here == INFEASIBLE or (feasible and is_above(objective, best))",
-        ("tests/hw/sweep/test_software_passes.py::test_walks_end_on_the_lowest_best",),
+        ("tests/hw/sweep/test_software_passes.py::test_local_searches_end_on_the_lowest_best",),
     ),
     Fault(
         "a local search upwards continues to an equal candidate",
         "hw/sweep/software_passes.py",
         "better = feasible and (here == INFEASIBLE or is_above(objective, best))",
         "better = feasible and (here == INFEASIBLE or not is_above(best, objective))",
-        ("tests/hw/sweep/test_software_passes.py::test_walks_end_on_the_lowest_best",),
+        ("tests/hw/sweep/test_software_passes.py::test_local_searches_end_on_the_lowest_best",),
     ),
     Fault(
         "a local search caches the utility of a more distant candidate as that of a neighbour",
         "hw/sweep/software_passes.py",
         "below_known, above_known = not down and exponent == 0, down and exponent == 0",
         "below_known, above_known = not down, down",
-        ("tests/hw/sweep/test_model.py::test_kept_utilities_are_those_of_the_choice_and_its_neighbours",),
+        ("tests/hw/sweep/test_model.py::test_cached_utilities_are_those_of_the_choice_and_its_neighbours",),
     ),
     Fault(
         "a shift moves values out of the range without a flag",
@@ -326,7 +326,7 @@ FAULTS = (
         "hw/top/presets.py",
         "    if not intact(files) or digits != build.digits:",
         "    if not files:",
-        ("tests/hw/top/test_presets.py::test_damage_is_told",),
+        ("tests/hw/top/test_presets.py::test_damage_is_reported",),
     ),
     Fault(
         "Verilog of a wheel is used whatever sources it was written from",

@@ -49,7 +49,7 @@ FAULTS = (
         HERE + "sweep.py",
         "row[i] += packed.mix[d, r] * V[r, t, i]",
         "row[i] += V[r, t, i]",
-        (TESTS + "test_solve.py::test_a_mix_of_regimes_is_what_is_expected",),
+        (TESTS + "test_solve.py::test_expected_value_of_a_mix_of_regimes",),
     ),
     Fault(
         "the log-sum overflows",

@@ -22,7 +22,7 @@ FAULTS = (
         SOLVER + "verify.py",
         "error = contraction * error + rounding",
         "error = rounding",
-        (BOUNDS + "test_errors_of_ages_that_nobody_measured_add_up",),
+        (BOUNDS + "test_errors_of_unmeasured_ages_add_up",),
     ),
     Fault(
         "the measured bound of ages in double precision is not accumulated",
@@ -50,7 +50,7 @@ FAULTS = (
         SOLVER + "verify.py",
         "rounding = 2 * float(fixed_rounding(",
         "rounding = 0 * float(fixed_rounding(",
-        (BOUNDS + "test_errors_of_ages_that_nobody_measured_add_up",),
+        (BOUNDS + "test_errors_of_unmeasured_ages_add_up",),
     ),
     Fault(
         "the ages of a staged search have a bound without a proof",
@@ -85,7 +85,7 @@ FAULTS = (
         SOLVER + "fixed_point.py",
         "if not 0.0 < largest < 0.5:",
         "if largest > 0.0:",
-        (TRUST + "test_money_has_the_bits_of_its_doubles",),
+        (TRUST + "test_amounts_have_the_bits_of_their_doubles",),
     ),
     Fault(
         "the tolerance in units of value is rounded down",
@@ -176,7 +176,7 @@ FAULTS = (
         "host/bench/guarantees.py",
         "if succeeded[way.name] is False and succeeded.get(way.baseline):",
         "if succeeded[way.name] is None and succeeded.get(way.baseline):",
-        ("tests/host/bench/test_guarantees.py::test_what_is_below_baseline_is_found",),
+        ("tests/host/bench/test_guarantees.py::test_figures_below_the_baseline_are_found",),
     ),
     Fault(
         "equal grid points are accepted",
@@ -267,14 +267,14 @@ FAULTS = (
         "host/batch/store.py",
         "return lines if len(lines) == len(self) else self._read_all()",
         "return lines",
-        ("tests/host/batch/test_store.py::test_the_index_is_made_anew_from_the_files",),
+        ("tests/host/batch/test_store.py::test_the_index_is_rebuilt_from_the_files",),
     ),
     Fault(
         "a run that was stopped is stored",
         "host/batch/store.py",
         "        if result.status == Outcome.STOPPED:\n            return\n",
         "",
-        ("tests/host/batch/test_store.py::test_a_run_that_was_stopped_is_not_kept",),
+        ("tests/host/batch/test_store.py::test_a_stopped_run_is_not_stored",),
     ),
     Fault(
         "tables of alternatives are left out of a store's key",
@@ -435,7 +435,7 @@ FAULTS = (
         "constraints/area_page.py",
         'f"{100 * count / of:.0f}%" if of else',
         'f"{count / of:.0f}%" if of else',
-        ("tests/constraints/test_area.py::test_the_page_has_the_figures_that_are_kept",),
+        ("tests/constraints/test_area.py::test_the_page_has_the_recorded_figures",),
     ),
     Fault(
         "a choice between grid points ignores the second peak of a cell",
@@ -517,7 +517,7 @@ FAULTS = (
         "sim/machine_verilog.py",
         "key = digest(repr(parameters), presets.stamp(), ",
         "key = digest(repr(parameters), ",
-        ("tests/sim/test_machine_verilog.py::test_another_machine_source_or_tool_is_generated_anew",),
+        ("tests/sim/test_machine_verilog.py::test_another_machine_source_or_tool_is_generated_again",),
     ),
     Fault(
         "a bitstream is loaded whatever its checksum",
@@ -531,6 +531,6 @@ FAULTS = (
         "host/devices/load_bitstream.py",
         "    if not any(build.digits == found.build_hash for build in builds):",
         "    if not builds:",
-        ("tests/host/devices/test_load_bitstream.py::test_what_is_wrong_never_reaches_the_chip",),
+        ("tests/host/devices/test_load_bitstream.py::test_a_wrong_bitstream_is_never_loaded",),
     ),
 )

@@ -72,7 +72,7 @@ FAULTS = (
         MODELS + "aiyagari_types/calibration.py",
         "replace(self.economy, beta=beta, eta=eta)",
         "replace(self.economy, eta=eta)",
-        (TYPES + "test_the_patient_hold_most",),
+        (TYPES + "test_the_most_patient_types_hold_most",),
     ),
     Fault(
         "a convex cost is paid on next capital and not on investment",

@@ -101,7 +101,7 @@ FAULTS = (
         PROOF,
         "        self.evaluations = 0\n        self.proven = False",
         "        self.evaluations = 0\n        self.proven = True",
-        (TEST + "test_a_proof_that_its_rounds_cannot_end_says_so",),
+        (TEST + "test_a_proof_that_runs_out_of_rounds_is_reported",),
     ),
     Fault(
         "of equal candidates the gateware's bracket takes the higher",
@@ -218,16 +218,16 @@ FAULTS = (
     Fault(
         "policy evaluation sweeps are proven",
         MODEL,
-        "        self._proven = False\n        if self._held:",
+        "        self._proven = False\n        if self._evaluates:",
         "        self._proven = False\n        if False:",
-        (TEST + "test_held_sweeps_and_failed_ones_prove_nothing",),
+        (TEST + "test_evaluation_steps_and_failed_sweeps_prove_nothing",),
     ),
     Fault(
         "a proof counts for the previous sweep as well",
         MODEL,
-        "        self._proven = False\n        if self._held:",
-        "        if self._held:",
-        (TEST + "test_held_sweeps_and_failed_ones_prove_nothing",),
+        "        self._proven = False\n        if self._evaluates:",
+        "        if self._evaluates:",
+        (TEST + "test_evaluation_steps_and_failed_sweeps_prove_nothing",),
     ),
     Fault(
         "lanes whose choices were moved back are not checked",
@@ -262,7 +262,7 @@ FAULTS = (
         "host/solver/complete.py",
         "and not done.status & INVALID and not proven:",
         "and not done.status & INVALID:",
-        (TEST_HOST + "test_a_proof_solves_what_walks_cannot",),
+        (TEST_HOST + "test_a_proof_solves_what_local_searches_cannot",),
     ),
     Fault(
         "the bound of a proof ignores candidates that are equal after rounding",

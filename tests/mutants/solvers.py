@@ -28,7 +28,7 @@ FAULTS = (
         HERE + "methods.py",
         "return DOUBLE * ((abs(1.0 - eta) + 4.0) * 2.0 * largest + (eta == 1.0) + (states + 4) * largest)",
         "return 0.0",
-        (TESTS + "test_methods.py::test_a_sweep_rounds_no_more_than_is_said",),
+        (TESTS + "test_methods.py::test_a_sweep_rounds_no_more_than_its_bound",),
     ),
     Fault(
         "values before a shift are taken to be as small as those after it",
@@ -161,7 +161,7 @@ FAULTS = (
         HERE + "row_search.py",
         "_lose(clock, until, best) and first < best\n",
         "_lose(clock, until, best) and first <= best\n",
-        (TESTS + "test_row_search.py::test_of_three_that_tie_the_lowest_wins_though_the_rival_lies_above",),
+        (TESTS + "test_row_search.py::test_the_lowest_of_three_ties_wins_against_a_rival_above",),
     ),
     Fault(
         "the candidates beside a choice that a rival replaces are not watched",
@@ -245,7 +245,7 @@ FAULTS = (
         HERE + "row_search.py",
         "    return q, min(until, _until(clock, best, lost)), lowest, highest, rival, known",
         "    return q, until, lowest, highest, rival, known",
-        (TESTS + "test_row_search.py::test_a_candidate_that_a_choice_leaves_behind_is_watched",),
+        (TESTS + "test_row_search.py::test_candidates_between_the_old_and_the_new_choice_become_rivals",),
     ),
     Fault(
         "a row whose neighbour below has changed is not searched again",
@@ -280,7 +280,7 @@ FAULTS = (
         HERE + "chunk_sweeps.py",
         "                _tick_evaluated(t, low, high, done + 1)",
         "                pass",
-        (TESTS + "test_value_iteration.py::test_clocks_cover_what_held_choices_change",),
+        (TESTS + "test_value_iteration.py::test_clocks_include_policy_evaluation_steps",),
     ),
     Fault(
         "a choice that is repaired between chunks is left out of the change of its block",
@@ -448,7 +448,7 @@ FAULTS = (
         HERE + "confirmation.py",
         "piece[EXCESS] = piece[ERROR] = 2.0 * errors[s]",
         "piece[EXCESS] = piece[ERROR] = 0.0",
-        (TESTS + "test_confirmation.py::test_pieces_of_choices_that_rise_by_one_say_what_is_said_row_by_row",),
+        (TESTS + "test_confirmation.py::test_bounds_of_segments_equal_bounds_row_by_row",),
     ),
     Fault(
         "rows next to a repaired choice are not confirmed again",

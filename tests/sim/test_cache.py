@@ -117,7 +117,7 @@ def _runs(process: int) -> bool:
         return False
 
 
-def test_progress_comes_once_a_second_after_two(tmp_path: Path) -> None:
+def test_progress_is_reported_once_a_second_after_two_seconds(tmp_path: Path) -> None:
     said: list[str] = []
     arguments = {"directory": tmp_path, "log": tmp_path / "log", "environment": os.environ, "doing": "waiting"}
     run_tool(["sleep", "0.5"], progress=said.append, **arguments)  # type: ignore[arg-type]

@@ -47,7 +47,7 @@ def test_it_is_generated_once(counted: list[MachineParameters], tmp_path: Path) 
     assert len(said) == 1
 
 
-def test_another_machine_source_or_tool_is_generated_anew(
+def test_another_machine_source_or_tool_is_generated_again(
     counted: list[MachineParameters], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = machine_verilog(SMALL, cache_dir=tmp_path)

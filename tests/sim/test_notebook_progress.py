@@ -41,7 +41,7 @@ def cell(monkeypatch: pytest.MonkeyPatch) -> Cell:
     return cell
 
 
-def test_a_line_replaces_itself_and_goes(
+def test_a_line_of_progress_replaces_the_last_and_is_erased(
     cell: Cell, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(progress, "QUIET_SECONDS", 0.0)

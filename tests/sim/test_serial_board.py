@@ -97,7 +97,7 @@ def test_solves_to_the_bits_and_clocks_of_the_model(options: dict[str, Any], fil
     assert f"{result.build_hash:016x}" in files["beltline_build.v"]
 
 
-def test_tells_how_it_is_folded(options: dict[str, Any]) -> None:
+def test_prints_how_it_is_folded(options: dict[str, Any]) -> None:
     device = open_device("serial", **options)
     read = [device.read_register(name) for name in ("FOLD", "EVALUATORS", "GRID_MAX", "STATES_MAX", "CLOCK_HZ")]
     assert read == [15, 1, 16, 2, 4_000_000]

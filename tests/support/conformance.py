@@ -180,7 +180,7 @@ def test_is_a_device(bench: Bench) -> None:
     assert device.clocks_source
 
 
-def test_tells_what_it_is(bench: Bench) -> None:
+def test_prints_a_description(bench: Bench) -> None:
     device = bench.open()
     sizes = {"GRID_MAX": 16, "STATES_MAX": 3, "RESULTS_MAX": 96}
     engine = {"ENGINE": Engine.ASSEMBLY_LINE, "LANES": 1, "FOLD": 1, "EVALUATORS": 4}
@@ -395,7 +395,7 @@ def test_sums_of_what_was_written(bench: Bench) -> None:
             assert {other: settled(device, WRITTEN[other]) for other in WRITABLE} == before
 
 
-def test_sums_of_what_is_held(bench: Bench) -> None:
+def test_sums_of_holdings(bench: Bench) -> None:
     device = bench.open()
     load_endless(device)
     device.write_register("COMMAND", Command.RESET)
@@ -599,7 +599,7 @@ def test_solves_to_the_bits_of_the_model(bench: Bench, seed: int) -> None:
     assert result.device == bench.name
     assert (result.value == model.value).all()
     assert (result.policy == model.policy).all()
-    for name in ("status", "message", "sweeps", "change", "residual", "error_bound", "value_bits", "money_bits"):
+    for name in ("status", "message", "sweeps", "change", "residual", "error_bound", "value_bits", "amount_bits"):
         assert getattr(result, name) == getattr(model, name)
 
 

@@ -143,11 +143,11 @@ def phase(rng: random.Random, index_bits: int, states: int, kind: str, length: i
     ``over``, with utilities out of range.
     """
     size = 1 << index_bits
-    eta, money, value = rng.choice([(2.0, 40, 40), (1.0, 40, 44), (0.5, 40, 40), (3.0, 36, 48)])
+    eta, amount, value = rng.choice([(2.0, 40, 40), (1.0, 40, 44), (0.5, 40, 40), (3.0, 36, 48)])
     if kind == "over":
-        eta, money, value = 0.5, 0, 52
-    constants = UtilityConstants.of(eta, money, value)
-    top = 2**30 if kind == "over" else 4 << money
+        eta, amount, value = 0.5, 0, 52
+    constants = UtilityConstants.of(eta, amount, value)
+    top = 2**30 if kind == "over" else 4 << amount
     used = rng.choice([size, size, rng.randint(2, size)])
     x = sorted(rng.sample(range(0 if kind == "over" else top >> 6, top), used)) + [MAXIMUM] * (size - used)
     # ``EV`` is made for one level of wealth of each state, at which some, all or no choices are feasible.

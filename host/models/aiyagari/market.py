@@ -66,7 +66,7 @@ class Market(contextlib.AbstractContextManager["Market"]):
         method = more.pop("method", None)
         self._session: Session | None = None
         self._more: dict[str, Any] = {
-            name: more.pop(name) for name in ("value_bits", "money_bits", "timeout") if name in more
+            name: more.pop(name) for name in ("value_bits", "amount_bits", "timeout") if name in more
         }
         where: Any = named(device)
         if isinstance(where, str) and where == UNNAMED:

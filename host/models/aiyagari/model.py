@@ -49,7 +49,7 @@ class Aiyagari(Calibration, Model):
             For each household's problem, as in :func:`beltline.solve`; device ``"auto"`` takes the processor.
         **more
             On ``"cpu"`` and ``"gpu"`` ``method`` and its options; the default is ``"shift"``, which needs fewer sweeps.
-            On a machine ``value_bits``, ``money_bits``, ``timeout`` and the options of the device; on a sweep engine
+            On a machine ``value_bits``, ``amount_bits``, ``timeout`` and the options of the device; on a sweep engine
             also ``method="shift"``, whose ``start`` applies to the first household.
 
         Returns

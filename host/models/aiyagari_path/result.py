@@ -14,7 +14,7 @@ from beltline.host.analysis.inequality import gini
 from beltline.host.analysis.policy import lottery
 from beltline.host.models.aiyagari_path.calibration import Calibration
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.report import as_html, report
+from beltline.host.problem.report import Report, as_html, as_text, report
 from beltline.host.results import archive
 from beltline.host.results.files import check_target
 from beltline.host.results.outcome import GRID_END_SHARE
@@ -208,7 +208,7 @@ class TransitionPath:
         """Largest absolute ``excess`` of the dates of the path."""
         return float(np.abs(self.excess[:-1]).max())
 
-    def __str__(self) -> str:
+    def _report(self) -> Report:
         model, before, after = self.model, self.initial, self.final
         rows = [("status", f"{self.status}: {self.message}")]
         if math.isfinite(self.largest_excess):
@@ -235,7 +235,7 @@ class TransitionPath:
         size = f"{model.periods} dates, {model.economy.grid:,} grid points x {model.economy.states} states"
         return report(f"A path of Aiyagari's economy, {size}, on device cpu", rows)
 
-    __repr__ = __str__
+    __str__ = __repr__ = as_text
     _repr_html_ = as_html
 
     def _moved(self, series: Array) -> str:

@@ -14,7 +14,7 @@ from beltline.host.analysis.inequality import gini, lorenz
 from beltline.host.models.aiyagari_path.result import PATH_TOLERANCE
 from beltline.host.models.aiyagari_types.calibration import Calibration
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.report import as_html, report
+from beltline.host.problem.report import Report, as_html, as_text, report
 from beltline.host.results import archive
 from beltline.host.results.files import check_target
 from beltline.host.results.outcome import GRID_END_SHARE
@@ -153,7 +153,7 @@ class TypesEconomy:
         highest = (self.distribution * (self.choice >= self.assets[-1])).sum(axis=(1, 2))
         return float(self.model.shares @ highest)
 
-    def __str__(self) -> str:
+    def _report(self) -> Report:
         model = self.model
         rows = [("status", f"{self.status}: {self.message}")]
         if math.isfinite(self.interest):
@@ -181,7 +181,7 @@ class TypesEconomy:
         size = f"{model.economy.grid:,} grid points x {model.economy.states} states"
         return report(f"Aiyagari's economy with {len(model.betas)} types of households, {size}, on device cpu", rows)
 
-    __repr__ = __str__
+    __str__ = __repr__ = as_text
     _repr_html_ = as_html
 
     def save(self, path: str | os.PathLike[str]) -> Path:

@@ -149,6 +149,28 @@ def _follow(
         s = min(np.searchsorted(cumulative[s], draws[t, 0], side="right"), last)
 
 
+def follow(choices: Choices, first: int, draws: Array) -> tuple[NDArray[np.int8], NDArray[np.int32], NDArray[np.int32]]:
+    """Simulate one path that starts in good standing without debt.
+
+    Parameters
+    ----------
+    choices : Choices
+    first : int
+        State of income in the first quarter.
+    draws : (T, 2) array
+        Uniform random numbers of each quarter: for the next income, and for the return to good standing.
+
+    Returns
+    -------
+    what, points, states : (T,) arrays
+        :data:`REPAID`, :data:`DEFAULTED` or :data:`OUT`; index of the bonds; state of income.
+    """
+    cumulative, total = np.cumsum(choices.transition, axis=1), len(draws)
+    what, points, states = np.empty(total, np.int8), np.empty(total, np.int32), np.empty(total, np.int32)
+    _follow(choices.policy, cumulative, choices.reentry, choices.zero, first, draws, what, points, states)
+    return what, points, states
+
+
 @dataclass(frozen=True, eq=False)
 class _Sums:
     """Sums over samples, one row for each: numbers of quarters, sums of series and of their products, defaults."""
@@ -227,19 +249,15 @@ def business_cycle(
 def _simulated(
     choices: Choices, paths: int, periods: int, burn_in: int, seed: int, before_default: int | None
 ) -> _Sums:
-    cumulative = np.cumsum(choices.transition, axis=1)
     begin = np.cumsum(chain_distribution(choices.transition))
     series = choices.series()
-    total = burn_in + periods
-    what, points, states = np.empty(total, np.int8), np.empty(total, np.int32), np.empty(total, np.int32)
     sums = _Sums(
         np.zeros(paths), np.zeros((paths, 5)), np.zeros((paths, 5, 5)), np.zeros(paths), np.full(paths, float(periods))
     )
     for path, source in enumerate(np.random.SeedSequence(seed).spawn(paths)):
         random = np.random.default_rng(source)
         s = min(int(np.searchsorted(begin, random.random(), side="right")), begin.size - 1)
-        draws = random.random((total, 2))
-        _follow(choices.policy, cumulative, choices.reentry, choices.zero, s, draws, what, points, states)
+        what, points, states = follow(choices, s, random.random((burn_in + periods, 2)))
         sampled = _sample(what[burn_in:], before_default)
         values = series[:, points[burn_in:][sampled], states[burn_in:][sampled]]
         sums.count[path] = sampled.sum()

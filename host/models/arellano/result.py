@@ -16,7 +16,7 @@ from beltline.host.models.arellano.business_cycle import PATHS, BusinessCycle, C
 from beltline.host.models.arellano.calibration import ALTERNATIVES, Calibration
 from beltline.host.models.model_result import ModelResult
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.report import as_html, report
+from beltline.host.problem.report import Report, as_html, as_text, report
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.services import service
@@ -176,6 +176,15 @@ class DefaultEconomy(ModelResult):
             )
         return text
 
+    @property
+    def choices(self) -> Choices:
+        """What a simulation needs, in one object."""
+        return Choices(
+            policy=self.policy, zero=self.model.zero, reentry=self.model.reentry, transition=self.model.chain[1],
+            income=self.income, bonds=self.bonds, prices=self.prices,
+            spreads=self.spreads, consumption=self.consumption,
+        )  # fmt: skip
+
     def moments(
         self,
         paths: int = PATHS,
@@ -215,14 +224,9 @@ class DefaultEconomy(ModelResult):
         """
         if not self.success:
             warnings.warn(f"moments of a result that is not solved: {self.status}", stacklevel=2)
-        choices = Choices(
-            policy=self.policy, zero=self.model.zero, reentry=self.model.reentry, transition=self.model.chain[1],
-            income=self.income, bonds=self.bonds, prices=self.prices,
-            spreads=self.spreads, consumption=self.consumption,
-        )  # fmt: skip
-        return business_cycle(choices, paths, periods, burn_in, seed, before_default)
+        return business_cycle(self.choices, paths, periods, burn_in, seed, before_default)
 
-    def __str__(self) -> str:
+    def _report(self) -> Report:
         found, model = self.solution, self.model
         which = "these prices" if found.verified else "the prices of the last sweep"
         bound = f"max |V - V*| <= {found.error_bound:.3g} at {which} (including rounding errors)"
@@ -241,7 +245,7 @@ class DefaultEconomy(ModelResult):
         title = f"Arellano's economy, {model.bonds:,} bonds x {model.incomes:,} incomes, on device {found.device}"
         return report(title, rows)
 
-    __repr__ = __str__
+    __str__ = __repr__ = as_text
     _repr_html_ = as_html
 
     def _largest(self) -> str:

@@ -16,7 +16,7 @@ from beltline.host.models.cohort.paths import Paths, carry, summary
 from beltline.host.models.model_result import ModelResult
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, table
-from beltline.host.problem.report import as_html, report
+from beltline.host.problem.report import Report, as_html, as_text, report
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import GRID_END_SHARE, Outcome
 from beltline.host.results.services import service
@@ -177,7 +177,7 @@ class CohortResult(ModelResult):
             )
         return self.solution.message
 
-    def __str__(self) -> str:
+    def _report(self) -> Report:
         found, model = self.solution, self.model
         rows = [("status", f"{self.status}: {self.message}"), ("error bound", self._bound())]
         if found.success:
@@ -186,7 +186,7 @@ class CohortResult(ModelResult):
         size = f"{model.grid:,} grid points x {model.ages} ages x {self.policy.shape[2]} states"
         return report(f"A cohort from age {model.first} to {model.last}, {size}, on device {found.device}", rows)
 
-    __repr__ = __str__
+    __str__ = __repr__ = as_text
     _repr_html_ = as_html
 
     def _lives(self) -> list[tuple[str, str]]:

@@ -15,7 +15,7 @@ from beltline.host.models.hopenhayn_rogerson.calibration import BEFORE, Calibrat
 from beltline.host.models.hopenhayn_rogerson.firms import ahead, stationary, survival
 from beltline.host.models.model_result import ModelResult
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.report import as_html, report
+from beltline.host.problem.report import Report, as_html, as_text, report
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import GRID_END_SHARE, Outcome
 from beltline.host.results.services import service
@@ -338,6 +338,8 @@ class FirmEconomy(ModelResult):
             return Outcome.FIRM, f"The problem of a firm is not solved {price}: {found.message}"
         if not self.mass_moves <= MASS_TOLERANCE:
             why = "some firms never exit, so raise fixed_cost or variance"
+            if found.problem.parameters["tau"] > 0.0:
+                why += ", or lower tau"
             if self._density is not None:
                 why = f"a period still changes {self.mass_moves:.3g} of it"
             return Outcome.DISTRIBUTION, f"There is no stationary distribution of firms {price}: {why}."
@@ -345,6 +347,11 @@ class FirmEconomy(ModelResult):
             return Outcome.MARKET, f"No firm employs anybody {price}: raise grid."
         # The error bound of the values is part of the difference.
         error = share(found.error_bound, self.price * self.entry_cost)
+        if math.isnan(self.entry_cost):
+            return (
+                Outcome.MARKET,
+                f"The value of entry {price}, is known only within {found.error_bound:.3g}: lower tol.",
+            )
         if not abs(self.entry_gap) + error <= ENTRY_TOLERANCE:
             return Outcome.MARKET, (
                 f"The value of entry is {self.entry_value:.9g} {price}, and its cost "
@@ -364,7 +371,7 @@ class FirmEconomy(ModelResult):
             f"The value of entry equals its cost at price {self.price:.6f}, found in {len(self.steps)} steps."
         )
 
-    def __str__(self) -> str:
+    def _report(self) -> Report:
         found, model = self.solution, self.model
         rows = [("status", f"{self.status}: {self.message}")]
         if not math.isnan(self.entry_cost):
@@ -399,7 +406,7 @@ class FirmEconomy(ModelResult):
             ("top of grid", f"a share of {self.at_top:.2g} of employment (at most {GRID_END_SHARE:g})"),
         ]  # fmt: skip
 
-    __repr__ = __str__
+    __str__ = __repr__ = as_text
     _repr_html_ = as_html
 
     def _parts(self) -> dict[str, Any]:

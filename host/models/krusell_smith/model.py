@@ -19,7 +19,7 @@ from beltline.host.solver.options import UNNAMED
 from beltline.host.solver.processor_session import ProcessorSession
 from beltline.host.solver.session import Session
 
-INAPPLICABLE = ("max_sweeps", "verify", "value_bits", "money_bits", "timeout", "checkpoint", "checkpoint_every")
+INAPPLICABLE = ("max_sweeps", "verify", "value_bits", "amount_bits", "timeout", "checkpoint", "checkpoint_every")
 """Options of :func:`beltline.solve` for one problem, which do not apply to an economy that solves many."""
 
 

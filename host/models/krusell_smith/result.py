@@ -15,7 +15,7 @@ from beltline.host.analysis.inequality import gini, lorenz
 from beltline.host.models.krusell_smith.calibration import AGGREGATES, Calibration
 from beltline.host.models.krusell_smith.law import forecast
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.report import as_html, report
+from beltline.host.problem.report import Report, as_html, as_text, report
 from beltline.host.results import archive
 from beltline.host.results.files import check_target
 from beltline.host.results.services import service
@@ -158,7 +158,7 @@ class Equilibrium:
             self.wealth.size, self.aggregate.size, economy.transition, economy.unemployment, self.seed
         )
 
-    def __str__(self) -> str:
+    def _report(self) -> Report:
         economy, errors = self.economy, self.forecast_errors
         laws = [
             (f"law, {name}", f"ln K' = {b[0]:.6f} + {b[1]:.6f} ln K, R2 = {r2:.7f}")
@@ -187,7 +187,7 @@ class Equilibrium:
         )
         return report(f"Krusell-Smith, {size}", rows, names=16)
 
-    __repr__ = __str__
+    __str__ = __repr__ = as_text
     _repr_html_ = as_html
 
     def save(self, path: str | os.PathLike[str]) -> Path:

@@ -17,7 +17,7 @@ from beltline.host.models.lumpy_investment.calibration import ALTERNATIVES, Cali
 from beltline.host.models.model_result import ModelResult
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError
-from beltline.host.problem.report import as_html, report
+from beltline.host.problem.report import Report, as_html, as_text, report
 from beltline.host.results import archive, discrete_record
 from beltline.host.results.discrete_result import DiscreteResult
 from beltline.host.results.files import check_target
@@ -275,7 +275,7 @@ class LumpyInvestmentResult(ModelResult):
             )
         return self.solution.message
 
-    def __str__(self) -> str:
+    def _report(self) -> Report:
         found, model = self.solution, self.model
         middle = model.states // 2
         target = "target" if self._discrete else "adjusted to"
@@ -296,7 +296,7 @@ class LumpyInvestmentResult(ModelResult):
             f"Lumpy investment, {model.points:,} grid points x {model.states} states, on device {found.device}", rows
         )
 
-    __repr__ = __str__
+    __str__ = __repr__ = as_text
     _repr_html_ = as_html
 
     def save(self, path: str | os.PathLike[str]) -> Path:

@@ -14,7 +14,7 @@ from beltline.host.models.retirement.calibration import ALTERNATIVES, Calibratio
 from beltline.host.models.retirement.closed_form import ClosedForm
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError
-from beltline.host.problem.report import as_html, report
+from beltline.host.problem.report import Report, as_html, as_text, report
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.services import service
@@ -149,7 +149,7 @@ class RetirementResult(ModelResult):
             raise ProblemError(f"with taste shocks there is no closed form, and taste is {model.taste:g}")
         return ClosedForm(model.ages, model.wage, model.disutility, model.beta, model.interest)
 
-    def __str__(self) -> str:
+    def _report(self) -> Report:
         found, model = self.solution, self.model
         rows = [
             ("status", f"{self.status}: {self.message}"),
@@ -161,7 +161,7 @@ class RetirementResult(ModelResult):
         title = f"Retirement, {model.grid:,} grid points x {model.ages} ages{shocks}, on device {found.device}"
         return report(title, rows)
 
-    __repr__ = __str__
+    __str__ = __repr__ = as_text
     _repr_html_ = as_html
 
     def _from(self) -> str:

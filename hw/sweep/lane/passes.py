@@ -90,6 +90,7 @@ class Passes(wiring.Component):
         m = Module()
         # The number of choices that moved in this sweep decides whether the next one has a check.
         moves = Signal(self.parameters.build.position_bits + 1)
+        # Signal ``restless``: many choices moved in this sweep. ``unchecks``: a sweep that begins now skips the check.
         restless, unchecks = Signal(), Signal()
         with m.If(self.go):
             m.d.sync += [moves.eq(0), self.unchecked.eq(unchecks)]

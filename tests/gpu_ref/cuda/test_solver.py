@@ -68,7 +68,7 @@ def test_a_reason_is_a_sentence():
 
 
 @pytest.mark.skipif(not cuda.available(), reason="there is a device")
-def test_without_a_device_solve_says_so():
+def test_without_a_device_solve_refuses():
     problem = random_problem(np.random.default_rng(0))
     with pytest.raises(RuntimeError, match="CU"):
         cuda.solve(*problem.arguments, EPSILON)

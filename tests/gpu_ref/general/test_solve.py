@@ -282,7 +282,7 @@ def test_the_first_of_equal_alternatives_is_taken() -> None:
     assert found.error_bound < 1e-15
 
 
-def test_a_mix_of_regimes_is_what_is_expected() -> None:
+def test_expected_value_of_a_mix_of_regimes() -> None:
     one = np.zeros((1, 1))
     wait = Branch("wait", 0, 1.0 + one, one, np.eye(1), 0.5, mix=[0.25, 0.75])
     found = solve(Form((wait, Outside("paid", 1, np.full((1, 1), 4.0))), 0.0), tol=1e-12)

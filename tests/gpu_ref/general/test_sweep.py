@@ -225,8 +225,8 @@ def test_the_slack_covers_what_a_sweep_rounds(eta: float) -> None:
         worst = max(worst, gap.max())
         proven, slack = np.empty(70), np.empty(70)
         at = (np.ascontiguousarray(t[:, s]) for t in (tables.low, tables.high, swept.policy))
-        cost, money = (np.ascontiguousarray(t[:, s]) for t in (tables.cost, tables.wealth))
-        proven_column(cost, promise[s], money, eta, False, noise[s], *at, proven, np.empty(70, np.int32), slack)
+        cost, wealth = (np.ascontiguousarray(t[:, s]) for t in (tables.cost, tables.wealth))
+        proven_column(cost, promise[s], wealth, eta, False, noise[s], *at, proven, np.empty(70, np.int32), slack)
         assert (np.abs(true - proven) <= slack).all()
         assert slack.max() < 1e-11
     assert 0.0 < worst <= swept.slack.max() < 1e-11

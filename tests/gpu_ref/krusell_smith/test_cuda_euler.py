@@ -95,7 +95,7 @@ def test_the_source_has_all_macros():
 
 
 @pytest.mark.skipif(not cuda_euler.available(), reason="there is a device")
-def test_without_a_device_it_says_so():
+def test_without_a_device_one_sentence_is_printed():
     with pytest.raises(RuntimeError, match="CU"):
         solve(*[0] * 7, 0.9, 1.0, 0)
 

@@ -70,7 +70,7 @@ def test_a_grid_with_many_intervals_where_a_search_begins(on_cpu, method):
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
 @pytest.mark.parametrize(("points", "power"), [(60, 4), (100, 7), (500, 7), (100, 1), (400, 2)])
-def test_one_comparison_suffices_exactly_where_it_says_so(kind, points, power):
+def test_one_comparison_suffices_exactly_where_reported(kind, points, power):
     search = panel.places(1000 * np.linspace(0, 1, points) ** power, kind)
     x = np.concatenate([search.grid, np.nextafter(search.grid[1:], kind(0)), np.geomspace(1e-12, 1000, 200_001)])
     x = np.minimum(x.astype(kind), search.grid[-1])
@@ -106,13 +106,13 @@ def test_a_panel_too_large_for_the_device_is_refused(on_cpu):
 
 
 @pytest.mark.skipif(not cuda_panel.available(), reason="there is a device")
-def test_without_a_device_it_says_so():
+def test_without_a_device_one_sentence_is_printed():
     policy, x, m = surface()
     with pytest.raises(RuntimeError, match="CU"):
         simulate(policy, x, m, draw_shocks(100, 3, CHAIN, SHARES), 38.0)
 
 
-def test_every_method_has_a_kernel_of_its_own():
+def test_every_method_has_its_own_kernel():
     told = {
         options(method, near, once) for method in INTERPOLATIONS for near in (True, False) for once in (True, False)
     }

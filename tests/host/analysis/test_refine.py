@@ -268,7 +268,7 @@ def test_what_does_not_settle_is_no_success() -> None:
     assert (full.lower <= found.upper).all()
 
 
-def test_a_result_that_is_not_solved_is_told() -> None:
+def test_an_unsolved_result_is_reported() -> None:
     result = bl.solve(bl.rbc(grid=65), max_sweeps=3, device="cpu", method="warm", progress=False)
     with pytest.warns(UserWarning, match=r"^a refinement of a result that is not solved: sweep limit reached$"):
         found = bl.refine(result, tol=1e-9)

@@ -180,7 +180,7 @@ def test_euler_errors_are_those_of_the_definition() -> None:
     assert np.nanmax(np.abs(error)) < np.nanmax(np.abs(bl.euler_errors(result))) / 10
 
 
-def test_a_result_that_is_not_solved_is_told() -> None:
+def test_an_unsolved_result_is_reported() -> None:
     result = replace(solved(cake(17)), success=False, status="not verified", message="A maximum was missed.")
     with pytest.warns(UserWarning, match=r"^a refinement of a result that is not solved: not verified$") as told:
         found = bl.refine(result)

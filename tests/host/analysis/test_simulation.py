@@ -312,7 +312,7 @@ def test_horizon_is_refused() -> None:
             call(result)
 
 
-def test_unsolved_result_is_told() -> None:
+def test_unsolved_result_is_reported() -> None:
     result = bl.solve(bl.rbc(grid=256), tol=1e-8, max_sweeps=300, device="cpu", progress=False)
     assert not result.success
     for call, what in (

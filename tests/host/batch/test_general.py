@@ -187,7 +187,7 @@ def test_a_problem_that_fails_stops_no_other() -> None:
         ({"method": "brackets"}, ["", "method must be one of 'grid', ", ""]),
     ],
 )
-def test_what_does_not_fit_is_said_with_the_problems_number(options: dict[str, Any], errors: list[str]) -> None:
+def test_the_number_of_a_problem_that_does_not_fit_is_reported(options: dict[str, Any], errors: list[str]) -> None:
     attempts = solved([career(0), tiny(0), firm(0)], **options)
     for attempt, expected in zip(attempts, errors, strict=True):
         assert attempt.success == (not expected), attempt.error
@@ -202,7 +202,7 @@ def test_prices_that_move_are_those_of_one_problem() -> None:
         bl.solve_many([firm(0)], device="cpu", update=lambda last: None)
 
 
-def test_progress_tells_how_far_it_is() -> None:
+def test_progress_reports_how_far_it_is() -> None:
     lines: list[str] = []
     solved([career(0), firm(0), 4], progress=lines.append)  # type: ignore[list-item]
     assert re.fullmatch(r"3 problems done \(1 not solved\), [\d.,e+]+ a second", lines[-1])

@@ -125,9 +125,7 @@ def run_as_script(code: str, **changed: str | None) -> str:
 
 
 @pytest.mark.parametrize("order", ["given", "finished"])
-def test_a_worker_that_is_killed_costs_what_it_held_and_nothing_else(
-    two: bl.Workers, tmp_path: Path, order: Any
-) -> None:
+def test_a_killed_worker_loses_only_its_own_problems(two: bl.Workers, tmp_path: Path, order: Any) -> None:
     logged = Logged(two, tmp_path / "log")
     attempts = []
     killed = 0
@@ -148,7 +146,7 @@ def test_a_problem_that_kills_its_workers_is_given_up(two: bl.Workers) -> None:
     same(list(bl.solve_many(many(3), TOL, executor=two, progress=False, device="emulator")), 3, 16)
 
 
-def test_workers_do_not_outlive_a_client_that_is_killed(tmp_path: Path) -> None:
+def test_workers_end_with_a_killed_client(tmp_path: Path) -> None:
     code = (
         "import os, time\nimport beltline as bl\n"
         "if __name__ == '__main__':\n"
@@ -223,14 +221,14 @@ def test_a_client_of_dask_is_an_executor(cluster: Any) -> None:
     assert [attempt.success for attempt in attempts] == [True, True, False, False]
 
 
-def test_a_worker_of_dask_solves_on_one_thread_though_nobody_told_it_to(cluster: Any) -> None:
+def test_a_worker_of_dask_solves_on_one_thread_by_default(cluster: Any) -> None:
     for chunk in (1, 3):
         seen, before, after = threads_in(cluster.get_executor(pure=False), chunk)
         assert seen == {1}
         assert before == after
 
 
-def test_a_worker_of_dask_that_is_killed_costs_what_it_held_and_nothing_else(cluster: Any, tmp_path: Path) -> None:
+def test_a_killed_worker_of_dask_loses_only_its_own_problems(cluster: Any, tmp_path: Path) -> None:
     logged = Logged(cluster.get_executor(pure=False), tmp_path / "log")
     attempts = []
     killed = 0

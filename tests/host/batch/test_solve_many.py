@@ -99,7 +99,7 @@ def test_a_result_that_is_not_solved_is_no_error() -> None:
     assert attempt.result.status == "sweep limit reached"
 
 
-def test_an_error_of_the_generator_comes_after_what_was_asked_for() -> None:
+def test_an_error_of_the_generator_comes_after_earlier_problems() -> None:
     def given() -> Iterator[bl.Problem]:
         yield from (tiny(0), tiny(1))
         raise ArithmeticError("no more")
@@ -279,7 +279,7 @@ def test_options_that_change_the_answer_change_the_key() -> None:
         {"max_sweeps": 9_999},
         {"verify": False},
         {"value_bits": 40},
-        {"money_bits": 40},
+        {"amount_bits": 40},
         {"warm": True},
         {"device": "cpu"},
         {"device": "cpu", "method": "shift"},
@@ -375,7 +375,7 @@ def test_the_first_free_of_several_boards_is_taken(monkeypatch: pytest.MonkeyPat
         solved(many(3), device="board", slot=[0, 1])
 
 
-def test_a_device_that_was_lost_is_opened_anew_for_the_next_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_device_is_reopened_for_the_next_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     count = itertools.count()
 
     class Fragile(Slow):
@@ -424,7 +424,7 @@ def test_a_graphics_card_takes_chunks_of_one_shape(monkeypatch: pytest.MonkeyPat
     assert all(attempt.success for attempt in solved(many(5), device="gpu", chunk=5))
 
 
-def test_without_a_graphics_card_one_sentence_says_so() -> None:
+def test_without_a_gpu_one_sentence_is_printed() -> None:
     if not cuda.available():
         pytest.skip("there is one")
     with pytest.raises(DeviceError, match=r"^device 'gpu' cannot be used: "):
@@ -480,7 +480,7 @@ def test_bad_input_is_one_sentence_before_any_work(options: dict[str, Any], sent
     assert re.sub(r"to 1[56]\b", "to 16", str(caught.value)) == sentence
 
 
-def test_progress_tells_how_far_it_is(tmp_path: Path) -> None:
+def test_progress_reports_how_far_it_is(tmp_path: Path) -> None:
     lines: list[str] = []
     solved(many(2), store=tmp_path / "runs")
     solved([*many(3), 4], store=tmp_path / "runs", progress=lines.append)
@@ -522,7 +522,7 @@ class Broken(Executor):
         return future
 
 
-def test_an_executor_that_is_broken_ends_the_batch() -> None:
+def test_a_broken_executor_ends_the_batch() -> None:
     with pytest.raises(BrokenProcessPool, match=r"^a process died$"):
         solved(many(3), executor=Broken(BrokenProcessPool("a process died")))
     with pytest.raises(DeviceError, match=r"^no board here$"):
@@ -550,7 +550,7 @@ def test_the_time_of_others_at_the_device_is_no_time_of_a_problem() -> None:
     stand.close()
 
 
-def test_a_run_that_takes_too_long_is_stopped_and_the_device_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_times_out_is_stopped_and_the_device_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[Any] = []
 
     def watched(*arguments: Any, **options: Any) -> Any:

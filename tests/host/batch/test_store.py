@@ -37,7 +37,7 @@ def store(tmp_path: Path) -> Store:
 DAMAGED = r"is not a file that this store wrote \(it .*\): delete it, and its problem is solved again$"
 
 
-def test_a_result_comes_back_with_its_bits(store: Store) -> None:
+def test_a_stored_result_is_read_bit_for_bit(store: Store) -> None:
     problem = tiny(1)
     expected = bl.solve(problem, TOL, progress=False, device="emulator")
     for found in (store.get(key(problem, OPTIONS), problem), store.load(key(problem, OPTIONS))):
@@ -51,7 +51,7 @@ def test_a_result_comes_back_with_its_bits(store: Store) -> None:
     assert isinstance(bl.load(store.file(key(problem, OPTIONS))), bl.Result)
 
 
-def test_what_is_not_there_is_none(store: Store) -> None:
+def test_a_missing_result_is_none(store: Store) -> None:
     problem = tiny(7)
     assert key(problem, OPTIONS) not in store
     assert store.get(key(problem, OPTIONS), problem) is None
@@ -88,7 +88,7 @@ def test_half_a_file_is_never_taken_for_a_result(store: Store) -> None:
             store.load(key(problem, OPTIONS))
 
 
-def test_bits_that_rot_are_noticed(store: Store) -> None:
+def test_flipped_bits_are_noticed(store: Store) -> None:
     problem = tiny(0)
     file = store.file(key(problem, OPTIONS))
     whole = bytearray(file.read_bytes())
@@ -118,7 +118,7 @@ def test_what_a_killed_writer_left_is_cleared_away(store: Store) -> None:
     assert len(store) == 3
 
 
-def test_the_index_is_made_anew_from_the_files(store: Store) -> None:
+def test_the_index_is_rebuilt_from_the_files(store: Store) -> None:
     index = store.path / INDEX
     before = sorted(store.index(), key=lambda line: line["key"])
     assert [line["beta"] for line in sorted(before, key=lambda line: line["eta"])] == [tiny(i).beta for i in range(3)]
@@ -142,7 +142,7 @@ def test_one_batch_at_a_time_writes(store: Store) -> None:
         pass
 
 
-def test_a_run_that_was_stopped_is_not_kept(store: Store) -> None:
+def test_a_stopped_run_is_not_stored(store: Store) -> None:
     problem = tiny(9)
     result = replace(bl.solve(problem, TOL, progress=False, device="emulator"), status="stopped", success=False)
     with store.writing():

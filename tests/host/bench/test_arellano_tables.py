@@ -16,7 +16,7 @@ def rows(text: str) -> list[list[str]]:
     return [line for line in lines if not set("".join(line)) <= {"-", ":"}]
 
 
-def test_times_stand_beside_those_in_print(capsys: pytest.CaptureFixture[str]) -> None:
+def test_times_are_compared_with_published_ones(capsys: pytest.CaptureFixture[str]) -> None:
     times([Published(7, 40, 12.4, None, 3, "GTX 780")])
     head, row = rows(capsys.readouterr().out)
     assert head == ["incomes x bonds", "C++, s", "Julia, s", "GPU, s", "here, s", "sweeps"]
@@ -42,7 +42,7 @@ def test_moments_are_those_of_the_model(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_another_device_is_not_passed_over(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("times", "moments"):
+    for name in ("times", "paper", "moments"):
         monkeypatch.setattr(f"beltline.host.bench.arellano_tables.{name}", lambda: None)
     tables("emulator")
     assert capsys.readouterr().out == "On device cpu, the only one that these tables use, to 1e-06.\n\n"
@@ -50,7 +50,7 @@ def test_another_device_is_not_passed_over(capsys: pytest.CaptureFixture[str], m
 
 def test_the_page_has_the_published_times_and_our_grids() -> None:
     page = (ROOT / "docs" / "arellano.md").read_text()
-    printed = rows(page[page.index("| incomes x bonds") :].split("\n\n")[0])[1:]
+    printed = rows(page[page.index("| incomes x bonds | C++") :].split("\n\n")[0])[1:]
     wanted = [
         [f"{row.incomes} x {row.bonds:,}"]
         + ["-" if spent is None else f"{spent:,.0f}" for spent in (row.cpp, row.julia)]

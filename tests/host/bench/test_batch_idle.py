@@ -26,6 +26,6 @@ def test_the_gateware_is_idle_less_than_five_percent_of_the_clocks_of_a_batch() 
     assert found.busy + 20 * 100 < found.clocks
 
 
-def test_few_sweeps_leave_it_idle_for_longer_and_the_program_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+def test_few_sweeps_leave_the_gateware_idle_for_longer_as_reported(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--problems", "8", "--tol", "10"]) == 1
     assert "the limit is 5%" in capsys.readouterr().out

@@ -19,7 +19,7 @@ def test_both_sides_have_the_same_bits(capsys: pytest.CaptureFixture[str]) -> No
         assert re.search(way + r" [\d.]+ s, \d+ sweeps: .*; the same prices, values within the sum of the bounds", out)
 
 
-def test_values_are_told_apart() -> None:
+def test_values_are_distinguished() -> None:
     country = arellano(21, 3)
     assert (by_brackets(country, 1e-3).value != by_full_search(country, 1e-1)[0]).any()
 

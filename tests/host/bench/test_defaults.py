@@ -13,7 +13,7 @@ from beltline.host.bench import defaults
 from beltline.host.bench.defaults import main
 
 
-def test_values_agree_and_times_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_values_agree_and_times_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--points", "100", "--repeats", "1"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("savings 100 x 5, cpu, mpi (start=coarse, inner=10): chosen because ")
@@ -21,7 +21,7 @@ def test_values_agree_and_times_are_told(capsys: pytest.CaptureFixture[str]) -> 
     assert re.search(r"DiscreteDP, policy iteration +[\d.]+ ms|QuantEcon is not installed", out)
 
 
-def test_values_that_differ_are_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_values_that_differ_are_reported(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def wrong(*arguments: Any, **more: Any) -> bl.Result:
         result: bl.Result = bl.solve(*arguments, **more)
         return replace(result, value=result.value + 1e-3)

@@ -87,7 +87,9 @@ def test_a_wrong_result_is_found(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert "cpu warm, not verified: seed 1: distance" in capsys.readouterr().out
 
 
-def test_what_is_below_baseline_is_found(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_figures_below_the_baseline_are_found(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr("beltline.host.solver.reference.or_warm", lambda result, again: result)
     drawn = random_problem(71)
     told: list[str] = []

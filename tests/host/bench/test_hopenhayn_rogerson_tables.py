@@ -41,7 +41,7 @@ def solved(tau: float, **parameters: float | str) -> bl.FirmEconomy:
     return found
 
 
-def test_effects_stand_beside_those_in_print(capsys: pytest.CaptureFixture[str]) -> None:
+def test_effects_are_compared_with_published_ones(capsys: pytest.CaptureFixture[str]) -> None:
     effects(SMALL, SMALL | {"exits": "after"})
     by_tau, by_row = parts(capsys.readouterr().out)
     assert by_tau[0][1:4] == ["paper, tau = 0", "paper, tau = 0.1", "paper, tau = 0.2"]
@@ -78,7 +78,7 @@ def test_grids_and_costs_are_those_of_the_model(capsys: pytest.CaptureFixture[st
     assert row[:3] == ["20", "0.6", f"{solved(0.1, grid=40, states=7, share=0.6, fixed_cost=20.0).price:.4f}"]
 
 
-def test_what_is_not_solved_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unsolved_problem_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     costs([(0.0, 0.6)], grid=40, states=7)
     assert "tau = 0.1: There is no stationary distribution of firms" in capsys.readouterr().out
 

@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 
 from beltline.host.bench import model_rows
+from beltline.host.bench.model_page import page
 from beltline.host.bench.model_rows import CASES, ModelRow, good, main, rows
 from beltline.host.models.catalogue import MODELS
+from beltline.host.problem.checks import ProblemError
+from support.paths import ROOT
 
 
 def test_every_model_of_the_command_line_has_a_row() -> None:
@@ -34,6 +37,72 @@ def test_the_table_on_the_processor(capsys: pytest.CaptureFixture[str], tmp_path
     assert content["machine"]["cores"] >= 1
     assert [row["status"] for row in content["rows"]] == ["converged"] * 4
     assert all(row["seconds"] > 0 and row["difference"] is None for row in content["rows"])
+    text = out.with_suffix(".md").read_text()
+    assert text == page(content, "rows")
+    out.with_suffix(".md").unlink()
+    assert main(["--page", str(out)]) == 0
+    assert out.with_suffix(".md").read_text() == text
+
+
+def test_no_file_is_written_if_a_model_is_not_solved(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    solve = model_rows.solve
+
+    def one_fails(model: Any, device: str, progress: Any) -> Any:
+        if not hasattr(model, "convex"):
+            raise ProblemError("grid must be finer")
+        return solve(model, device=device, progress=progress)
+
+    monkeypatch.setattr(model_rows, "solve", one_fails)
+    out = tmp_path / "rows.json"
+    words = ["arellano", "lumpy-investment", "--small", "--repeats", "1", "--devices", "cpu", "--out", str(out)]
+    assert main(words) == 1
+    printed = capsys.readouterr().out
+    assert "| arellano | small | cpu | nan | ProblemError: grid must be finer | - |" in printed
+    assert (
+        f"not solved, or another solution than the processor's: arellano on cpu, arellano on cpu; {out} is" in printed
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_page_shows_every_row() -> None:
+    made = [
+        ModelRow("a", "10 x 2", "cpu", 1.234, 5, True, "converged", math.nan),
+        ModelRow("a", "10 x 2", "gpu", 0.0123, 4, True, "converged", 2e-9),
+        ModelRow("b", "9 x 2", "cpu", 20.0, 1, True, "solved", math.nan),
+    ]
+    content = {
+        "machine": {"date": "2026-11-25", "cores": 16, "gpu": "NVIDIA H200", "processor": "P"},
+        "repeats": 5,
+        "rows": model_rows.finite([vars(each) for each in made]),
+    }
+    text = page(content, "2026-11-25-h200-models")
+    assert text.startswith(
+        "# Models on 2026-11-25: 16 cores and NVIDIA H200\n\n`python -m beltline.host.bench.model_rows "
+    )
+    assert "\n- processor: P\n" in text
+    assert [line for line in text.splitlines() if line.startswith("|")] == [
+        "| model | size | `cpu`, s | `gpu`, s | difference |",
+        "|---|---|---:|---:|---:|",
+        "| a | 10 x 2 | 1.23 (5) | 0.0123 (4) | 2.0e-09 |",
+        "| b | 9 x 2 | 20 (1) | - | - |",
+    ]
+
+
+def test_pages_of_results_are_those_of_their_files() -> None:
+    files = sorted((ROOT / "docs" / "results").glob("*-models.json"))
+    assert files
+    for file in files:
+        content = json.loads(file.read_text())
+        assert file.with_suffix(".md").read_text() == page(content, file.stem), f"run {model_rows.PAGE.format(file)}"
+        rows_of = [
+            {**row, "difference": math.nan if row["difference"] is None else row["difference"]}
+            for row in content["rows"]
+        ]
+        found = [ModelRow(**row) for row in rows_of]
+        assert good(found)
+        assert {row.model.partition(",")[0] for row in found} == set(MODELS) - {"rbc"}
 
 
 @pytest.mark.parametrize(("off", "agrees"), [(0.0, True), (1e-3, False), (math.nan, False)])
@@ -54,10 +123,10 @@ def test_devices_are_compared_with_the_processor(off: float, agrees: bool, monke
     assert good(done) is agrees
 
 
-def test_what_is_not_solved_is_no_good_row() -> None:
-    made = ModelRow("a", "1", "cpu", 1.0, True, "converged", math.nan)
+def test_an_unsolved_problem_makes_no_row() -> None:
+    made = ModelRow("a", "1", "cpu", 1.0, 1, True, "converged", math.nan)
     assert good([made])
-    assert not good([made, ModelRow("a", "1", "cpu", 1.0, False, "sweep limit reached", math.nan)])
+    assert not good([made, ModelRow("a", "1", "cpu", 1.0, 1, False, "sweep limit reached", math.nan)])
 
 
 @pytest.mark.parametrize(
@@ -65,11 +134,12 @@ def test_what_is_not_solved_is_no_good_row() -> None:
     [
         (["rbc"], "model must be one of 'arellano', "),
         (["--repeats", "0"], "--repeats must be from 1, not 0"),
+        (["--seconds", "0"], "--seconds must be above 0, not 0"),
         (["--out", "rows.csv"], "out must end in .json, not 'rows.csv'"),
         (["--devices", "gpu"], "device 'gpu' cannot be used: no GPU was found"),
     ],
 )
-def test_what_is_refused(
+def test_refusals(
     words: list[str], sentence: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(model_rows, "available", lambda: "no GPU was found")

@@ -46,7 +46,7 @@ def test_choices_that_are_wrong_are_counted(
     assert dict(rows(capsys.readouterr().out))["choices that differ from full search"] == "1 of 720"
 
 
-def test_economies_stand_beside_the_published_ones(capsys: pytest.CaptureFixture[str]) -> None:
+def test_economies_are_compared_with_published_ones(capsys: pytest.CaptureFixture[str]) -> None:
     cells = {(0.4, 0.6): TABLE_II[0.4, 0.6]}
     aiyagari_tables("cpu", grid=400, cells=cells)
     found = rows(capsys.readouterr().out)
@@ -67,7 +67,7 @@ def test_economies_stand_beside_the_published_ones(capsys: pytest.CaptureFixture
         assert float(row[4]) == pytest.approx(float(row[3]), abs=0.4)
 
 
-def test_an_economy_that_is_not_solved_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unsolved_economy_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     aiyagari_tables("cpu", grid=8, cells={(0.2, 0.0): TABLE_II[0.2, 0.0]})
     assert "| On this grid of 8 points the long run depends on" in capsys.readouterr().out
 

@@ -101,7 +101,7 @@ def test_faults_are_found_where_they_are(kind: str, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("kind", [kind for kind in FAULTS if kind.endswith("writes")])
-def test_one_write_that_goes_wrong_is_found(kind: str, seed: int) -> None:
+def test_a_single_wrong_write_is_found(kind: str, seed: int) -> None:
     """The driver would repeat it."""
     device = FaultyDevice(open_device("emulator", LINE), kind, seed, always=False)
     assert failed(device) == [f"table {device.target.name}"]  # type: ignore[attr-defined]

@@ -24,7 +24,7 @@ def test_a_default_solve_imports_nothing_heavy_but_numba() -> None:
     assert done.stdout == "[] True\n"
 
 
-def test_times_are_told(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_times_are_reported(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     assert main(["--grid", "64", "--repeats", "1"]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -191,7 +191,7 @@ def test_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[
     assert main(["bench"]) == 1
 
 
-def test_every_row_tells_the_time_from_call_to_return(small: Any) -> None:
+def test_every_row_has_the_time_from_call_to_return(small: Any) -> None:
     for row in (Row(**fields) for fields in small[0]["rows"]):
         assert row.call > row.solve > 0
         assert math.isnan(row.joules) if row.device == "fpga" else row.joules > 10.0 * row.solve / 2
@@ -201,7 +201,7 @@ def test_every_row_tells_the_time_from_call_to_return(small: Any) -> None:
     assert "| total | call to return | joules |" in markdown(small[0])
 
 
-def test_a_method_that_gives_way_to_another_is_not_told_as_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fallback_method_is_named_in_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
     def by_warm(*arguments: Any, **options: Any) -> Any:
         return solve(*arguments, **options | {"method": "warm"})
 
@@ -212,7 +212,7 @@ def test_a_method_that_gives_way_to_another_is_not_told_as_its_own(monkeypatch: 
     assert (row.agrees, row.note) == (False, "converged; solved by method warm")
 
 
-def test_titles_tell_runs_apart() -> None:
+def test_titles_distinguish_runs() -> None:
     assert (
         title({"date": "2026-11-21", "cores": 2, "gpu": "NVIDIA H200"})
         == "Bench of 2026-11-21: 2 cores and NVIDIA H200"

@@ -19,7 +19,7 @@ def test_both_ways_agree(capsys: pytest.CaptureFixture[str]) -> None:
     assert re.search(r"As verified: [\d.]+ times as fast as divide and conquer, median of 2 turns\n$", out)
 
 
-def test_a_search_that_differs_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_that_differs_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(*arguments: object) -> object:
         found = divided(*arguments)  # type: ignore[arg-type]
         found.value[:] += 1e-3

@@ -108,7 +108,7 @@ def test_while_modules_load_in_the_middle_of_work() -> None:
     assert found == (130, "beltline solve: interrupted\n")
 
 
-def test_what_a_callback_loses_is_raised_anew() -> None:
+def test_an_exception_lost_in_a_callback_is_raised_again() -> None:
     assert interrupted(LOST) == (130, "beltline devices: interrupted\n")
 
 

@@ -98,7 +98,7 @@ def released(name: str) -> bool:
     return False
 
 
-def test_lock_is_exclusive_names_its_holder_and_can_be_had_again(tmp_path: Path) -> None:
+def test_lock_is_exclusive_names_its_holder_and_can_be_retaken(tmp_path: Path) -> None:
     first = BoardLock("card-0")
     other = BoardLock("card-1")
     sentence = f"device 'card-0' is in use: this process, {os.getpid()}, holds '{tmp_path}/beltline-card-0.lock'"
@@ -117,7 +117,7 @@ def test_lock_is_exclusive_names_its_holder_and_can_be_had_again(tmp_path: Path)
     other.release()
 
 
-def test_lock_can_be_had_by_other_users(tmp_path: Path) -> None:
+def test_lock_can_be_taken_by_other_users(tmp_path: Path) -> None:
     before = os.umask(0o077)
     try:
         lock = BoardLock("card-0")
@@ -159,7 +159,7 @@ def test_lock_file_that_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("planted", ["hard link", "file"])
-def test_lock_never_writes_to_a_file_of_somebody_else(tmp_path: Path, planted: str) -> None:
+def test_lock_never_writes_to_another_users_file(tmp_path: Path, planted: str) -> None:
     thesis, lock = tmp_path / "thesis.txt", tmp_path / "beltline-card-0.lock"
     thesis.write_text("years of work")
     if planted == "hard link":
@@ -290,7 +290,7 @@ def test_identity_that_flips_while_open(board: tuple[str, Fabric]) -> None:
     device.close()
 
 
-def test_nobody_answers(board: tuple[str, Fabric]) -> None:
+def test_no_answer_from_the_board(board: tuple[str, Fabric]) -> None:
     name, fabric = board
     fabric.lose()
     with pytest.raises(DeviceLostError, match=f"^device '{name}' does not answer: .* reads all ones$"):
@@ -384,7 +384,7 @@ def test_lost_in_mid_run(board: tuple[str, Fabric], monkeypatch: pytest.MonkeyPa
     assert released(name)
 
 
-def test_reset_behind_our_back(board: tuple[str, Fabric], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reset_by_another_process(board: tuple[str, Fabric], monkeypatch: pytest.MonkeyPatch) -> None:
     name, fabric = board
     solve = endless(monkeypatch)
 
@@ -567,7 +567,7 @@ def test_pynq_with_interrupt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     assert asyncio.run(in_a_notebook()).success
 
 
-def test_pynq_interrupt_that_never_comes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_pynq_interrupt_that_never_arrives(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     install_pynq(monkeypatch, tmp_path, Fabric(SIZES))
     device = open_device("pynq", interrupt="beltline/interrupt")
     # The interrupt never arrives, as if another process had cleared it.
@@ -800,7 +800,7 @@ def test_f2_maps_for_bursts_where_it_can(monkeypatch: pytest.MonkeyPatch, bursta
         ("fpga_mgmt_load_local_image_sync", f"loading {KNOWN_AFI}"),
     ],
 )
-def test_f2_failures_are_told(monkeypatch: pytest.MonkeyPatch, function: str, doing: str) -> None:
+def test_f2_failures_are_reported(monkeypatch: pytest.MonkeyPatch, function: str, doing: str) -> None:
     fpga = install_f2(monkeypatch, Fabric(SIZES))
     fpga.fail[function] = 24
     with pytest.raises(DeviceError) as raised:
@@ -810,7 +810,7 @@ def test_f2_failures_are_told(monkeypatch: pytest.MonkeyPatch, function: str, do
     assert released("f2")
 
 
-def test_f2_failures_while_open_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_f2_failures_while_open_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     fpga = install_f2(monkeypatch, Fabric(SIZES))
     device = open_device("f2")
     fpga.fail["fpga_pci_poke"] = -22
@@ -848,7 +848,7 @@ def test_f2_without_library() -> None:
         open_device("f2")
 
 
-def test_f2_library_that_lacks_a_function(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_f2_library_without_a_function(monkeypatch: pytest.MonkeyPatch) -> None:
     fpga = install_f2(monkeypatch, Fabric(SIZES))
     del fpga.fpga_pci_get_address  # type: ignore[attr-defined]
     with pytest.raises(

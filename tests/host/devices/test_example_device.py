@@ -96,7 +96,7 @@ def bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[SocketBen
     assert made.fabric is None or made.fabric.guards_hold()
 
 
-def test_nobody_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_server(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("localhost", 0)) as taken:
         port = taken.getsockname()[1]
     monkeypatch.setitem(DEVICES, "socket", EXAMPLE["BACKEND"])

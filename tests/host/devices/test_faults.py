@@ -61,7 +61,7 @@ def healthy(build: str, verify: bool) -> tuple[bl.Result, ...]:
 
 
 def same(result: bl.Result, right: bl.Result) -> bool:
-    numbers = ("status", "sweeps", "clocks", "change", "tol", "money_bits", "value_bits")
+    numbers = ("status", "sweeps", "clocks", "change", "tol", "amount_bits", "value_bits")
     if result.verified == right.verified:
         numbers += ("residual", "error_bound")
     return (
@@ -87,7 +87,7 @@ def end(device: FaultyDevice, rights: tuple[bl.Result, ...], verify: bool) -> st
 
 @pytest.mark.parametrize("verify", [True, False])
 @pytest.mark.parametrize(("build", "kind", "always"), CASES)
-def test_faults_end_honestly(build: str, kind: str, always: bool, verify: bool) -> None:
+def test_a_fault_ends_in_the_right_result_or_an_error(build: str, kind: str, always: bool, verify: bool) -> None:
     rights = healthy(build, verify)
     ends = set()
     struck = 0
@@ -104,7 +104,7 @@ def test_faults_end_honestly(build: str, kind: str, always: bool, verify: bool) 
 
 @pytest.mark.gateware
 @pytest.mark.parametrize("options", [{}, pytest.param({"lanes": 2}, marks=pytest.mark.slow)])
-def test_faults_of_the_gateware_end_honestly(options: dict[str, int]) -> None:
+def test_a_fault_of_the_gateware_ends_in_the_right_result_or_an_error(options: dict[str, int]) -> None:
     """One fault of each kind in turn, on one device that keeps the state after the fault before."""
     size = MachineParameters(grid=64, states=4, engine=Engine.SWEEP, lanes=2) if options else SMALL
     given = problem(12, 3, seed=1, beta=0.6)

@@ -40,7 +40,7 @@ def refused(sentence: str) -> Any:
 
 
 @pytest.mark.parametrize(("board", "cable"), [("ecp5", "ecp5_evn"), ("ecp5-sweep", "ecp5_evn"), ("ulx3s", "ulx3s")])
-def test_what_is_right_is_loaded(tmp_path: Path, loader: Path, board: str, cable: str) -> None:
+def test_a_right_bitstream_is_loaded(tmp_path: Path, loader: Path, board: str, cable: str) -> None:
     said: list[str] = []
     path = finished(tmp_path / "build", board)
     assert load(path, progress=said.append).board == board
@@ -48,7 +48,7 @@ def test_what_is_right_is_loaded(tmp_path: Path, loader: Path, board: str, cable
     assert said == [f"loading {path.name} into the board"]
 
 
-def test_what_is_wrong_never_reaches_the_chip(tmp_path: Path, loader: Path) -> None:
+def test_a_wrong_bitstream_is_never_loaded(tmp_path: Path, loader: Path) -> None:
     path = finished(tmp_path / "build")
     path.write_bytes(b"bots")
     with refused(r"bitstream '.*' has the SHA-256 .*: copy it again"):

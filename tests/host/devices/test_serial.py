@@ -111,7 +111,7 @@ def test_bytes_on_the_line(end: SerialEnd, count: int) -> None:
     device.close()
 
 
-def test_a_run_is_begun_once_though_its_answer_is_lost(end: SerialEnd) -> None:
+def test_a_run_begins_once_even_if_its_answer_is_lost(end: SerialEnd) -> None:
     given = problem(12, 3)
     lost = []
 
@@ -168,7 +168,7 @@ def test_a_device_that_is_lost_is_named(
     device.close()
 
 
-def test_nobody_at_the_other_end(end: SerialEnd) -> None:
+def test_no_device_at_the_other_end(end: SerialEnd) -> None:
     end.spoil = lambda data, towards: b""
     asked = f"{where(end)} does not answer, asked 3 times: is it the board's port, and the rate of its build?"
     with sentence(DeviceLostError, asked):
@@ -177,7 +177,7 @@ def test_nobody_at_the_other_end(end: SerialEnd) -> None:
     opened(end).close()
 
 
-def test_somebody_else_at_the_other_end(end: SerialEnd) -> None:
+def test_another_device_at_the_other_end(end: SerialEnd) -> None:
     end.fabric.identity = 0x1234
     with sentence(DeviceError, "device 'serial' has identity 0x00001234, not 0x424C5431: not a Beltline"):
         opened(end)

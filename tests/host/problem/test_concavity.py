@@ -46,7 +46,7 @@ def test_start_less_convex_than_utility_is_concave_is_taken() -> None:
     )
 
 
-def test_kink_that_nobody_can_afford_is_no_matter() -> None:
+def test_kink_above_all_cash_on_hand_is_ignored() -> None:
     grid = np.array([0.0, 1.0, 2.0, 3.0])
     start = [[0.0], [0.0], [0.0], [9.0]]
     assert at(problem(4, 1, grid=grid, wealth=np.full((4, 1), 1.5), transition=[[1.0]], start=start)) is None

@@ -52,7 +52,7 @@ def changed(table: Any, where: Any, value: float) -> Any:
          f"Q must have shape ({S.size}, n), one row for each of the pairs of R, not ({S.size - 1}, 6)"),
     ],
 )  # fmt: skip
-def test_what_is_no_discrete_dp(arguments: tuple[Any, ...], sentence: str) -> None:
+def test_refusals_of_discrete_dp(arguments: tuple[Any, ...], sentence: str) -> None:
     with pytest.raises(bl.ProblemError) as error:
         bl.from_discrete_dp(*arguments)
     assert str(error.value) == sentence

@@ -144,7 +144,7 @@ def test_bad_tables(more: dict[str, Any], sentence: str) -> None:
         bl.Problem(**(TABLES | more))
 
 
-def test_nobody_is_left_without_an_alternative() -> None:
+def test_every_state_has_an_affordable_alternative() -> None:
     with pytest.raises(bl.ProblemError, match=r"has no alternative in state \[0, 0\]: .* costs 99 more than wealth"):
         bl.Problem(**TABLES, cost=GRID + 100)
     poor = bl.Alternative(name="rest", regime="retired", wealth=WEALTH - 2)
@@ -163,7 +163,7 @@ BAD = [
 
 @pytest.mark.parametrize(("table", "got"), BAD)
 @pytest.mark.parametrize("name", ["grid", "wealth", "transition", "start", "cost", "low", "high"])
-def test_what_is_no_table_of_numbers_is_named(name: str, table: Any, got: str) -> None:
+def test_a_table_without_numbers_is_named(name: str, table: Any, got: str) -> None:
     kind = {"grid": "a one-dimensional array", "cost": "an array", "low": "an array", "high": "an array"}
     sentence = f"{name} must be {kind.get(name, 'a two-dimensional array')} of real numbers, not {got}"
     with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
@@ -172,7 +172,7 @@ def test_what_is_no_table_of_numbers_is_named(name: str, table: Any, got: str) -
 
 @pytest.mark.parametrize(("table", "got"), BAD)
 @pytest.mark.parametrize("name", ["wealth", "cost", "low", "high", "choice", "transition", "beta", "kappa", "value"])
-def test_what_is_no_table_of_an_alternative_is_named(name: str, table: Any, got: str) -> None:
+def test_a_wrong_table_of_an_alternative_is_named(name: str, table: Any, got: str) -> None:
     sentence = f"{name} of alternative 'a' must be an array of real numbers, not {got}"
     with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
         bl.Alternative(name="a", **{name: table})
@@ -212,7 +212,7 @@ NOBODY = (
          "value is -inf in all"),
     ],
 )  # fmt: skip
-def test_an_alternative_that_nobody_can_take_is_refused(dear: dict[str, Any], sentence: str | None) -> None:
+def test_an_alternative_that_is_never_affordable_is_refused(dear: dict[str, Any], sentence: str | None) -> None:
     begin = "alternative 'dear' must be possible in at least one state, but the cheapest choice in bounds costs at "
     wanted = f"^{re.escape(sentence)}$" if sentence else f"^{begin}least [0-9.]+ more than wealth in all, and "
     with pytest.raises(bl.ProblemError, match=wanted):
@@ -220,7 +220,7 @@ def test_an_alternative_that_nobody_can_take_is_refused(dear: dict[str, Any], se
 
 
 @pytest.mark.parametrize("age", [0, 1, 2])
-def test_an_alternative_that_somebody_can_take_at_some_age_is_none_to_refuse(age: int) -> None:
+def test_an_alternative_that_is_affordable_at_one_age_is_accepted(age: int) -> None:
     wealth, value = np.full((3, 40, 2), -1.0), np.full((3, 40, 2), -np.inf)
     wealth[age, 39, 1], value[age, 39, 1] = 0.1, 0.0
     seldom = [bl.Alternative(name="dear", wealth=wealth), bl.Alternative(name="exit", value=value)]

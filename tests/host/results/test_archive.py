@@ -433,3 +433,12 @@ def test_errors_travel_between_processes() -> None:
     error = pickle.loads(pickle.dumps(archive.FileError("'a.npz'", "is damaged")))
     assert str(error) == "'a.npz' is damaged"
     assert error.reason == "is damaged"
+
+
+@pytest.mark.parametrize("suffix", ["npz", "nc"])
+def test_a_file_with_the_former_name_of_a_fact_is_read(suffix: str, result: bl.Result, tmp_path: Path) -> None:
+    facts, arrays = parts(result)
+    bits = facts["result"].pop("amount_bits")
+    facts["result"]["money_bits"] = bits
+    crafted(suffix, path := tmp_path / f"a.{suffix}", result, facts, arrays)
+    assert bl.load(path).amount_bits == bits == result.amount_bits

@@ -36,7 +36,7 @@ def result(request: pytest.FixtureRequest) -> bl.DiscreteResult:
     return solved
 
 
-def test_what_is_loaded_is_what_was_saved(result: bl.DiscreteResult, tmp_path: Path) -> None:
+def test_loaded_results_equal_saved_ones(result: bl.DiscreteResult, tmp_path: Path) -> None:
     found = bl.load(result.save(tmp_path / "a.npz"))
     assert isinstance(found, bl.DiscreteResult)
     assert str(found) == str(result)

@@ -11,7 +11,7 @@ import beltline as bl
 from beltline.host.results import services
 
 
-def test_every_service_is_there_and_its_solution_has_the_method() -> None:
+def test_every_service_exists_and_its_solution_has_the_method() -> None:
     solutions = {
         "Result": bl.Result,
         "GeneralResult": bl.GeneralResult,

@@ -78,7 +78,7 @@ def test_starts_of_any_shape_lead_to_the_solution(name: str, results: dict[str, 
             assert np.abs(found.value - warm.value).max() <= found.error_bound + warm.error_bound
 
 
-def test_a_result_is_a_start_when_it_comes_back_from_a_file(tmp_path: Path, results: dict[str, bl.Result]) -> None:
+def test_a_loaded_result_can_be_a_start(tmp_path: Path, results: dict[str, bl.Result]) -> None:
     again = replace(SAVINGS, start=results["line"].value)
     found = bl.solve(again, tol=1e-6, device="cpu", progress=False)
     loaded = bl.load(found.save(tmp_path / "a.npz"))
@@ -126,7 +126,7 @@ def test_a_transition_path_takes_the_value_of_the_next_date(name: str, results: 
         np.testing.assert_allclose(following, exact, atol=1e-8)
 
 
-def test_a_value_after_the_last_age_that_a_line_cannot_search_is_said() -> None:
+def test_an_unsuitable_value_after_the_last_age_is_refused() -> None:
     # A reward for final wealth causes two peaks: the start is kept, verification fails, 'cpu' solves it.
     prize = np.where(SAVINGS.grid > 1.0, 5.0, 0.0)[:, None] + np.zeros(3)
     problem = replace(SAVINGS, horizon=1, start=prize)

@@ -182,7 +182,7 @@ def test_batches_choose_for_each_problem() -> None:
     assert attempts[0].key != next(iter(bl.solve_many(given, device="cpu", progress=False))).key
 
 
-def test_the_choice_is_kept_in_files(tmp_path: Any) -> None:
+def test_files_store_the_choice(tmp_path: Any) -> None:
     result = bl.solve(GIVEN, progress=False)
     assert bl.load(result.save(tmp_path / "a.npz")).chosen == result.chosen != ""
 

@@ -50,7 +50,7 @@ def test_measured_errors_of_ages_in_double_precision_add_up() -> None:
     assert distance <= found.error_bound <= 1.01 * distance
 
 
-def test_errors_of_ages_that_nobody_measured_add_up() -> None:
+def test_errors_of_unmeasured_ages_add_up() -> None:
     value, policy = (table[None] for table in swept(LIFE.start))
     image = fixed_point(LIFE, 1.0, value_bits=20)
     one = trust(ONE_AGE, image, value, policy, 0.0).error_bound

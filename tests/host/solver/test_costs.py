@@ -97,16 +97,16 @@ def test_what_dominated_candidates_cost() -> None:
     assert not costs_of(replace(given, cost=np.arange(5.0))).dominated  # type: ignore[union-attr]
     assert costs_of(savings("jumps")) is None
     image = fixed_point(given, 1e-6)
-    assert np.array_equal(np.ldexp(image.grid.astype(np.float64), -image.money_bits), costs.table)
+    assert np.array_equal(np.ldexp(image.grid.astype(np.float64), -image.amount_bits), costs.table)
     assert image.stands is costs.stands or np.array_equal(image.stands, costs.stands)  # type: ignore[arg-type]
 
 
-def test_costs_that_nobody_can_afford_take_no_bits() -> None:
+def test_costs_that_no_state_can_afford_take_no_bits() -> None:
     given = with_cost("kink", 2)
     cost = np.asarray(given.cost).copy()
     cost[-3:] = 1e30
     image = fixed_point(replace(given, cost=cost), 1e-6)
-    assert image.money_bits == fixed_point(given, 1e-6).money_bits
+    assert image.amount_bits == fixed_point(given, 1e-6).amount_bits
     found, right = (
         bl.solve(replace(given, cost=cost), tol=1e-6, **EMULATOR),
         bl.solve(replace(given, cost=cost), tol=1e-6),
@@ -301,7 +301,7 @@ def test_results_with_clocks_are_stored(tmp_path: Path) -> None:
         ({**EMULATOR, "method": "shift"}, "method 'shift' does not support problems with a cost: leave method out"),
     ],
 )
-def test_what_is_refused(options: dict[str, Any], sentence: str) -> None:
+def test_refusals(options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence)):
         bl.solve(with_cost("laffer", 1, 30), **options)
 
@@ -335,7 +335,7 @@ def test_what_else_of_the_general_form_is_refused() -> None:
         bl.solve(replace(poor, wealth=wealth), **EMULATOR)
 
 
-def test_a_device_without_costs_says_so() -> None:
+def test_a_device_without_costs_refuses_a_cost() -> None:
     image = fixed_point(with_cost("laffer", 1, 30), 1e-6)
     device = open_device("emulator", MachineParameters(64, 4), lanes=2, proof=1)
     with pytest.raises(

@@ -13,6 +13,7 @@ import pytest
 import beltline as bl
 from beltline.gpu_ref.exact import exact_sweep
 from beltline.host.devices import smallest_build
+from beltline.host.solver import fixed_point as conversion
 from beltline.host.solver.fixed_point import FRACTION_LIMIT, fixed_point, fraction_bits, modulus, value_bounds
 from support.fakes import problem, tables
 
@@ -56,7 +57,7 @@ def test_bounds_hold(seed: int, horizon: int | None) -> None:
         return
     assert max(abs(low), abs(high)) * 2.0**bits < 2.0**62 * (1 + 1e-9)
     for scale in (given.grid, given.wealth):
-        assert np.abs(scale).max() * 2.0 ** fixed_point(given, 1e9).money_bits < 2.0**62
+        assert np.abs(scale).max() * 2.0 ** fixed_point(given, 1e9).amount_bits < 2.0**62
 
 
 def test_bounds_are_not_wasteful() -> None:
@@ -88,8 +89,8 @@ def test_tables_are_correctly_rounded(seed: int) -> None:
     given = random_problem(seed, horizon=1)
     image = fixed_point(given, 1.0)
     for exact, held, bits in (
-        (given.grid, image.grid, image.money_bits),
-        (given.wealth, image.wealth, image.money_bits),
+        (given.grid, image.grid, image.amount_bits),
+        (given.wealth, image.wealth, image.amount_bits),
         (given.start, image.start, image.value_bits),
     ):
         assert held.dtype == np.int64
@@ -120,8 +121,8 @@ def test_below_epsilon_is_below_the_tolerance(tol: float) -> None:
 
 
 def test_fewer_bits_can_be_asked_for() -> None:
-    image = fixed_point(problem(), 1e-6, value_bits=30, money_bits=25)
-    assert (image.value_bits, image.money_bits) == (30, 25)
+    image = fixed_point(problem(), 1e-6, value_bits=30, amount_bits=25)
+    assert (image.value_bits, image.amount_bits) == (30, 25)
     assert image.constants.shift == 58 - 30
 
 
@@ -146,7 +147,7 @@ HUGE = np.linspace(1.0, 2.0, 5) * 1e6
         ),
         ({}, {"value_bits": 53}, "value_bits must be a whole number from 0 to 52, or None, not 53"),
         ({}, {"value_bits": 40.0}, "value_bits must be a whole number from 0 to 52, or None, not 40.0"),
-        ({}, {"money_bits": -1}, "money_bits must be a whole number from 0 to 90, or None, not -1"),
+        ({}, {"amount_bits": -1}, "amount_bits must be a whole number from 0 to 90, or None, not -1"),
         (
             {"start": np.full((5, 2), 5e9)},
             {"value_bits": 40},
@@ -154,8 +155,8 @@ HUGE = np.linspace(1.0, 2.0, 5) * 1e6
         ),
         (
             {"grid": HUGE, "wealth": np.tile(2 * HUGE[:, None], 2)},
-            {"money_bits": 50},
-            "money_bits = 50 can overflow: grid and wealth reach 4e+06, which leaves at most 40 fraction bits",
+            {"amount_bits": 50},
+            "amount_bits = 50 can overflow: grid and wealth reach 4e+06, which leaves at most 40 fraction bits",
         ),
         (
             {"start": np.full((5, 2), -1e19)},
@@ -169,14 +170,14 @@ HUGE = np.linspace(1.0, 2.0, 5) * 1e6
         ),
         (
             {},
-            {"money_bits": 0, "tol": 1e-3},
-            "grid[1] and grid[2] are 0.433 apart and become equal with money_bits = 0: "
+            {"amount_bits": 0, "tol": 1e-3},
+            "grid[1] and grid[2] are 0.433 apart and become equal with amount_bits = 0: "
             "use a coarser grid or smaller units",
         ),
         (
             {"grid": np.arange(5.0), "wealth": np.arange(5.0)[:, None] + [0.25, 1.0]},
-            {"money_bits": 1, "tol": 1e-3},
-            "wealth[0, 0] exceeds grid[0] by only 0.25, which is rounded to zero with money_bits = 1: use",
+            {"amount_bits": 1, "tol": 1e-3},
+            "wealth[0, 0] exceeds grid[0] by only 0.25, which is rounded to zero with amount_bits = 1: use",
         ),
         (
             {"beta": 1 - 1e-12},
@@ -188,6 +189,32 @@ HUGE = np.linspace(1.0, 2.0, 5) * 1e6
 def test_refusal(changes: dict[str, Any], options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(bl.ProblemError, match=re.escape(sentence)):
         fixed_point(problem(5, 2, **changes), **({"tol": 1e-10} | options))
+
+
+def test_the_quick_bound_says_what_the_note_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    surely = conversion._surely_curved
+    monkeypatch.setattr(conversion, "_surely_curved", lambda *given: False)
+    told = []
+    for seed in SEEDS:
+        given = random_problem(seed)
+        for bits in (8, 20, 40) if given.points > 2 else ():
+            quick = surely(given, bits, float(given.wealth.max()))
+            told.append((quick, conversion._note(given, bits) == ""))
+    assert {(True, True), (False, True), (False, False)} == set(told)
+    falling = random_problem(1, start=np.array(random_problem(1).wealth))
+    assert not surely(falling, 40, float(falling.wealth.max()))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_start_that_is_constant_needs_no_sweep_for_the_range(seed: int) -> None:
+    given = random_problem(seed)
+    start = given.start
+    swept = exact_sweep(given.grid, given.wealth, given.transition, start, given.beta, given.eta)[0] - start
+    spread = conversion._largest_spread(given, start)
+    assert spread == pytest.approx((swept.max(axis=0) - swept.min(axis=0)).max(), rel=1e-9, abs=1e-9)
+    moved = start + 1e-3 * given.grid[:, None]
+    swept = exact_sweep(given.grid, given.wealth, given.transition, moved, given.beta, given.eta)[0] - moved
+    assert conversion._largest_spread(given, moved) == (swept.max(axis=0) - swept.min(axis=0)).max()
 
 
 def test_note_only_where_rounding_matters() -> None:

@@ -25,8 +25,8 @@ STARTS = "start must be 'given', 'last', 'stay' or 'coarse', not "
         ({"max_sweeps": 2**32}, "max_sweeps must be a whole number from 1 to 4294967295, not 4294967296"),
         ({"verify": 1}, "verify must be True or False, not 1"),
         ({"value_bits": 53}, "value_bits must be a whole number from 0 to 52, or None, not 53"),
-        ({"money_bits": 1.0}, "money_bits must be a whole number from 0 to 90, or None, not 1.0"),
-        ({"money_bits": 91}, "money_bits must be a whole number from 0 to 90, or None, not 91"),
+        ({"amount_bits": 1.0}, "amount_bits must be a whole number from 0 to 90, or None, not 1.0"),
+        ({"amount_bits": 91}, "amount_bits must be a whole number from 0 to 90, or None, not 91"),
         ({"timeout": -1}, "timeout must be a number of seconds above 0, or None, not -1"),
         ({"checkpoint": "a.txt"}, "checkpoint must end in .npz, not 'a.txt'"),
         ({"checkpoint_every": 3}, "checkpoint_every needs a checkpoint, the file to save to"),
@@ -49,7 +49,7 @@ def test_what_only_machines_have(device: str, name: str) -> None:
         SolveOptions(**{name: 3}, device=device)
 
 
-def test_options_are_kept_as_numbers_and_travel(tmp_path: Path) -> None:
+def test_options_are_stored_as_numbers_and_can_be_pickled(tmp_path: Path) -> None:
     given = SolveOptions(tol=1, checkpoint=tmp_path / "a.npz", checkpoint_every=2, device="emulator")
     assert isinstance(given.tol, float)
     saving = given.saving()
@@ -58,7 +58,7 @@ def test_options_are_kept_as_numbers_and_travel(tmp_path: Path) -> None:
     assert pickle.loads(pickle.dumps(given)) == replace(given, verify=True) == given
 
 
-def test_what_is_misspelt_is_compared_with_all_arguments() -> None:
+def test_a_misspelt_option_is_compared_with_all_arguments() -> None:
     arguments = {field.name for field in fields(SolveOptions)} | {"device", "progress"}
     assert sorted(ARGUMENTS) == sorted(arguments)
     for device in ("emulator", "cpu"):
@@ -72,6 +72,26 @@ def test_what_is_misspelt_is_compared_with_all_arguments() -> None:
         bl.solve(bl.krusell_smith(), max_iteration=3)
     with pytest.raises(bl.ProblemError, match=r"^device 'emulator' has no option 'colour': it takes [^?]*$"):
         bl.solve(tiny(0), colour=3, device="emulator")
+
+
+@pytest.mark.parametrize("device", ["auto", "cpu", "emulator"])
+def test_a_former_name_is_refused_with_the_current_one(device: str) -> None:
+    for solve, given in ((bl.solve, tiny(0)), (bl.solve_many, [tiny(0)])):
+        with pytest.raises(bl.ProblemError, match=r"option 'money_bits'.* is now called 'amount_bits'$"):
+            list(solve(given, device=device, money_bits=40))
+
+
+def test_a_former_name_is_refused_by_sessions_and_discrete_problems() -> None:
+    with bl.open("emulator") as session:
+        with pytest.raises(bl.ProblemError, match=r"^option 'money_bits' is now called 'amount_bits'$"):
+            session.solve(tiny(0), money_bits=40)
+        with pytest.raises(bl.ProblemError, match=r"^option 'money_bits' is now called 'amount_bits'$"):
+            bl.solve(tiny(0), device=session, money_bits=40)
+        with pytest.raises(bl.ProblemError, match=r"^option 'tolerance' can be set only when a device is opened"):
+            session.solve(tiny(0), tolerance=1)
+    choices = bl.from_discrete_dp(R=[[5, 10], [-1, 2]], Q=[[(0.5, 0.5), (0, 1)], [(0, 1), (0.5, 0.5)]], beta=0.95)
+    with pytest.raises(bl.ProblemError, match=r"no option 'money_bits': .* verify; it is now called 'amount_bits'$"):
+        bl.solve(choices, money_bits=40)
 
 
 def test_utility_that_is_nearly_log() -> None:

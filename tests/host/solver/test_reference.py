@@ -76,7 +76,7 @@ def test_report() -> None:
     assert "  method        warm\n  numbers       double precision\n" in printed
     assert "clocks" not in printed
     assert "None" not in printed
-    assert (result.clocks, result.money_bits, result.value_bits) == (0, None, None)
+    assert (result.clocks, result.amount_bits, result.value_bits) == (0, None, None)
 
 
 def test_saved_and_loaded(tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ def test_a_horizon_solved_twice_is_the_same(options: dict[str, Any]) -> None:
         assert device.moved == ("V",)
 
 
-def test_same_bits_as_alone_whatever_came_before() -> None:
+def test_same_bits_as_alone_after_any_problem() -> None:
     """Random problems of all sizes in one session: the device grows if needed, and never shrinks."""
     rng = np.random.default_rng(5)
     with bl.open("emulator") as device:
@@ -183,7 +183,7 @@ def test_arguments(arguments: dict[str, Any], sentence: str) -> None:
     assert fake.largest_block == 0
 
 
-def test_devices_and_options_that_are_not_there() -> None:
+def test_unknown_devices_and_options() -> None:
     for name in ("board", 3):
         with pytest.raises(bl.ProblemError, match="^device must be one of 'auto', 'emulator', 'rtl', .*, not "):
             bl.open(name)  # type: ignore[arg-type]
@@ -267,7 +267,7 @@ def test_second_ctrl_c_does_not_wait_for_the_sweep() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_time_out_stops_the_device_and_tells_its_status() -> None:
+def test_time_out_stops_the_device_and_reports_its_status() -> None:
     device = EndlessDevice()
     started = time.monotonic()
     with pytest.raises(

@@ -97,7 +97,7 @@ def test_weights_move_with_the_transition() -> None:
         ),
     ],
 )
-def test_what_is_no_method(options: dict[str, Any], sentence: str) -> None:
+def test_unknown_methods(options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
         bl.solve(problem(), device="emulator", **options)
 
@@ -128,7 +128,7 @@ def test_assembly_line_that_is_open_shifts_nothing() -> None:
             bl.solve(problem(), device=session.device, method="shift")
 
 
-def test_problem_in_which_nobody_can_stay_starts_as_given() -> None:
+def test_problem_without_affordable_staying_starts_as_given() -> None:
     given = problem(40, 2)
     poor = replace(given, wealth=np.tile(given.grid[0] + 0.05 + 0.5 * given.grid, (2, 1)).T)
     assert (poor.wealth <= poor.grid[:, None]).any()

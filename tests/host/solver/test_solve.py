@@ -202,7 +202,7 @@ def test_non_concave_problem_is_never_wrong_in_silence() -> None:
 def test_no_false_alarm_with_few_bits(seed: int) -> None:
     given = problem(30, 2, seed, eta=[0.3, 1.0, 3.0, 8.0][seed % 4])
     for bits in (14, 24, 40):
-        result = bl.solve(given, tol=2.0 ** (4 - bits), device=BruteDevice(), value_bits=bits, money_bits=bits)
+        result = bl.solve(given, tol=2.0 ** (4 - bits), device=BruteDevice(), value_bits=bits, amount_bits=bits)
         assert result.success, result.message
         exact = fixed_point_of(given, 300)
         assert np.abs(result.value - exact).max() <= result.error_bound

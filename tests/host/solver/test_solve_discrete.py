@@ -31,7 +31,7 @@ def test_storage_as_the_lecture_prints_it() -> None:
     assert "storage, 16 states, 81 pairs, on device cpu" in str(result)
 
 
-def test_growth_by_pairs_comes_near_the_value_without_a_grid() -> None:
+def test_growth_by_pairs_is_near_the_value_without_a_grid() -> None:
     R, Q, beta, s, a, exact = growth(200)
     result = bl.solve(bl.from_discrete_dp(R, sparse.csr_matrix(Q), beta, s, a))
     assert result.success

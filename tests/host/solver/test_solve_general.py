@@ -208,7 +208,7 @@ def test_a_value_that_is_wrong_for_ever_is_found(spoilt: Any) -> None:
     assert result.error_bound >= 0.9e-3 / 0.047
 
 
-def test_what_is_held_between_sweeps_changes_no_result() -> None:
+def test_cached_bounds_change_no_result() -> None:
     rng = np.random.default_rng(3)
     wealth = np.sort(rng.uniform(1, 12, (60, 3)), axis=0)
     problem = bl.Problem(
@@ -234,7 +234,7 @@ def test_what_is_held_between_sweeps_changes_no_result() -> None:
     assert limited.status == "sweep limit reached"
 
 
-def test_values_that_double_precision_cannot_tell_apart_are_said_to_be() -> None:
+def test_values_that_are_equal_in_double_precision_are_reported() -> None:
     grid = np.linspace(0, 10, 40)
     tables: dict[str, Any] = {"transition": np.eye(1), "start": np.zeros((40, 1)), "beta": 0.95, "eta": 2.0}
     for unit in (1.0, 1e-9):
@@ -383,7 +383,7 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
         bl.load(path)
 
 
-def test_a_graphics_card_tells_the_parts_of_its_time_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_reports_each_part_of_its_time_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replace the solver, to test only what ``bl.solve`` does with its result."""
 
     def stand_in(*arguments: Any, seconds: dict[str, float], **more: Any) -> Any:

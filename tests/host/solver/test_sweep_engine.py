@@ -200,7 +200,7 @@ def test_engines_that_are_unknown(registers: dict[str, int], sentence: str) -> N
     assert device.largest_block == 0
 
 
-def test_a_walk_that_ends_on_another_peak_is_never_silent(
+def test_a_local_search_that_ends_on_another_peak_is_reported(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The search of the assembly line finds the maximum in every state of this problem, though none is guaranteed."""
@@ -259,7 +259,7 @@ def test_command_line_makes_a_sweep_engine(capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "convex kink"])
-def test_a_proof_solves_what_walks_cannot(kind: str) -> None:
+def test_a_proof_solves_what_local_searches_cannot(kind: str) -> None:
     """The bound holds whether the host verifies or relies on the status bit, which then is the only proof."""
     given = convex_kink(0.2) if kind == "convex kink" else savings(kind, 1)
     right = bl.solve(given, device="cpu", tol=1e-6)

@@ -12,7 +12,7 @@ import beltline as bl
 from beltline.gpu_ref import cpu, extended
 from beltline.gpu_ref.coarse import coarse_start, nearer
 from beltline.gpu_ref.methods import Solution, stay_start
-from beltline.host.solver.fixed_point import fixed_point, money_fraction_bits
+from beltline.host.solver.fixed_point import amount_fraction_bits, fixed_point
 from support.fakes import convex_kink
 
 STATES = 5
@@ -210,7 +210,7 @@ def test_shifts_that_fail_give_way_to_plain_sweeps() -> None:
 
 @pytest.mark.parametrize("eta", [0.5, 1.0])
 @pytest.mark.parametrize("tol", [1e-8, 1e-11])
-def test_small_units_of_money_are_resolved(eta: float, tol: float) -> None:
+def test_small_amounts_are_resolved(eta: float, tol: float) -> None:
     grid = np.linspace(0.0, 4e-9, 200)
     wealth = 1.02 * grid[:, None] + np.array([0.8e-9, 1e-9, 1.3e-9])
     given = bl.Problem(
@@ -221,11 +221,11 @@ def test_small_units_of_money_are_resolved(eta: float, tol: float) -> None:
     assert result.residual <= tol
     assert trusted(result)
     # Told where it is not.
-    rough = bl.solve(given, tol=tol, money_bits=40, device="emulator")
+    rough = bl.solve(given, tol=tol, amount_bits=40, device="emulator")
     assert "rounding an amount by a unit moves the utility of the poorest" in rough.message
 
 
-def test_money_has_the_bits_of_its_doubles() -> None:
-    assert [money_fraction_bits(x) for x in (1e4, 1.0, 0.5, 0.49, 0.25, 1e-9, 1e-40)] == [48, 52, 52, 53, 53, 81, 90]
+def test_amounts_have_the_bits_of_their_doubles() -> None:
+    assert [amount_fraction_bits(x) for x in (1e4, 1.0, 0.5, 0.49, 0.25, 1e-9, 1e-40)] == [48, 52, 52, 53, 53, 81, 90]
     image = fixed_point(savings(20), 1e-8)
     assert image.note == ""

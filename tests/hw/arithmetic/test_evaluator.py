@@ -73,8 +73,8 @@ def test_gateware(stream: Stream, multiplier: Multiplier) -> None:
     rows: list[Operand] = []
     expected = []
     segments = []
-    for eta, money, value in ((2.0, 52, 52), (1.0, 52, 52), (0.5, 0, 52), (5.0, 30, 40)):
-        constants = UtilityConstants.of(eta, money, value)
+    for eta, amount, value in ((2.0, 52, 52), (1.0, 52, 52), (0.5, 0, 52), (5.0, 30, 40)):
+        constants = UtilityConstants.of(eta, amount, value)
         part = operands(rng, 1000)
         rows += part
         expected += wanted(part, constants)

@@ -49,7 +49,7 @@ def second_remainder(z1: int, deficit: int) -> int:
     return z1 - (deficit << (TABLE_BITS - DEFICIT_BITS)) - (z1 * deficit >> DEFICIT_BITS)
 
 
-def test_kept_tables_are_the_generated_ones() -> None:
+def test_stored_tables_are_the_generated_ones() -> None:
     assert asdict(tables.load()) == asdict(tables.generate())
 
 

@@ -9,18 +9,18 @@ from beltline.hw.arithmetic.single_peak import curvature_room, single_peaked
 from beltline.hw.arithmetic.utility import UtilityParameters
 from beltline.hw.arithmetic.utility_constants import UtilityConstants
 
-MONEY = VALUE = 40
+AMOUNT = VALUE = 40
 POINTS = 50
 
 
 @pytest.mark.parametrize("eta", [0.5, 1.0, 2.0, 5.0])
 def test_room_is_what_errors_leave_of_the_curvature(eta: float) -> None:
     """``EV`` rises as fast as utility falls, on finer and finer grids: at last there are peaks of rounding alone."""
-    constants = UtilityConstants.of(eta, MONEY, VALUE)
+    constants = UtilityConstants.of(eta, AMOUNT, VALUE)
     proven, rough = [], []
     for bits in range(4, 34):
         x = np.arange(POINTS, dtype=np.int64) << bits
-        w = np.full((POINTS, 1), x[-1] + (1 << MONEY))
+        w = np.full((POINTS, 1), x[-1] + (1 << AMOUNT))
         u, feasible, over = UtilityParameters().model(w[0, 0] - x, constants)
         assert feasible.all()
         assert not over.any()
@@ -36,9 +36,9 @@ def test_room_is_what_errors_leave_of_the_curvature(eta: float) -> None:
 
 
 def test_one_rise_anywhere_is_enough() -> None:
-    constants = UtilityConstants.of(2.0, MONEY, VALUE)
+    constants = UtilityConstants.of(2.0, AMOUNT, VALUE)
     x = np.arange(POINTS, dtype=np.int64) << 34
-    w = np.tile(x[:, None] + (1 << MONEY), 3)
+    w = np.tile(x[:, None] + (1 << AMOUNT), 3)
     room = curvature_room(x, w, constants)
     concave = np.tile(-(np.arange(POINTS, dtype=np.int64)[:, None] ** 2) << 20, 3)
     assert single_peaked(concave, x, room)

@@ -39,18 +39,18 @@ def test_error_against_oracle(eta: float) -> None:
 def test_proven_bound_at_other_etas(eta: float) -> None:
     """Close to 1 the rounding of ``b`` and the cut of the product weigh most."""
     rng = np.random.default_rng(5)
-    for money, value in (*FORMATS, (51, 50), (50, 50)):
-        worst = worst_error(operands(rng, 1000, eta, money, value), eta, money, value)
+    for amount, value in (*FORMATS, (51, 50), (50, 50)):
+        worst = worst_error(operands(rng, 1000, eta, amount, value), eta, amount, value)
         assert worst.wrong_flags == 0
         assert worst.proven <= 1
 
 
 @pytest.mark.parametrize("eta", [0.2, 1.0, 2.0, 10.0, 16.0])
-def test_error_of_small_units_of_money(eta: float) -> None:
+def test_error_of_small_amounts(eta: float) -> None:
     """The host allows a unit of value, or 2**-50 of utility."""
     rng = np.random.default_rng(6)
-    for money, value in ((60, 52), (79, 52), (90, 52), (90, 0)):
-        worst = worst_error(operands(rng, 1000, eta, money, value), eta, money, value)
+    for amount, value in ((60, 52), (79, 52), (90, 52), (90, 0)):
+        worst = worst_error(operands(rng, 1000, eta, amount, value), eta, amount, value)
         assert worst.wrong_flags == 0
         assert worst.allowed <= 1
 
@@ -58,13 +58,13 @@ def test_error_of_small_units_of_money(eta: float) -> None:
 def test_exact_rationals_for_eta_2() -> None:
     """``-1/c`` needs no oracle but integers."""
     rng = np.random.default_rng(6)
-    money, value = 40, 52
-    c = operands(rng, 20_000, 2.0, money, value)
+    amount, value = 40, 52
+    c = operands(rng, 20_000, 2.0, amount, value)
     c = c[c > 0]
-    u, feasible, over = MODEL(c, UtilityConstants.of(2.0, money, value))
+    u, feasible, over = MODEL(c, UtilityConstants.of(2.0, amount, value))
     assert not over.any()
     for ci, ui, good in zip(c.tolist(), u.tolist(), feasible.tolist(), strict=True):
-        numerator = 1 << (money + value)
+        numerator = 1 << (amount + value)
         if not good:
             assert numerator > ci * (2**63 - 2**10)
             continue
@@ -79,16 +79,16 @@ def test_one_has_its_exact_utility() -> None:
         u, feasible, _ = MODEL([1 << 40], UtilityConstants.of(eta, 40, 48))
         assert feasible.all()
         assert abs(int(u[0]) - round(Fraction(2**48) / (1 - Fraction(eta)))) <= 1
-    for money in (0, 30, 52):
-        assert MODEL([1 << money], UtilityConstants.of(1.0, money, 52))[0].tolist() == [0]
+    for amount in (0, 30, 52):
+        assert MODEL([1 << amount], UtilityConstants.of(1.0, amount, 52))[0].tolist() == [0]
 
 
 @pytest.mark.parametrize("eta", ETAS)
 def test_never_falls(eta: float) -> None:
     rng = np.random.default_rng(int(eta * 10) + 100)
-    for money, value in ALL_FORMATS:
-        constants = UtilityConstants.of(eta, money, value)
-        c = operands(rng, 40_000, eta, money, value)
+    for amount, value in ALL_FORMATS:
+        constants = UtilityConstants.of(eta, amount, value)
+        c = operands(rng, 40_000, eta, amount, value)
         c = np.concatenate([c, thresholds(constants)])
         c = np.unique(c[c < 2**63 - 1])
         assert_rising(np.concatenate([c, c + 1]), constants)
@@ -119,8 +119,8 @@ def assert_rising(c: NDArray[np.int64], constants: UtilityConstants) -> None:
 def test_never_falls_over_runs_of_neighbours(eta: float) -> None:
     """Long runs without a gap, which cross cells of both tables of the exponential wherever the slope is large."""
     rng = np.random.default_rng(int(eta * 10) + 200)
-    for money, value in ((52, 52), (20, 30)):
-        constants = UtilityConstants.of(eta, money, value)
+    for amount, value in ((52, 52), (20, 30)):
+        constants = UtilityConstants.of(eta, amount, value)
         for start in np.exp2(rng.uniform(1, 62.9, 20)).astype(np.int64).tolist():
             assert_rising(start + np.arange(10_000), constants)
 
@@ -156,8 +156,8 @@ def test_model_keeps_the_shape() -> None:
 
 @pytest.mark.parametrize("eta", [*ETAS, 2.0**-6, 0.1, math.nextafter(1, 0), math.nextafter(1, 2), 16.0])
 def test_constants(eta: float) -> None:
-    for money, value in ALL_FORMATS:
-        constants = UtilityConstants.of(eta, money, value)
+    for amount, value in ALL_FORMATS:
+        constants = UtilityConstants.of(eta, amount, value)
         assert constants.log == (eta == 1)
         assert constants.negative == (eta > 1)
         assert constants.shift == 58 - value
@@ -166,11 +166,11 @@ def test_constants(eta: float) -> None:
         with gmpy2.context(gmpy2.get_context(), precision=200):
             if eta == 1:
                 assert constants.a == gmpy2.rint(gmpy2.mul_2exp(gmpy2.const_log2(), A_FRACTION))
-                exact = -gmpy2.mpfr(constants.a) * money / 2**A_FRACTION
+                exact = -gmpy2.mpfr(constants.a) * amount / 2**A_FRACTION
             else:
                 assert Fraction(constants.a, 2**A_FRACTION) == 1 - Fraction(eta)
                 power = 1 - gmpy2.mpfr(eta)
-                exact = value - power * money - gmpy2.log2(abs(power))
+                exact = value - power * amount - gmpy2.log2(abs(power))
             assert abs(constants.b - gmpy2.mul_2exp(exact, B_FRACTION)) <= 0.5
         a, high, low, negative, log, shift = constants.words
         assert (int(a), int(high) << 64 | int(low)) == (constants.a, constants.b % 2**128)
@@ -204,11 +204,11 @@ def compare(
     unit = UtilityParameters(multiplier)
     columns, wanted, segments = [], [], []
     for eta in ETAS:
-        for money, value in ((52, 52), (0, 52)):
-            constants = UtilityConstants.of(eta, money, value)
+        for amount, value in ((52, 52), (0, 52)):
+            constants = UtilityConstants.of(eta, amount, value)
             edges = thresholds(constants)
             c = np.concatenate(
-                [operands(rng, operands_each, eta, money, value), edges, np.array(EXTREMES, dtype=np.int64)]
+                [operands(rng, operands_each, eta, amount, value), edges, np.array(EXTREMES, dtype=np.int64)]
             )
             rng.shuffle(c)
             columns.append(c)

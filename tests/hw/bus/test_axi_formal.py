@@ -116,7 +116,7 @@ class RegistersProof(wiring.Component):
 
         # Every request is answered soon, and neither kind waits for the other for ever.
         state = dut.states
-        held_up = (bus.rvalid & ~bus.rready) | (bus.bvalid & ~bus.bready)
+        stalls = (bus.rvalid & ~bus.rready) | (bus.bvalid & ~bus.bready)
         for name, asks, answers, slow in (
             ("write", aw & w, bus.bvalid, {"READ": 0, "DELIVER": 1, "IDLE": 2}),
             ("read", ar, bus.rvalid, {"IDLE": 0, "RESPOND": 1, "READ": 2}),
@@ -124,7 +124,7 @@ class RegistersProof(wiring.Component):
             waits = Signal(4)
             with m.If(~asks | answers):
                 m.d.sync += waits.eq(0)
-            with m.Elif(~held_up):
+            with m.Elif(~stalls):
                 m.d.sync += waits.eq(waits + 1)
             must(m, **{f"answer_a_{name}_soon": waits <= ANSWER_CLOCKS})
             must(m, **{f"answer_a_{name}_soon_{s}": ~state[s] | (waits <= clocks) for s, clocks in slow.items()})

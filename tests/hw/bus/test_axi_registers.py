@@ -52,7 +52,7 @@ class Probe(wiring.Component):
 
 
 @pytest.mark.gateware
-def test_registers_behind_the_bus() -> None:
+def test_registers_over_the_bus() -> None:
     run_bench(Probe(), "beltline.sim.benches.axi_registers", seed=7)
 
 

@@ -102,7 +102,7 @@ def test_a_silence_is_longer_than_a_byte() -> None:
         SerialBridge(MachineParameters(grid=4), UartParameters(50), 799)
 
 
-def test_builds_behind_a_serial_line() -> None:
+def test_builds_over_a_serial_line() -> None:
     built = SerialParameters(MachineParameters(grid=4, clock_hz=50_000_000))
     assert (built.uart.divisor, built.silence_clocks) == (50, 2_500_000)
     assert SerialParameters(MachineParameters(grid=4, clock_hz=50_000_000), 3_000_000, 16 / 3e6).silence_clocks == 272

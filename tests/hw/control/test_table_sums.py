@@ -75,10 +75,13 @@ def test_law() -> None:
         wanted = sum(oracle(word, first + i) for i, word in enumerate(words)) % 2**32
         assert table_sum(signed(words), first) == wanted
     assert table_sum(signed([])) == 0
-    # However they are cut, and wherever they lie in memory.
+    # However they are cut, which decides between two computations, and wherever they lie in memory.
     long = np.random.default_rng(2).integers(-(2**63), 2**63 - 1, 20_000)
     cut = (table_sum(long[:7]) + table_sum(long[7:9_001], 7) + table_sum(long[9_001:], 9_001)) % 2**32
     assert cut == table_sum(long)
+    for first in (0, 2**31 - 9):
+        pieces = [table_sum(long[i : i + 1000], first + i) for i in range(0, long.size, 1000)]
+        assert sum(pieces) % 2**32 == table_sum(long, first)
     assert table_sum(np.repeat(long, 2)[::2]) == table_sum(long)
 
 

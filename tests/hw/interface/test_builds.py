@@ -21,7 +21,7 @@ BUILDS = (
 )
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
+def test_written_words_are_read(tmp_path: Path) -> None:
     (tmp_path / "build.json").write_text(to_json(BUILDS))
     assert read(tmp_path / "build.json") == BUILDS
     assert [build.digits for build in BUILDS] == ["0123456789abcdef", "0000000000000003", "000000000000000f"]
@@ -61,7 +61,7 @@ def altered(**changes: Any) -> str:
         ),
     ],
 )
-def test_what_is_no_such_file(text: str, sentence: str) -> None:
+def test_files_that_do_not_exist(text: str, sentence: str) -> None:
     with pytest.raises(ValueError, match="^" + re.escape(sentence) + "$"):
         from_json(text)
 

@@ -54,7 +54,7 @@ def test_random_problems_after_every_sweep(device: RtlDevice, build: MachinePara
 
 
 @pytest.mark.gateware
-def test_wild_values_follow_the_stages(device: RtlDevice, build: MachineParameters) -> None:
+def test_random_values_follow_the_stages(device: RtlDevice, build: MachineParameters) -> None:
     """No concavity: any other candidate, or another order of two that tie, would show."""
     rng = np.random.default_rng(6)
     for _ in range(30):
@@ -118,7 +118,7 @@ def test_clocks_of_a_sweep(device: RtlDevice, build: MachineParameters) -> None:
 
 
 @pytest.mark.gateware
-def test_registers_tell_of_the_fold(device: RtlDevice, build: MachineParameters) -> None:
+def test_registers_report_the_fold(device: RtlDevice, build: MachineParameters) -> None:
     model = software(build)
     for register, value in (("FOLD", build.fold), ("EVALUATORS", build.evaluators)):
         assert device.read_register(register) == model.read_register(register) == value
@@ -158,7 +158,7 @@ def test_a_place_is_read_after_it_was_written_and_no_later_than_need_be(fold: in
         assert not slots or min(spare) <= min(slots)
 
 
-def test_what_is_not_folded_is_the_assembly_line() -> None:
+def test_a_fold_of_one_is_the_assembly_line() -> None:
     assert isinstance(line_of(MachineParameters(fold=1, evaluators=4)), LineParameters)
     assert isinstance(line_of(MachineParameters(fold=2)), FoldedLineParameters)
     assert isinstance(line_of(MachineParameters(evaluators=2)), FoldedLineParameters)

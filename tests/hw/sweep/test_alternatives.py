@@ -73,7 +73,7 @@ def test_the_kinds_have_what_they_are_for() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_bits_do_not_depend_on_lanes_and_walkers(kind: str) -> None:
+def test_bits_do_not_depend_on_lanes_and_searches(kind: str) -> None:
     image = product_image(with_alternatives(kind, 7, 40), 1e-5)
     first, *others = (
         begun(machine_of(image, lanes, contexts), image) for lanes, contexts in ((1, 16), (2, 64), (4, 32))
@@ -128,7 +128,7 @@ def test_values_before_the_first_sweep_may_be_infeasible() -> None:
     assert begun(machine_of(image), replace(image, start=start)).status == Status.DONE | Status.INFEASIBLE
 
 
-def test_neither_shifts_nor_held_choices() -> None:
+def test_neither_shifts_nor_evaluation_steps() -> None:
     image = product_image(with_alternatives("default", 1, 24), 1e-4)
     runs = []
     for mode in (0, int(Mode.SHIFT) | 5 << 8):

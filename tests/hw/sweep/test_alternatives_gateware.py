@@ -12,7 +12,7 @@ from beltline.host.solver.fixed_point import fixed_point
 from beltline.host.solver.product_image import product_image
 from beltline.hw.arithmetic.numbers import MINIMUM
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import ALTERNATIVES_ENGINE, HELD, Engine, Mode, Status
+from beltline.hw.interface.registers import ALTERNATIVES_ENGINE, STEPS_FIELD, Engine, Mode, Status
 from beltline.hw.sweep.combine import CombineParameters
 from support.alternatives import KINDS, with_alternatives
 from support.costs import with_cost
@@ -56,9 +56,9 @@ def test_to_the_end(pair: Pair, kind: str) -> None:
     assert done.status == Status.DONE | Status.CONVERGED | Status.PROVEN
 
 
-def test_neither_shifts_nor_held_choices(pair: Pair) -> None:
+def test_neither_shifts_nor_evaluation_steps(pair: Pair) -> None:
     image = product_image(with_alternatives("default", 2, pair.parameters.grid), 1e-3)
-    plain, asked = (pair.run(image, 12, mode) for mode in (Mode(0), Mode.SHIFT | 3 << HELD.start))
+    plain, asked = (pair.run(image, 12, mode) for mode in (Mode(0), Mode.SHIFT | 3 << STEPS_FIELD.start))
     assert (plain.norm, plain.clocks) == (asked.norm, asked.clocks)
 
 
@@ -76,7 +76,7 @@ def test_groups_that_can_afford_nothing(pair: Pair) -> None:
     assert pair.run(replace(image, start=start), 4).status == Status.DONE | Status.INFEASIBLE
 
 
-def test_wild_values_and_marks(pair: Pair) -> None:
+def test_random_values_and_marks(pair: Pair) -> None:
     """Groups, tables of values and what is added are drawn, and values are such that rounds repair and divide."""
     rng = np.random.default_rng(5)
     build = pair.parameters
@@ -96,7 +96,7 @@ def test_wild_values_and_marks(pair: Pair) -> None:
     assert walked > 0
 
 
-def test_what_is_added_may_leave_the_range(pair: Pair) -> None:
+def test_additions_may_leave_the_range(pair: Pair) -> None:
     """Where a state can afford something; where it cannot, its value stays the lowest."""
     image = product_image(with_alternatives("default", 1, pair.parameters.grid), 1e-4)
     assert image.groups is not None

@@ -27,12 +27,12 @@ from beltline.hw.interface.registers import Command, Engine, Status
 from beltline.hw.sweep.clocks import Dealt, SweepLog, lane_clocks
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
-from beltline.hw.sweep.software_passes import walk_all
+from beltline.hw.sweep.software_passes import search_all
 from beltline.hw.sweep.walk.parameters import WalkParameters
 from beltline.sim.cocotb_runner import run_bench
+from support.local_searches import CASES, OUTPUTS, Probe, given_walks
 from support.machines import assert_same, opened, problem_of
 from support.sweeps import MASK, row_writes
-from support.walks import CASES, OUTPUTS, Probe, given_walks
 
 pytestmark = pytest.mark.gateware
 
@@ -143,7 +143,7 @@ def tables(rng: np.random.Generator, grid: int, states: int, eta: float) -> tupl
 
 
 @CASES
-def test_every_walk_and_the_clock_of_every_result(
+def test_every_local_search_and_the_clock_of_every_result(
     with_shared: Callable[..., dict[str, str]],
     tmp_path: Path,
     parameters: WalkParameters,
@@ -209,7 +209,7 @@ def test_every_walk_and_the_clock_of_every_result(
         dealt = Dealt(parameters, grid, states)
         choices, kept, value = last.copy(), np.zeros((grid, states, 3), np.int64), np.zeros_like(last)
         guesses = np.arange(grid).repeat(states).reshape(last.shape) if cold else last
-        done = walk_all(dealt, x, w, ev, constants, walked, guesses, choices, kept, value, moves, bool(cold), 20_000)
+        done = search_all(dealt, x, w, ev, constants, walked, guesses, choices, kept, value, moves, bool(cold), 20_000)
         assert done.counts.max() <= done.probes.shape[1]
         # A pass without a result does not show when it began: 200 clocks and its marks after the last one.
         begin = found[0][-1] if found else end + 200 + len(marks) + 1
@@ -234,7 +234,7 @@ def test_every_walk_and_the_clock_of_every_result(
     assert seen == {(False, False), (True, False)} | ({(False, True)} if eta <= 1 else set())
 
 
-def test_a_reset_in_the_middle_of_a_walk_leaves_nothing_behind(eight: RtlDevice) -> None:
+def test_a_reset_during_a_local_search_leaves_no_state(eight: RtlDevice) -> None:
     image = fixed_point(rbc(grid=256), 1e-10)
     for clocks in (3_500, 4_300):
         run(eight, image, 1)

@@ -42,7 +42,7 @@ def full_search(problem: Problem, image: Image, before: NDArray[np.int64]) -> tu
     assert problem.cost is not None
     points, states = image.start.shape
     own = np.broadcast_to(np.asarray(problem.cost).reshape(points, -1), (points, states))
-    costs = np.rint(np.ldexp(own, image.money_bits)).astype(np.int64)
+    costs = np.rint(np.ldexp(own, image.amount_bits)).astype(np.int64)
     ev, saturated = ExpectationParameters(states).model(before, image.transition)
     assert not saturated
     value, choices = np.empty_like(before), np.empty_like(before)
@@ -93,7 +93,7 @@ def test_every_choice_of_every_sweep_is_full_searchs(shape: str, seed: int) -> N
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_bits_do_not_depend_on_lanes_and_walkers(shape: str) -> None:
+def test_bits_do_not_depend_on_lanes_and_searches(shape: str) -> None:
     image = fixed_point(with_cost(shape, 7), 1e-6)
     sizes = (1, 4), (1, 64), (2, 64), (4, 32), (8, 64)
     first, *others = (begun(machine_of(image, lanes, contexts), image) for lanes, contexts in sizes)
@@ -108,7 +108,7 @@ def test_bits_do_not_depend_on_lanes_and_walkers(shape: str) -> None:
                 assert np.array_equal(found, wanted), (table, first.sweeps)
 
 
-def test_a_cost_of_what_is_saved_changes_no_bit() -> None:
+def test_the_grid_as_a_cost_changes_no_bit() -> None:
     """The grid as the cost, in every state: as a build without costs does it."""
     given = savings("jumps", 1)
     image = fixed_point(given, 1e-6)

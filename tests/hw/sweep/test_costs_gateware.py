@@ -11,7 +11,7 @@ import pytest
 from beltline.host.models.rbc import rbc
 from beltline.host.solver.fixed_point import fixed_point
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import COSTS_ENGINE, HELD, Engine, Mode, Status
+from beltline.hw.interface.registers import COSTS_ENGINE, STEPS_FIELD, Engine, Mode, Status
 from support.costs import SHAPES, with_cost
 from support.machines import opened
 from support.pairs import Pair
@@ -49,7 +49,7 @@ def test_costs_of_every_shape_after_every_sweep(pair: Pair, shape: str) -> None:
         assert np.array_equal(choices, FullSearch(image)(last, choices).choices)
 
 
-def test_wild_values_and_costs(pair: Pair) -> None:
+def test_random_values_and_costs(pair: Pair) -> None:
     """First searches end on any of many peaks, and rounds use divide and conquer."""
     rng = np.random.default_rng(5)
     divided = 0
@@ -63,10 +63,10 @@ def test_wild_values_and_costs(pair: Pair) -> None:
     assert divided > 0
 
 
-def test_to_the_end_with_shifts_and_held_sweeps(pair: Pair) -> None:
+def test_whole_solve_with_shifts_and_evaluation_steps(pair: Pair) -> None:
     build = pair.parameters
     image = fixed_point(with_cost("laffer", 1, build.grid - 3, build.states), 1e-5)
-    for mode in (Mode(0), Mode.SHIFT, Mode.SHIFT | 3 << HELD.start):
+    for mode in (Mode(0), Mode.SHIFT, Mode.SHIFT | 3 << STEPS_FIELD.start):
         done = pair.run(image, 10_000, mode)
         assert done.status == Status.DONE | Status.CONVERGED | Status.PROVEN
 
@@ -83,7 +83,7 @@ def test_without_costs_of_their_own_problems_keep_their_bits(pair: Pair) -> None
         assert np.array_equal(done.policy, without.policy)
 
 
-def test_costs_that_nobody_can_afford(pair: Pair) -> None:
+def test_costs_that_no_state_can_afford(pair: Pair) -> None:
     image = fixed_point(with_cost("kink", 1, pair.parameters.grid, pair.parameters.states), 1e-6)
     image.wealth[:3, 0] = image.grid[0, 0]
     assert pair.run(image, 3).status == Status.DONE | Status.INFEASIBLE

@@ -11,7 +11,7 @@ import pytest
 from beltline.host.models.rbc import rbc
 from beltline.host.solver.fixed_point import fixed_point
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import HELD, Engine, Mode, Status
+from beltline.hw.interface.registers import STEPS_FIELD, Engine, Mode, Status
 from support.machines import opened
 from support.pairs import Pair
 
@@ -49,7 +49,7 @@ def test_rbc_to_the_end(pair: Pair) -> None:
     assert done.walked[-1] == 0
 
 
-def test_wild_values_follow_the_walk(pair: Pair) -> None:
+def test_random_values_follow_the_local_search(pair: Pair) -> None:
     """No concavity at all: which maximum is found depends on where a search starts, so the model must do the same."""
     rng = np.random.default_rng(5)
     for _ in range(6):
@@ -60,9 +60,11 @@ def test_wild_values_follow_the_walk(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize(
-    "mode", [Mode.SHIFT, Mode.SHIFT | 3 << HELD.start, 2 << HELD.start], ids=["shift", "both", "held"]
+    "mode",
+    [Mode.SHIFT, Mode.SHIFT | 3 << STEPS_FIELD.start, 2 << STEPS_FIELD.start],
+    ids=["shift", "both", "held"],
 )
-def test_shifts_and_held_sweeps(pair: Pair, mode: int) -> None:
+def test_shifts_and_evaluation_steps(pair: Pair, mode: int) -> None:
     """Each sweep of the beginning, and the end, which is a plain sweep whose norm is below epsilon."""
     build = pair.parameters
     image = fixed_point(rbc(grid=build.grid // 2 + 3, states=build.states), 1e-6)

@@ -100,7 +100,7 @@ def test_random_concave_problems_are_the_assembly_lines(seed: int) -> None:
     assert sweeps > 60
 
 
-def test_threads_and_walkers_do_not_change_what_one_peak_gives() -> None:
+def test_threads_and_searches_do_not_change_results_with_one_peak() -> None:
     """Twelve thousand states, so that threads take part."""
     image = fixed_point(rbc(grid=3_000), 1e-10)
     line = begun(LineSoftwareMachine(MachineParameters(4_096, 4)), image)
@@ -116,7 +116,7 @@ def test_threads_and_walkers_do_not_change_what_one_peak_gives() -> None:
     assert line.literal_sweeps == 0
 
 
-def test_kept_utilities_are_those_of_the_choice_and_its_neighbours() -> None:
+def test_cached_utilities_are_those_of_the_choice_and_its_neighbours() -> None:
     image = fixed_point(rbc(grid=64, states=3), 1e-10)
     sweep = begun(SweepSoftwareMachine(SweepParameters(64, 3, 4)), image)
     for _ in range(30):
@@ -172,7 +172,7 @@ def test_a_horizon_of_one_sweep_is_done_and_a_longer_one_is_refused() -> None:
     assert sweep.sweeps == 0
 
 
-def test_a_run_starts_cold_and_stops_when_it_is_told_to() -> None:
+def test_a_run_starts_without_guesses_and_stops_on_request() -> None:
     image = fixed_point(rbc(grid=64, states=3), 1e-10)
     sweep = begun(SweepSoftwareMachine(SweepParameters(64, 3, 4)), image)
     for _ in range(40):

@@ -16,7 +16,7 @@ from beltline.host.solver.fixed_point import Image, fixed_point
 from beltline.hw.arithmetic.objective import INFEASIBLE
 from beltline.hw.arithmetic.utility import UtilityParameters
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import HELD, Engine, Mode, Status
+from beltline.hw.interface.registers import STEPS_FIELD, Engine, Mode, Status
 from beltline.hw.sweep import proof, software_proof
 from beltline.hw.sweep.clocks import Dealt
 from beltline.hw.sweep.model import SweepSoftwareMachine
@@ -24,7 +24,7 @@ from beltline.hw.sweep.parameters import ROW_WORDS, SweepParameters
 from beltline.hw.sweep.proof import Proof
 from beltline.hw.sweep.scan import parameters
 from beltline.hw.sweep.scan.parameters import PERIOD
-from beltline.hw.sweep.software_passes import walk_all
+from beltline.hw.sweep.software_passes import search_all
 from beltline.hw.sweep.software_proof import _best, bracket_all, divide_all
 from beltline.hw.sweep.walk.parameters import WalkParameters
 from support.machines import begun
@@ -98,7 +98,7 @@ def test_problems_of_every_kind_are_full_searchs_but_for_what_rounds_to_the_same
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_bits_do_not_depend_on_lanes_and_walkers(kind: str) -> None:
+def test_bits_do_not_depend_on_lanes_and_searches(kind: str) -> None:
     image = fixed_point(savings(kind, 7), 1e-6)
     sizes = (1, 4), (1, 64), (2, 64), (4, 32), (8, 64)
     first, *others = (begun(proving(image, lanes, contexts), image) for lanes, contexts in sizes)
@@ -137,7 +137,7 @@ def rough(seed: int, points: int = 70, states: int = 2) -> tuple[Image, NDArray[
     rng = np.random.default_rng(seed)
     image = fixed_point(savings("jumps" if seed % 2 else "uneven", seed, points, states), 1e-6)
     if seed % 3 == 0:
-        image.wealth[:] += round(8.0 / image.money_unit)
+        image.wealth[:] += round(8.0 / image.amount_unit)
     steps = rng.exponential(size=(points, states)) ** 3
     return image, (image.value_unit**-1 * 0.02 * steps.cumsum(axis=0)).astype(np.int64)
 
@@ -151,7 +151,7 @@ def proof_of(image: Image, ev: NDArray[np.int64], begin: NDArray[np.int64], lane
     value, moves = np.zeros_like(ev), np.zeros((lanes, dealt.walk.contexts), np.int64)
     every = np.ones(ev.shape, np.bool_)
     tables = image.grid, image.wealth, ev, image.constants
-    walk_all(dealt, *tables, every, begin, choices, kept, value, moves, exact=True)
+    search_all(dealt, *tables, every, begin, choices, kept, value, moves, exact=True)
     return Proof(dealt, *tables, choices, kept, value, np.zeros(lanes, np.bool_))
 
 
@@ -188,7 +188,7 @@ def test_any_first_policy_is_repaired(period: int, monkeypatch: pytest.MonkeyPat
 def test_the_ends_of_the_grid_look_to_the_ends_of_the_candidates(top: bool) -> None:
     """All searches end on the same wrong peak: no neighbouring choice reveals the better candidate."""
     image, ev = rough(1)
-    image.wealth[:] += round(40.0 / image.money_unit)
+    image.wealth[:] += round(40.0 / image.amount_unit)
     points, _ = ev.shape
     best, other = (points - 1, 0) if top else (0, points - 1)
     slope = np.arange(points)[:, None] * round(1.0 / image.value_unit)
@@ -294,7 +294,7 @@ def test_a_repair_begins_at_its_candidate() -> None:
     begin = np.full(ev.shape, 3)
     kept, value, moves = np.zeros((*ev.shape, 3), np.int64), np.zeros_like(ev), np.full((1, 2), 7)
     tables = image.grid, image.wealth, ev, image.constants
-    done = walk_all(dealt, *tables, every, begin, begin.copy(), kept, value, moves, room=4_000, exact=True)
+    done = search_all(dealt, *tables, every, begin, begin.copy(), kept, value, moves, room=4_000, exact=True)
     for walker in range(2):
         probes = done.probes[walker, : done.counts[walker // 2, walker]]
         firsts = [probes[0], *(probe for last, probe in itertools.pairwise(probes) if last & 1)]
@@ -302,7 +302,7 @@ def test_a_repair_begins_at_its_candidate() -> None:
         assert {int(probe) >> 1 for probe in firsts} == {3}
 
 
-def test_a_proof_that_its_rounds_cannot_end_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proof_that_runs_out_of_rounds_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proof, "LIMIT", PERIOD + 1)
     unproven = 0
     for seed in range(12):
@@ -352,10 +352,10 @@ def test_choices_that_a_proof_moved_back_are_checked_again() -> None:
     assert sum(late) < 0.02 * image.start.size * len(late)
 
 
-def test_held_sweeps_and_failed_ones_prove_nothing() -> None:
+def test_evaluation_steps_and_failed_sweeps_prove_nothing() -> None:
     image = fixed_point(savings("jumps"), 1e-6)
     machine = begun(proving(image), image)
-    machine.start(*image.start.shape, Mode(3 << HELD.start), 100, image.epsilon, image.constants)
+    machine.start(*image.start.shape, Mode(3 << STEPS_FIELD.start), 100, image.epsilon, image.constants)
     rounds = []
     for _ in range(9):
         machine.step()

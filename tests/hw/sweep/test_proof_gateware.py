@@ -11,7 +11,7 @@ import pytest
 from beltline.host.models.rbc import rbc
 from beltline.host.solver.fixed_point import fixed_point
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import HELD, PROVING_ENGINE, Command, Engine, Mode, Status, Table
+from beltline.hw.interface.registers import PROVING_ENGINE, STEPS_FIELD, Command, Engine, Mode, Status, Table
 from support.machines import opened
 from support.pairs import Pair
 from support.peaks import KINDS, FullSearch, savings
@@ -72,7 +72,7 @@ def test_the_norm_is_that_of_repaired_values(pair: Pair) -> None:
     assert repaired > 0
 
 
-def test_wild_values(pair: Pair) -> None:
+def test_random_values(pair: Pair) -> None:
     """First searches end on any of many peaks, and rounds use divide and conquer."""
     rng = np.random.default_rng(5)
     divided = 0
@@ -85,16 +85,22 @@ def test_wild_values(pair: Pair) -> None:
     assert divided > 0
 
 
-def test_to_the_end_with_shifts_and_held_sweeps(pair: Pair) -> None:
+def test_whole_solve_with_shifts_and_evaluation_steps(pair: Pair) -> None:
     build = pair.parameters
     image = fixed_point(rbc(grid=build.grid // 2 + 3, states=build.states), 1e-6)
-    for mode in (Mode(0), Mode.SHIFT, Mode.SHIFT | 3 << HELD.start, 2 << HELD.start, Mode.PEAKS):
+    for mode in (
+        Mode(0),
+        Mode.SHIFT,
+        Mode.SHIFT | 3 << STEPS_FIELD.start,
+        2 << STEPS_FIELD.start,
+        Mode.PEAKS,
+    ):
         for sweeps in (2, 5):
             pair.run(image, sweeps, mode)
         done = pair.run(image, 10_000, mode)
         assert done.status == Status.DONE | Status.CONVERGED | Status.PROVEN
     # A policy evaluation step at the limit would prove nothing: the last sweep maximises.
-    assert Status.PROVEN in pair.run(image, 3, 5 << HELD.start).status
+    assert Status.PROVEN in pair.run(image, 3, 5 << STEPS_FIELD.start).status
 
 
 def test_states_that_can_afford_nothing_and_values_out_of_range(pair: Pair) -> None:

@@ -41,7 +41,7 @@ def test_check_keeps_the_lowest_best() -> None:
     assert not flags.any()
 
 
-def test_walks_end_on_the_lowest_best() -> None:
+def test_local_searches_end_on_the_lowest_best() -> None:
     """From wherever they begin, and whichever way they come."""
     ties = 0
     for seed in range(4):

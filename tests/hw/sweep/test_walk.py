@@ -18,10 +18,10 @@ from beltline.hw.arithmetic.utility_constants import UtilityConstants
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.walk.parameters import WalkParameters
 from beltline.sim.cocotb_runner import run_bench
+from support.local_searches import CASES, OUTPUTS, Probe, given_walks
 from support.sweeps import MASK, row_writes
-from support.walks import CASES, OUTPUTS, Probe, given_walks
 
-MONEY, VALUE = 40, 44
+AMOUNT, VALUE = 40, 44
 
 
 def problem(rng: np.random.Generator, build: SweepParameters, states: int) -> dict[str, Any]:
@@ -31,8 +31,8 @@ def problem(rng: np.random.Generator, build: SweepParameters, states: int) -> di
     w = np.sort(x[:, None] * rng.uniform(0.9, 1.2, states) + rng.uniform(0.05, 0.5, states), axis=0)
     ev = np.stack([np.log(x * rng.uniform(0.5, 2) + 0.3) * rng.uniform(2, 20) for _ in range(states)], axis=1)
     return {
-        "x": np.rint(x * 2.0**MONEY).astype(np.int64),
-        "w": np.rint(w * 2.0**MONEY).astype(np.int64),
+        "x": np.rint(x * 2.0**AMOUNT).astype(np.int64),
+        "w": np.rint(w * 2.0**AMOUNT).astype(np.int64),
         "ev": np.rint(ev * 2.0**VALUE).astype(np.int64),
         "points": points,
     }
@@ -70,7 +70,7 @@ def test_finds_what_full_search_finds(
     build = parameters.build
     rng = np.random.default_rng(build.lanes)
     chance = random.Random(build.lanes)
-    constants = UtilityConstants.of(eta, MONEY, VALUE)
+    constants = UtilityConstants.of(eta, AMOUNT, VALUE)
     given = problem(rng, build, states)
     points = given["points"]
     expected = best(given, lane, constants)

@@ -89,7 +89,7 @@ def test_smallest_build_and_most_states(parameters: MachineParameters) -> None:
         assert_all_agree(device, parameters, fixed_point(problem_of(rng, parameters.grid, parameters.states), 1e-6), 6)
 
 
-def test_wild_values_follow_the_stages(small: RtlDevice) -> None:
+def test_random_values_follow_the_stages(small: RtlDevice) -> None:
     """No concavity at all: the searches would disagree, so the model must follow the line, candidate by candidate."""
     rng = np.random.default_rng(5)
     for _ in range(20):
@@ -256,5 +256,5 @@ def test_formats_and_utilities_change_at_run_time(small: RtlDevice) -> None:
     """One machine, many binary points and etas, back to back."""
     for eta in (0.2, 0.5, 1.0, 1.5, 2.0, 5.0, 10.0):
         for bits in (None, 30):
-            image = fixed_point(rbc(grid=40, states=3, eta=eta), 1e-4, value_bits=bits, money_bits=bits)
+            image = fixed_point(rbc(grid=40, states=3, eta=eta), 1e-4, value_bits=bits, amount_bits=bits)
             assert_all_agree(small, SMALL, image, 5)

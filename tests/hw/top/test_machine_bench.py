@@ -32,7 +32,7 @@ def image_of(grid: int, states: int) -> Image:
     return replace(fixed_point(problem, 1e-6), epsilon=0)
 
 
-def bench(tmp_path: Path, test: str, image: Image, sweeps: int, bus_bits: int, held_up: bool) -> Path:
+def bench(tmp_path: Path, test: str, image: Image, sweeps: int, bus_bits: int, stalls: bool) -> Path:
     """Run one test of the bench with the tables and settings of ``image``; return the path of its results."""
     grid, states = image.start.shape
     parameters = replace(PARAMETERS, bus_bits=bus_bits)
@@ -58,7 +58,7 @@ def bench(tmp_path: Path, test: str, image: Image, sweeps: int, bus_bits: int, h
             "sizes": [windows.words(table) for table in Table],
             "window_bits": windows.window_bits,
             "data_bits": bus_bits,
-            "held_up": held_up,
+            "stalls": stalls,
             "settings": {
                 "GRID": grid,
                 "STATES": states,
@@ -69,13 +69,13 @@ def bench(tmp_path: Path, test: str, image: Image, sweeps: int, bus_bits: int, h
                 "UTILITY_FORM": int(constants.negative) | int(constants.log) << 1 | constants.shift << 8,
             },
         },
-        seed=bus_bits + held_up,
+        seed=bus_bits + stalls,
     )
     return results
 
 
 @pytest.mark.parametrize(
-    ("grid", "states", "sweeps", "bus_bits", "held_up"),
+    ("grid", "states", "sweeps", "bus_bits", "stalls"),
     [
         pytest.param(16, 3, 9, 64, False, marks=pytest.mark.slow),
         (16, 3, 9, 64, True),
@@ -83,9 +83,9 @@ def bench(tmp_path: Path, test: str, image: Image, sweeps: int, bus_bits: int, h
         (5, 1, 9, 512, False),
     ],
 )
-def test_solve_at_the_buses(tmp_path: Path, grid: int, states: int, sweeps: int, bus_bits: int, held_up: bool) -> None:
+def test_solve_at_the_buses(tmp_path: Path, grid: int, states: int, sweeps: int, bus_bits: int, stalls: bool) -> None:
     image = image_of(grid, states)
-    results = bench(tmp_path, "solve", image, sweeps, bus_bits, held_up)
+    results = bench(tmp_path, "solve", image, sweeps, bus_bits, stalls)
     expected = run(ModelDevice(LineSoftwareMachine(PARAMETERS)), image, sweeps)
     with np.load(results) as seen:
         assert np.array_equal(seen["V"].view(np.int64).reshape(grid, states), expected.value)
@@ -100,6 +100,6 @@ def test_solve_at_the_buses(tmp_path: Path, grid: int, states: int, sweeps: int,
             assert int(seen[name]) == value, name
 
 
-@pytest.mark.parametrize(("bus_bits", "held_up"), [(64, False), (512, True)])
-def test_races_lose_nothing(tmp_path: Path, bus_bits: int, held_up: bool) -> None:
-    bench(tmp_path, "races", image_of(16, 3), 1, bus_bits, held_up)
+@pytest.mark.parametrize(("bus_bits", "stalls"), [(64, False), (512, True)])
+def test_races_lose_nothing(tmp_path: Path, bus_bits: int, stalls: bool) -> None:
+    bench(tmp_path, "races", image_of(16, 3), 1, bus_bits, stalls)

@@ -54,7 +54,7 @@ def test_other_machines_and_other_sources_are_not_found(folder: Path, monkeypatc
 
 
 @pytest.mark.usefixtures("no_yosys")
-def test_damage_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damage_is_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(presets, "FOLDER", folder)
     (place,) = folder.iterdir()
     for name, old, new in (

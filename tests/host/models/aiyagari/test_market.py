@@ -48,7 +48,7 @@ def test_a_grid_that_ends_too_early_is_no_success(device: str) -> None:
     assert longer.at_top <= GRID_END_SHARE
 
 
-def test_the_command_line_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_reports_it(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--grid", "200", "--high", "10", "--tol", "1e-5", "--device", "cpu"]
     assert main(["solve", "aiyagari", *words]) == 1
     assert re.match(

@@ -119,7 +119,7 @@ def test_households_that_would_leave_the_grid_are_counted() -> None:
     assert abs(narrow.distribution.sum() - 1) < 1e-12
 
 
-def test_a_grid_that_ends_too_early_is_said_to() -> None:
+def test_a_grid_that_ends_too_early_is_reported() -> None:
     short = bl.solve(bl.aiyagari(**{**SMALL, "grid": 100, "high": 3.0}), tol=1e-6, device="cpu", progress=False)
     assert not short.success
     assert re.fullmatch(
@@ -145,7 +145,7 @@ def test_near_the_published_rate() -> None:
     assert 100 * found.saving_rate == pytest.approx(24.25, abs=0.1)
 
 
-def test_a_distribution_that_does_not_settle_is_said_not_to(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_distribution_that_does_not_converge_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("beltline.host.analysis.long_run.PERIODS", 5)
     monkeypatch.setattr("beltline.host.analysis.long_run.SOLVED_STATES", 0)
     found = bl.solve(bl.aiyagari(**SMALL), tol=1e-6, device="cpu", progress=False)
@@ -186,7 +186,7 @@ def test_a_household_whose_value_leaves_the_format_is_no_economy() -> None:
     assert len(found.steps) == 1
 
 
-def test_nobody_holding_anything_is_no_economy() -> None:
+def test_no_economy_if_no_household_holds_capital() -> None:
     # After one sweep no household has a reason to save.
     found = bl.solve(bl.aiyagari(**SMALL), max_sweeps=1, device="cpu", progress=False)
     assert (found.success, found.capital, found.saving_rate) == (False, 0.0, 0.0)

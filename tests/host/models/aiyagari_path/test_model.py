@@ -90,7 +90,7 @@ def test_choices_are_best_at_the_prices_of_the_path(path: bl.TransitionPath) -> 
             assert path.choice[date, x, s] == pytest.approx(there[worth.argmax()], abs=2e-3)
 
 
-def held_by_euler_equations(path: bl.TransitionPath) -> Array:
+def found_by_euler_equations(path: bl.TransitionPath) -> Array:
     """Return households' assets by date at the prices of ``path``, by the endogenous grid method."""
     (units, chain), grid = path.model.economy.labour(), path.assets
     rates, wages = np.append(path.interest, path.final.interest), np.append(path.wage, path.final.wage)
@@ -123,7 +123,7 @@ def held_by_euler_equations(path: bl.TransitionPath) -> Array:
 def test_euler_equations_ask_for_the_same_capital(path: bl.TransitionPath, still: bl.TransitionPath) -> None:
     # The endogenous grid method, which is linear where the path has cubics, holds a little less in the long run, shock
     # or not; what the shock does is the same.
-    moved = held_by_euler_equations(path) / held_by_euler_equations(still)
+    moved = found_by_euler_equations(path) / found_by_euler_equations(still)
     wanted = np.append(path.capital[1:], path.final.capital) / np.append(still.capital[1:], still.final.capital)
     deepest = float(np.abs(wanted - 1).max())
     assert deepest > 0.005

@@ -191,7 +191,7 @@ def test_no_seed_moves_a_moment_beyond_its_standard_errors(economy: bl.DefaultEc
         assert abs(off.mean()) < 3.5 / math.sqrt(len(seeds)), name
 
 
-def test_a_smallest_debt_that_nobody_repays_is_told() -> None:
+def test_a_smallest_debt_that_is_never_repaid_is_reported() -> None:
     coarse = bl.solve(bl.arellano(bonds=41, incomes=9, limit=100.0), tol=1e-6, progress=False)
     assert coarse.success
     assert coarse.moments(paths=2, periods=100).values["mean_debt"] == 0.0
@@ -367,7 +367,8 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "not solved: A government that starts without debt chooses an end" in capsys.readouterr().err
     for more, sentence in (
         (["--bonds", "30"], "bonds must be an odd number from 3 to 1048575, so that 0 is one of them, not 30"),
-        (["--device", "emulator"], "an economy with default is solved on device 'cpu' or 'gpu', not on 'emulator'"),
+        (["--device", "emulator", "--option", "lanes=2"], "problem 'sovereign default' has alternatives, cost, which "),
+        (["--device", "board"], "device must be one of 'auto', "),
         (["--out", str(tmp_path / "a.csv")], "out must end in .npz or .nc, not "),
         (["--checkpoint", str(tmp_path / "c.npz")], "checkpoint is not supported by device 'cpu': leave it out, "),
         (["--option", "slot=1"], "a problem of the general form has no option 'slot'"),
@@ -402,7 +403,7 @@ def test_where_a_coarse_start_does_not_converge_the_given_one_is_taken(monkeypat
     assert "coarser grids" not in economy.solution.timing
 
 
-def test_progress_is_told() -> None:
+def test_progress_is_reported() -> None:
     told: list[str] = []
     bl.solve(bl.arellano(bonds=21, incomes=3), tol=1e-2, progress=told.append)
     assert any(re.fullmatch(r"sweep \d+, largest change of V [\d.e+-]+", line) for line in told)

@@ -26,7 +26,7 @@ def carried(policy: Array, stays: Array, produces: Array, chain: Array, entry: A
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_it_is_where_mass_comes_to_rest(seed: int) -> None:
+def test_the_distribution_is_the_limit_of_iteration(seed: int) -> None:
     random = np.random.default_rng(seed)
     points, states = 7, 3
     policy = random.integers(0, points, (points, states)).astype(np.int32)

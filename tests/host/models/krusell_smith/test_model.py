@@ -142,7 +142,7 @@ def test_wealth_and_its_inequality(solved: bl.Equilibrium) -> None:
     assert solved.outside == solved.at_top == 0
 
 
-def test_whoever_would_leave_a_grid_is_counted_and_told(solved: bl.Equilibrium) -> None:
+def test_households_beyond_the_grid_are_counted_and_reported(solved: bl.Equilibrium) -> None:
     far = replace(solved, below=7, above=1234, wealth=np.append(solved.wealth[:-3], [1000.0] * 3))
     assert "k 7 times below and 1,234 times above its grid, of 150,000" in str(far)
     assert "largest 1000.00, 3 agents at the end of the grid of k" in str(far)
@@ -191,7 +191,7 @@ def test_errors_of_interpolation(solved: bl.Equilibrium) -> None:
     assert 0 < errors["bicubic-single"] < 0.01 < errors["bilinear"] < 5
 
 
-def test_the_table_household_comes_to_the_law_of_euler_iteration() -> None:
+def test_the_table_household_finds_the_law_of_euler_iteration() -> None:
     near = {"low": 36.0, "high": 44.0, "top": 400.0} | FAST
     euler = equilibrium(**near)
     tables = equilibrium(**near, household="table", choices=1000, tol=1e-5)
@@ -217,12 +217,12 @@ def test_a_panel_in_single_precision_may_begin_where_the_last_one_ended(monkeypa
     real, top = panel.simulate, np.float32(40.2)
     assert float(top) > 40.2
 
-    def somebody_ends_at_the_top(*arguments: Any) -> panel.Panel:
+    def some_search_ends_at_the_top(*arguments: Any) -> panel.Panel:
         found = real(*arguments)
         found.wealth[-1] = top
         return found
 
-    monkeypatch.setattr(panel, "simulate", somebody_ends_at_the_top)
+    monkeypatch.setattr(panel, "simulate", some_search_ends_at_the_top)
     found = equilibrium(**FAST | {"top": 40.2, "max_iterations": 2, "interpolation": "bicubic-single"})
     assert (found.iterations, found.start[-1], found.at_top) == (2, 40.2, 1)
 
@@ -293,7 +293,7 @@ def test_a_refined_policy_lies_between_the_neighbours_and_is_nearer_the_truth() 
     assert np.abs(better - exact).mean() < 0.5 * np.abs(raw - exact).mean()
 
 
-def test_the_limit_of_iterations_is_said() -> None:
+def test_the_limit_of_iterations_is_reported() -> None:
     result = equilibrium(**FAST | {"max_iterations": 2})
     assert not result.success
     assert result.status == "iteration limit"
@@ -303,7 +303,7 @@ def test_the_limit_of_iterations_is_said() -> None:
     )
 
 
-def test_a_household_that_is_not_solved_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unsolved_household_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     from beltline.gpu_ref.krusell_smith import euler_iteration
 
     real, calls = euler_iteration.solve, []

@@ -76,7 +76,7 @@ def test_without_a_convex_cost_both_forms_agree() -> None:
     assert tiny.hazard().adjusts == pytest.approx(general.hazard().adjusts, rel=1e-9)
 
 
-def test_without_shocks_and_fixed_cost_capital_rests_where_the_euler_equation_holds() -> None:
+def test_without_shocks_and_fixed_cost_capital_converges_to_the_euler_equation() -> None:
     """``1 + g delta = beta (a alpha k**(alpha - 1) + (1 - delta) (1 + g delta) + g delta**2 / 2)``."""
     found = solved(steps=8, states=1, fixed=0.0, convex=2.0, high=3.0)
     assert found.success
@@ -155,7 +155,7 @@ def test_files_that_no_solve_wrote(firm: bl.LumpyInvestmentResult, tmp_path: Pat
         bl.load(other.save(path))
 
 
-def test_what_is_refused() -> None:
+def test_refusals() -> None:
     model = bl.lumpy_investment(**SMALL)
     with pytest.raises(
         bl.ProblemError, match="^lumpy investment with a convex cost is solved on device 'cpu', not on 'gpu'$"

@@ -120,7 +120,7 @@ def test_the_retired() -> None:
     np.testing.assert_allclose(PAPER.retired_value(1, wealth), value, rtol=1e-13, atol=1e-13)
 
 
-def test_where_work_is_no_burden_nobody_retires_while_it_pays() -> None:
+def test_without_a_cost_of_work_no_household_retires_while_work_pays() -> None:
     free = OTHERS[3]
     assert free.threshold(1) == math.inf
     assert int(free.periods(1, 1e5)) == 4

@@ -24,7 +24,7 @@ from beltline.sim.cocotb_runner import run_bench
 from support.scans import OUTPUTS, Probe
 from support.sweeps import MASK, row_writes
 
-MONEY, VALUE = 40, 44
+AMOUNT, VALUE = 40, 44
 
 SETTLING = 24
 """Rounds behind which some move nothing."""
@@ -90,7 +90,7 @@ class Lane:
 
 def drawn(rng: np.random.Generator, build: SweepParameters, points: int, states: int, eta: float) -> Lane:
     """Tables with many peaks, ties and candidates that are not feasible, and wealth that leaves its range."""
-    unit = 2.0**MONEY
+    unit = 2.0**AMOUNT
     x = np.cumsum(rng.integers(1, 5, build.grid)) * int(unit / 8)
     w = rng.choice(x, (points, states)) + rng.integers(-(2**38), 2**39, (points, states))
     w[rng.random(w.shape) < 0.3] = x[-1] + 2**38
@@ -104,7 +104,7 @@ def drawn(rng: np.random.Generator, build: SweepParameters, points: int, states:
     for k in range(0, build.grid - 3, 7):
         x[k + 1], ev[k + 1] = x[k], ev[k]
     return Lane(
-        build, points, states, x.astype(np.int64), w.astype(np.int64), ev, UtilityConstants.of(eta, MONEY, VALUE)
+        build, points, states, x.astype(np.int64), w.astype(np.int64), ev, UtilityConstants.of(eta, AMOUNT, VALUE)
     )
 
 

@@ -18,7 +18,7 @@ PARAMETERS = WalkParameters(SweepParameters(grid=256, states=3, lanes=2, slots=4
 
 
 @pytest.mark.gateware
-def test_walkers_on_their_course(clocks: Clocks) -> None:
+def test_searches_in_their_order(clocks: Clocks) -> None:
     rng = random.Random(9)
     parameters, build, turns = PARAMETERS, PARAMETERS.build, 1500
     widths = {

@@ -16,7 +16,7 @@ INPUTS = ("start", "beginning", "over", "was_over", "idle")
 
 
 @pytest.mark.gateware
-def test_end_of_a_walk(clocks: Clocks) -> None:
+def test_end_of_a_local_search(clocks: Clocks) -> None:
     rng = random.Random(1)
     places, decided = PARAMETERS.clocks, PARAMETERS.decided
     columns: dict[str, list[int]] = {name: [] for name in INPUTS}

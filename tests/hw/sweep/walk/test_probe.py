@@ -72,7 +72,7 @@ def wanted(fields: dict[str, Any], top: int, arrived: int) -> dict[str, int]:
 
 @pytest.mark.gateware
 @pytest.mark.parametrize("top", [63, 36, 4])
-def test_candidates_and_what_is_here(clocks: Clocks, top: int) -> None:
+def test_candidates_and_cached_rows(clocks: Clocks, top: int) -> None:
     rng = random.Random(top)
     count = 4000
     # Rows that have arrived, as the second clock of a search sees them.

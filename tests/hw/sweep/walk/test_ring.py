@@ -17,7 +17,7 @@ BUILD = SweepParameters(grid=256, states=3, lanes=2, slots=4)
 
 @pytest.mark.gateware
 @pytest.mark.parametrize("contexts", [8, 128], ids=["places-of-nobody", "a-walker-in-every-place"])
-def test_turns_and_walkers(clocks: Clocks, contexts: int) -> None:
+def test_turns_and_searches(clocks: Clocks, contexts: int) -> None:
     parameters = WalkParameters(BUILD, contexts)
     layout, around = parameters.walker, parameters.clocks
     assert around == (128 if contexts == 128 else parameters.decided + 1)
