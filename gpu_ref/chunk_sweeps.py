@@ -51,7 +51,7 @@ WARM, FRESH, FIXED = 0, 1, 2
 """Source of a sweep's guesses: the last sweep's choices; neighbouring states only; no search, choices are fixed."""
 
 MANY = 8
-"""A chunk is scanned while more than one in so many of its choices moves, if as many brackets had to be searched."""
+"""A chunk is scanned while more than one in ``MANY`` of its choices moves, if as many brackets had to be searched."""
 
 MOST_MOVED = 256
 """Largest number of choices that the proof between chunks may move in a sweep."""

@@ -10,7 +10,7 @@ from beltline.gpu_ref.row_scan import scanned_row
 from beltline.gpu_ref.row_search import Cached
 from beltline.gpu_ref.utility import crra_utility
 
-from .test_row_search import cached_of, random_row, stepped_row
+from .rows import cached_of, random_row, stepped_row
 
 
 def check(grid: np.ndarray, wealth: np.ndarray, eta: float, ev: np.ndarray, row: Cached, value: np.ndarray) -> None:

@@ -28,6 +28,8 @@ from beltline.gpu_ref.row_search import (
 from beltline.gpu_ref.window_clocks import blocks, length, measure_blocks, pass_all, pass_windows, window
 from beltline.gpu_ref.window_clocks import shown as shown_by_all
 
+from .rows import cached_of, random_row, stepped_row
+
 CONSUMPTION = 2.0 ** np.arange(5.0, -1.0, -1.0)
 """Of the choices in turn: ``-1/c`` is exact, and so are sums with it."""
 
@@ -59,14 +61,6 @@ def test_the_lower_of_two_that_tie(objectives: list[float], lowest: int) -> None
         assert here == UTILITY[lowest]
         assert lowest == 0 or below == UTILITY[lowest - 1]
         assert lowest == X.size - 1 or above == UTILITY[lowest + 1]
-
-
-def cached_of(policy: np.ndarray) -> Cached:
-    """What is cached of rows that choose ``policy``, of which no sweep has cached anything."""
-    count = policy.size
-    return Cached(
-        policy.astype(np.int32), *(np.full(count, -np.inf) for _ in range(4)), *np.zeros((2, count), np.int32)
-    )
 
 
 def clocks_at(grid: int, clock: float) -> np.ndarray:
@@ -105,24 +99,6 @@ def test_a_cached_choice_stays_where_it_is_the_lower_of_two_that_tie(cached: int
     guess, moved, least, most = guessed_row(X, np.array([WEALTH]), 2.0, ev, clocks_at(6, 0.0), row, np.zeros(1), value)
     assert (guess, moved, row.policy[0], value[0], least, most) == (CLOSE, cached != 2, 2, 3.0, 3.0, 3.0)
     assert (row.below[0], row.here[0], row.above[0]) == tuple(UTILITY[1:4])
-
-
-def random_row(number: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
-    """Grid, wealth, ``eta`` and an ``EV`` that need not be concave."""
-    points = int(rng.integers(3, 60)) if number % 20 else int(rng.integers(250, 800))
-    grid = np.append(0.0, rng.exponential(size=points - 1).cumsum())
-    wealth = np.sort(rng.uniform(0.1, 1.3 * grid[-1] + 0.2, points)) + (0.01 if number % 2 else 0.0)
-    ev = rng.normal(size=points).cumsum() * rng.choice([0.0, 0.1, 3.0])
-    return grid, wealth, float(rng.choice([0.5, 1.0, 2.0, 5.0])), ev
-
-
-def stepped_row(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
-    """Grid, wealth with a step at every few points, ``eta`` and the ``EV`` of saving with it: many candidates tie."""
-    points, every = int(rng.integers(10, 200)), int(rng.integers(1, 7))
-    grid = np.arange(points) / 8.0
-    wealth = 1.0 + grid[np.arange(points) // every * every] + rng.choice([0.0, 0.25]) * (np.arange(points) // every)
-    promise = -20.0 / (1.0 + wealth) if rng.random() < 0.5 else np.floor(wealth) / 16.0
-    return grid, wealth, float(rng.choice([0.0, 1.0, 2.0, 5.0])), promise
 
 
 @pytest.mark.parametrize("kind", ["any wealth", "steps"])
