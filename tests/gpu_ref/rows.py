@@ -1,4 +1,4 @@
-"""Rows for tests of the searches of a row: what is cached of them, and random problems."""
+"""Rows for tests of the searches of a row: an empty cache, and random problems."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from beltline.gpu_ref.row_search import Cached
 
 
 def cached_of(policy: np.ndarray) -> Cached:
-    """What is cached of rows that choose ``policy``, of which no sweep has cached anything."""
+    """Return the cache of rows with the choices ``policy`` before any sweep has filled it."""
     count = policy.size
     return Cached(
         policy.astype(np.int32), *(np.full(count, -np.inf) for _ in range(4)), *np.zeros((2, count), np.int32)
@@ -16,7 +16,7 @@ def cached_of(policy: np.ndarray) -> Cached:
 
 
 def random_row(number: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
-    """Grid, wealth, ``eta`` and an ``EV`` that need not be concave."""
+    """Return a grid, wealth, ``eta`` and an ``EV`` that need not be concave."""
     points = int(rng.integers(3, 60)) if number % 20 else int(rng.integers(250, 800))
     grid = np.append(0.0, rng.exponential(size=points - 1).cumsum())
     wealth = np.sort(rng.uniform(0.1, 1.3 * grid[-1] + 0.2, points)) + (0.01 if number % 2 else 0.0)
@@ -25,7 +25,7 @@ def random_row(number: int, rng: np.random.Generator) -> tuple[np.ndarray, np.nd
 
 
 def stepped_row(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
-    """Grid, wealth with a step at every few points, ``eta`` and the ``EV`` of saving with it: many candidates tie."""
+    """Return a grid, wealth with a step at every few points, ``eta`` and an ``EV`` with which many candidates tie."""
     points, every = int(rng.integers(10, 200)), int(rng.integers(1, 7))
     grid = np.arange(points) / 8.0
     wealth = 1.0 + grid[np.arange(points) // every * every] + rng.choice([0.0, 0.25]) * (np.arange(points) // every)
