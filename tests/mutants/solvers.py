@@ -397,15 +397,15 @@ FAULTS = (
     Fault(
         "a smooth choice is confirmed though the one below is better",
         HERE + "confirmation.py",
-        "if low < own and not best -",
-        "if low > own and not best -",
+        "if low < own:",
+        "if low > own:",
         (TESTS + "test_confirmation.py::test_a_choice_that_is_one_point_off_is_found_where_choices_rise_by_one",),
     ),
     Fault(
         "a smooth choice is confirmed though the one above is better",
         HERE + "confirmation.py",
-        "if high > own:\n                left =",
-        "if high < own:\n                left =",
+        "if high > own and better < 0:",
+        "if high < own and better < 0:",
         (TESTS + "test_confirmation.py::test_a_choice_that_is_one_point_off_is_found_where_choices_rise_by_one",),
     ),
     Fault(
@@ -414,6 +414,20 @@ FAULTS = (
         "piece[EXCESS] = piece[ERROR] = 2.0 * errors[s]",
         "piece[EXCESS] = piece[ERROR] = 0.0",
         (TESTS + "test_confirmation.py::test_bounds_of_segments_equal_bounds_row_by_row",),
+    ),
+    Fault(
+        "the row before a choice that was repaired on the way is not confirmed again",
+        HERE + "confirmation.py",
+        "            x -= 1\n",
+        "            x -= 0\n",
+        (TESTS + "test_confirmation.py::test_choices_of_a_sweep_before_are_repaired_where_choices_rise_by_one",),
+    ),
+    Fault(
+        "what a repaired choice loses is not counted",
+        HERE + "confirmation.py",
+        "worst = max(own_gap, 0.5 * loss)",
+        "worst = own_gap",
+        (TESTS + "test_confirmation.py::test_choices_of_a_sweep_before_are_repaired_where_choices_rise_by_one",),
     ),
     Fault(
         "rows next to a repaired choice are not confirmed again",
