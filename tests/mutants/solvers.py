@@ -397,15 +397,15 @@ FAULTS = (
     Fault(
         "a smooth choice is confirmed though the one below is better",
         HERE + "confirmation.py",
-        "if low < own:",
-        "if low > own:",
+        "if low < own:\n                margin",
+        "if low > own:\n                margin",
         (TESTS + "test_confirmation.py::test_a_choice_that_is_one_point_off_is_found_where_choices_rise_by_one",),
     ),
     Fault(
         "a smooth choice is confirmed though the one above is better",
         HERE + "confirmation.py",
-        "if high > own and better < 0:",
-        "if high < own and better < 0:",
+        "if high > own and better < 0:\n                left =",
+        "if high < own and better < 0:\n                left =",
         (TESTS + "test_confirmation.py::test_a_choice_that_is_one_point_off_is_found_where_choices_rise_by_one",),
     ),
     Fault(
