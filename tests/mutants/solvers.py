@@ -451,6 +451,20 @@ FAULTS = (
         (TESTS + "test_confirmation.py::test_bounds_of_segments_equal_bounds_row_by_row",),
     ),
     Fault(
+        "the row before a choice that was repaired on the way is not confirmed again",
+        HERE + "confirmation.py",
+        "            x -= 1\n",
+        "            x -= 0\n",
+        (TESTS + "test_confirmation.py::test_choices_of_a_sweep_before_are_repaired_where_choices_rise_by_one",),
+    ),
+    Fault(
+        "what a repaired choice loses is not counted",
+        HERE + "confirmation.py",
+        "worst = max(own_gap, 0.5 * loss)",
+        "worst = own_gap",
+        (TESTS + "test_confirmation.py::test_choices_of_a_sweep_before_are_repaired_where_choices_rise_by_one",),
+    ),
+    Fault(
         "rows next to a repaired choice are not confirmed again",
         HERE + "confirmation.py",
         "again |= {*range(max(lowest - 1, 0) // _CHUNK, min(highest + 1, grid - 1) // _CHUNK + 1)}",
