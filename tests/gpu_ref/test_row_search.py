@@ -153,7 +153,7 @@ def test_a_proven_row_is_that_of_full_search_from_any_policy(kind: str) -> None:
 
 
 def test_a_piece_stays_proven_until_the_nearest_rival_can_win() -> None:
-    """The nearest rival is one behind, and all other candidates are four behind."""
+    """The objective of the nearest rival is lower by 1, and that of all other candidates by 4."""
     wealth, ev, clocks = np.full(3, WEALTH), expected([5.0, 3.0, 1.0, 4.0, 0.0, -1.0]), clocks_at(6, 2.0)
     row = cached_of(np.array([0, 0, 5]))
     cache_row(X, wealth, 2.0, row)
