@@ -148,11 +148,11 @@ def _iterate(
             break
         if update is not None:
             try:
-                form, new = _with_prices(form, update(last))
+                form, new = with_prices(form, update(last))
             except ValueError as fault:
                 status, message = "prices refused", f"After sweep {len(evaluations)}: {fault}"
                 break
-            price_change = _change(new, prices)
+            price_change = change_of(new, prices)
             prices = new
         if progress is not None:
             progress(len(evaluations), last.change)
@@ -177,8 +177,14 @@ def _iterate(
     return solution_of(last, price_change, prices, evaluations, status, message)
 
 
-def _with_prices(form: Form, found: Prices) -> tuple[Form, Array]:
-    """Return the problem with the tables that ``update`` returned, after checking them, and the prices."""
+def with_prices(form: Form, found: Prices) -> tuple[Form, Array]:
+    """Return the problem with the tables that ``update`` returned, after checking them, and the prices.
+
+    Raises
+    ------
+    ValueError
+        They are not valid.
+    """
     if not isinstance(found, Prices):
         raise ValueError(f"update must return Prices(tables, prices), not {found!r:.200}")
     for name, tables in checks.mapping("tables of update", found.tables).items():
@@ -192,8 +198,8 @@ def _with_prices(form: Form, found: Prices) -> tuple[Form, Array]:
     return new, prices
 
 
-def _change(new: Array, old: Array | None) -> float:
-    """Largest change of the prices; infinite if the old ones have another shape or are missing."""
+def change_of(new: Array, old: Array | None) -> float:
+    """Return the largest change of the prices; infinite if the old ones have another shape or are missing."""
     if old is None or old.shape != new.shape:
         return math.inf
     return float(np.abs(new - old).max(initial=0.0))

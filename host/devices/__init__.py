@@ -101,7 +101,7 @@ def known(name: object) -> str:
     )
 
 
-def smallest_build(problem: Problem, lanes: int | None = None) -> MachineParameters:
+def smallest_build(problem: Problem, lanes: int | None = None, count: int = 1) -> MachineParameters:
     """Return the parameters of the smallest accelerator that ``problem`` fits.
 
     Parameters
@@ -109,8 +109,9 @@ def smallest_build(problem: Problem, lanes: int | None = None) -> MachineParamet
     problem
     lanes
         Number of lanes of a sweep engine; by default the accelerator has an assembly line.
-
-    Of a problem with several alternatives each is a state of its own in each exogenous state.
+    count
+        States of a machine for each exogenous state: more than 1 for a problem with several alternatives
+        (:mod:`beltline.host.solver.products`).
 
     Raises
     ------
@@ -122,11 +123,13 @@ def smallest_build(problem: Problem, lanes: int | None = None) -> MachineParamet
             f"grid has {problem.points} points, more than the {GRID_LIMIT} that the largest build of the "
             f"accelerator can hold: use device 'cpu' or 'gpu'"
         )
-    count = max(1, len(problem.alternatives))
     if count > 1 and count * problem.states > STATES_LIMIT:
+        alternatives = len(problem.alternatives)
+        shared = "" if count == alternatives else f", of which {count} differ,"
         raise ProblemError(
-            f"{count} alternatives in {problem.states} exogenous states take {count * problem.states} states of a "
-            f"machine, more than the {STATES_LIMIT} that the largest build can hold: {WORKAROUND}"
+            f"{alternatives} alternatives{shared} in {problem.states} exogenous states take "
+            f"{count * problem.states} states of a machine, more than the {STATES_LIMIT} that the largest build can "
+            f"hold: {WORKAROUND}"
         )
     if problem.states > STATES_LIMIT:
         raise ProblemError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from beltline.host.problem.checks import ProblemError, whole
@@ -17,6 +18,28 @@ OPTIONS = {
     "alternatives": "1 for a sweep engine that supports alternatives and regimes; needs costs=1 (default 0)",
     "midpoints": "1 for a sweep engine whose shifts take fewer sweeps; without proof (default 0)",
 }
+
+
+GENERAL_LANES = 4
+"""Default number of lanes of a machine that a model with alternatives builds for itself."""
+
+
+def general_options(points: int, given: Mapping[str, object]) -> dict[str, object]:
+    """Return the options of a device that emulates or simulates a machine with alternatives.
+
+    Parameters
+    ----------
+    points
+        Grid points of the problem; a lane has at least ``ROW_WORDS`` of them.
+    given
+        Options of the user. If they name no lanes, those of such a machine are added.
+    """
+    if "lanes" in given:
+        return dict(given)
+    lanes = GENERAL_LANES
+    while lanes > 1 and lanes * ROW_WORDS > points:
+        lanes //= 2
+    return {"lanes": lanes, "proof": 1, "costs": 1, "alternatives": 1, **given}
 
 
 def check_options(**options: object) -> None:

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from typing import Any, ClassVar, Generic, TypeVar
 
 from beltline.host.models.base import Model, Solved
+from beltline.host.models.machines import on_machine
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.solver.options import UNNAMED
 from beltline.host.solver.solve import solve
@@ -20,17 +21,21 @@ class AgedModel(Model, Generic[Solution]):
     called: ClassVar[str]
     """What messages call the model."""
 
+    machines: ClassVar[bool] = False
+    """Whether a device of the accelerator can take the model, none of whose tables depend on age."""
+
     @abstractmethod
     def of_ages(self, solution: GeneralResult) -> Solution:
         """Return the solution of the model, made from the result of its problem."""
 
-    def solve(self, device: str = UNNAMED, progress: Any = None, **more: Any) -> Solution:
+    def solve(self, device: Any = UNNAMED, progress: Any = None, **more: Any) -> Solution:
         """Solve all ages, the last one first, exactly on the grid.
 
         Parameters
         ----------
-        device : str
-            ``"cpu"`` or ``"gpu"``; by default ``"auto"``, which takes the processor.
+        device : str, Session or Device
+            ``"cpu"`` or ``"gpu"``; by default ``"auto"``, which takes the processor. Models with :attr:`machines` also
+            take a device of the accelerator; ``"emulator"`` and ``"rtl"`` are built for alternatives.
         progress, **more
             As :func:`beltline.solve` has them for a problem of the general form with a horizon.
 
@@ -39,6 +44,9 @@ class AgedModel(Model, Generic[Solution]):
         ProblemError, KeyboardInterrupt
             As :func:`beltline.solve`.
         """
-        device = check_device(self.called, device)
-        solution: Any = solve(self.problem(), device=device, progress=progress, **more)
+        problem = self.problem()
+        options = on_machine(device, problem.points, more) if self.machines else None
+        if options is None:
+            device, options = check_device(self.called, device), more
+        solution: Any = solve(problem, device=device, progress=progress, **options)
         return self.of_ages(solution)

@@ -13,6 +13,7 @@ from beltline.host.problem.problem import Problem
 from beltline.host.results import archive, general_dataset, general_record, netcdf
 from beltline.host.results.archive import Archive
 from beltline.host.results.general_result import GeneralResult
+from beltline.host.results.machine_rows import machine_rows
 from beltline.host.results.save import NETCDF, check_out
 
 if TYPE_CHECKING:
@@ -85,8 +86,13 @@ class ModelResult:
     def _spent(self) -> list[tuple[str, str]]:
         """Return the rows of the report on sweeps and time."""
         found = self.solution
+        machine = []
+        # A discrete program is solved on processors only.
+        if getattr(found, "clocks_source", ""):
+            machine = machine_rows(found.clocks, found.clocks_source, found.amount_bits, found.value_bits)
         return [
-            ("sweeps", f"{found.sweeps:,}, {found.evaluations:,} evaluations"),
+            ("sweeps", f"{found.sweeps:,}" + (f", {found.evaluations:,} evaluations" if not machine else "")),
+            *machine,
             ("this computer", ", ".join(f"{name} {spent:.2f} s" for name, spent in found.timing.items())),
         ]
 

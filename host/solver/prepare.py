@@ -41,7 +41,7 @@ class Prepared:
     options: SolveOptions
 
 
-def image_of(problem: Problem, options: SolveOptions, any_start: bool = False) -> Image:
+def image_of(problem: Problem, options: SolveOptions, any_start: bool = False, general: bool = False) -> Image:
     """Convert a problem to fixed point, with the ``start`` of ``options``; ``"last"`` is left to :func:`from_last`.
 
     Parameters
@@ -50,13 +50,15 @@ def image_of(problem: Problem, options: SolveOptions, any_start: bool = False) -
     any_start
         Whether the device's search finds the maximum from any first guess. If not, the problem's ``start`` is replaced
         by its concave majorant where needed.
+    general
+        Whether the problem is converted as one with alternatives even if it needs none.
 
     Raises
     ------
     ProblemError
         As :func:`beltline.host.solver.fixed_point.fixed_point`.
     """
-    if needs_alternatives(problem):
+    if general or needs_alternatives(problem):
         # Here, because it compiles.
         from beltline.host.solver.product_image import product_image
 
@@ -125,13 +127,18 @@ def _continued_from(image: Image, value: NDArray[np.int64], shift: int) -> Image
     ProblemError
         A value leaves the range.
     """
+    assert image.products is not None
     assert image.groups is not None
-    begins, keeps = image.groups.has(Mark.BEGINS), image.groups.has(Mark.KEEPS)
-    groups = np.flatnonzero(begins)
-    largest = np.maximum.reduceat(value, groups, axis=1)
-    sizes = np.diff(np.append(groups, begins.size))
-    start = np.repeat(rescaled(largest, shift), sizes, axis=1)
-    return replace(image, start=np.where(keeps, image.start, start))
+    keeps = image.groups.has(Mark.KEEPS)
+    arrangement, count = image.products.arrangement, image.products.count
+    by_place = value.reshape(value.shape[0], -1, count)
+    start = image.start.reshape(by_place.shape).copy()
+    # Of regimes that share a product state the one that ends first comes last: its value is the lower one.
+    for r in np.argsort(-arrangement.last):
+        first, end = arrangement.first[r], arrangement.last[r] + 1
+        largest = by_place[:, :, first:end].max(axis=2, keepdims=True)
+        start[:, :, first:end] = rescaled(largest, shift)
+    return replace(image, start=np.where(keeps, image.start, start.reshape(value.shape)))
 
 
 def _with_computed_start(problem: Problem, image: Image, start: Literal["stay", "coarse"], tol: float) -> Image:

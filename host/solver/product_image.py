@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.gpu_ref.general.form import Branch
+from beltline.gpu_ref.general.form import Branch, Form
 from beltline.host.problem.checks import ProblemError, first, real, shown
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import utility
@@ -40,11 +40,19 @@ class Reach(NamedTuple):
     all: float
 
 
-def product_image(problem: Problem, tol: float, value_bits: int | None = None, amount_bits: int | None = None) -> Image:
+def product_image(
+    problem: Problem,
+    tol: float,
+    value_bits: int | None = None,
+    amount_bits: int | None = None,
+    form: Form | None = None,
+    before: Image | None = None,
+) -> Image:
     """Return the fixed-point image of a problem with alternatives, its exogenous states being product states.
 
     Arguments and conditions are those of :func:`beltline.host.solver.fixed_point.fixed_point`; the problem is one that
-    :func:`beltline.host.solver.products.check_products` has passed.
+    :func:`beltline.host.solver.products.check_products` has passed. ``form`` has its tables where they are not the
+    problem's own, and ``before`` is the image at earlier tables: weights that have not changed are taken from it.
 
     Raises
     ------
@@ -53,7 +61,7 @@ def product_image(problem: Problem, tol: float, value_bits: int | None = None, a
         rounds to zero; and as :func:`beltline.host.solver.products.products_of`.
     """
     tol = real("tol", tol, "a number above 0", lambda v: 0 < v < math.inf)
-    products = products_of(problem)
+    products = products_of(problem, form)
     form = products.form
     if problem.horizon is None and 1 - form.modulus() < SMALLEST_IMPATIENCE:
         raise ProblemError(
@@ -86,7 +94,7 @@ def product_image(problem: Problem, tol: float, value_bits: int | None = None, a
         value_bits=value_bits,
         grid=grid,
         wealth=wealth,
-        transition=products.weights(),
+        transition=_weights(products, before),
         start=start,
         constants=UtilityConstants.of(problem.eta, amount_bits, value_bits),
         epsilon=min(math.ceil(Fraction(tol) * 2**value_bits), 2**64 - 1),
@@ -96,6 +104,23 @@ def product_image(problem: Problem, tol: float, value_bits: int | None = None, a
         last_groups=Groups(kappa, last_marks),
         products=products,
     )
+
+
+def _weights(products: Products, before: Image | None) -> NDArray[np.uint64]:
+    """Weights of expectations: those of ``before`` if they are the same."""
+    if before is None or before.products is None:
+        return products.weights()
+    pairs = zip(products.form.alternatives, before.products.form.alternatives, strict=True)
+    same = np.array_equal(products.place, before.products.place) and all(
+        one is other
+        or (
+            isinstance(one, Branch)
+            and isinstance(other, Branch)
+            and all(np.array_equal(getattr(one, name), getattr(other, name)) for name in ("transition", "beta", "mix"))
+        )
+        for one, other in pairs
+    )
+    return before.transition if same else products.weights()
 
 
 def _marks(products: Products, last: bool) -> NDArray[np.int64]:
@@ -115,11 +140,11 @@ def _check_affordable(products: Products, kept: NDArray[np.bool_], given: NDArra
     if not vanishes.any():
         return
     x, p = first(vanishes)
-    place = p % products.place.size
+    place = p % products.count
     name = products.form.alternatives[int(np.flatnonzero(products.place == place)[0])].name
     raise ProblemError(
         f"wealth of alternative {name!r} exceeds its lowest cost by so little at grid point {x}, state "
-        f"{p // products.place.size}, that it vanishes with {amount_bits} fraction bits of amounts"
+        f"{p // products.count}, that it vanishes with {amount_bits} fraction bits of amounts"
     )
 
 
@@ -149,17 +174,15 @@ def reach_of(products: Products, consumed: NDArray[np.float64], horizon: int | N
     kept = products.keeps
     table = products.start[:, kept]
     pays[:, kept] = -np.inf
-    begins, _ = products.borders()
-    groups = np.flatnonzero(begins)
     guesses = products.start[:, ~kept]
     fixed = table[np.isfinite(table)]
     low = min((float(words.min()) for words in (guesses, fixed) if words.size), default=0.0)
     high = max((float(words.max()) for words in (guesses, fixed) if words.size), default=0.0)
 
     def best(worth: NDArray[np.float64]) -> float:
-        """The least of what the groups are worth, of each alternative ``(N_k, N_p)``."""
+        """The least of what the regimes are worth, of each alternative ``(N_k, N_p)``."""
         worth[:, kept] = table
-        return float(np.maximum.reduceat(worth, groups, axis=1).min())
+        return float(products.best(worth).min())
 
     if horizon is None:
         low = min(low, best(pays / (1.0 - factor)))

@@ -7,6 +7,9 @@ the alternatives of a regime side by side:
 
     V(x, p) = v_d(x, s),    EV(x', p) = beta_d(s) sum_s' Q_d(s, s') sum_r mix_d(r) max of V(x', p') over r's group in s'
 
+Alternatives of two regimes that have the same tables, as default and exclusion after it, can share a product state
+(:mod:`beltline.host.solver.product_groups`); ``N_d`` is then smaller than the number of alternatives.
+
 An alternative without a choice, a table of values, is a product state that keeps its value. Bounds of ``x'`` that do
 not depend on ``x`` become costs: a candidate above ``high`` costs the largest cash on hand, so that no state can
 afford it, and one below ``low`` costs as much as ``low``, which is worth no less where values do not fall in ``x``.
@@ -24,18 +27,19 @@ from beltline.gpu_ref.general.form import Branch, Form, Outside, Tables
 from beltline.host.problem.checks import ProblemError, first, shown
 from beltline.host.problem.general import WORKAROUND, start_of
 from beltline.host.problem.problem import Problem
+from beltline.host.solver.product_groups import Arrangement, arranged
 
 
 @dataclass(frozen=True, eq=False)
 class Products:
-    """The product states of a problem, ``N_p = N_z * N_d`` of them, in double precision.
+    """The product states of a problem, ``N_p = N_z * count`` of them, in double precision.
 
     Parameters
     ----------
     form
         The problem's tables by alternative.
-    place : (N_d,) int64 array
-        Place of each alternative among those of an exogenous state: sorted by regime, tables of values first.
+    arrangement
+        Place of each alternative among the product states of an exogenous state.
     wealth : (N_k, N_p) float64 array
         ``W``, in units of the good.
     cost : (N_k, N_p) float64 array
@@ -53,7 +57,7 @@ class Products:
     """
 
     form: Form
-    place: NDArray[np.int64]
+    arrangement: Arrangement
     wealth: NDArray[np.float64]
     cost: NDArray[np.float64]
     stands: NDArray[np.int64]
@@ -67,26 +71,42 @@ class Products:
         """``N_z``."""
         return self.form.shape[2]
 
+    @property
+    def count(self) -> int:
+        """Product states of each exogenous state."""
+        return self.arrangement.count
+
+    @property
+    def place(self) -> NDArray[np.int64]:
+        """Place of each alternative, ``(N_d,)``, from 0 to ``count - 1``."""
+        return self.arrangement.place
+
     def of(self, alternative: int) -> NDArray[np.int64]:
         """The product states of an alternative, ``(N_z,)``."""
-        return np.arange(self.states) * self.place.size + self.place[alternative]
+        return np.arange(self.states) * self.count + self.place[alternative]
+
+    def best(self, worth: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The largest entry over the alternatives of each regime, ``(N_r, N_k, N_z)``, of a table ``(N_k, N_p)``."""
+        by_place = worth.reshape(worth.shape[0], self.states, self.count)
+        ranges = zip(self.arrangement.first, self.arrangement.last + 1, strict=True)
+        return np.stack([by_place[:, :, first:end].max(axis=2) for first, end in ranges])
 
     def borders(self, apart: bool = False) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Which product states begin, and end, the group of a regime; ``apart``: each table of values is a group."""
-        order = np.argsort(self.place)
-        regimes = np.array([self.form.alternatives[d].regime for d in order])
-        changes = np.diff(regimes) != 0
-        begins, ends = np.append(True, changes), np.append(changes, True)
+        """Which product states begin a group, and which are the last of a regime.
+
+        ``apart``: each table of values is a group.
+        """
+        begins, ends, kept = np.zeros((3, self.count), np.bool_)
+        begins[self.arrangement.first], ends[self.arrangement.last] = True, True
         if apart:
-            kept = np.array([isinstance(self.form.alternatives[d], Outside) for d in order])
+            kept[[self.place[d] for d, one in enumerate(self.form.alternatives) if isinstance(one, Outside)]] = True
             begins |= kept | np.append(False, kept[:-1])
         return np.tile(begins, self.states), np.tile(ends, self.states)
 
     def weights(self) -> NDArray[np.uint64]:
-        """``beta_d Q_d mix_d`` at the last product state of each group, each the nearest multiple of ``2**-64``."""
-        count = self.place.size
+        """``beta_d Q_d mix_d`` at the last product state of each regime, each the nearest multiple of ``2**-64``."""
         found = np.zeros((self.wealth.shape[1],) * 2, np.uint64)
-        last = [max(self.place[d] for d in self.form.of_regime(r)) for r in range(self.form.shape[0])]
+        count, last = self.count, self.arrangement.last
         for d, one in enumerate(self.form.alternatives):
             if not isinstance(one, Branch):
                 continue
@@ -101,15 +121,15 @@ class Products:
         return found
 
 
-def check_products(problem: Problem) -> None:
-    """Check that a machine with alternatives takes a problem of the general form.
+def check_products(problem: Problem, form: Form | None = None) -> None:
+    """Check that a machine with alternatives takes a problem of the general form, or one with the tables ``form``.
 
     Raises
     ------
     ProblemError
         It does not; the first reason.
     """
-    form = problem.form
+    form = form or problem.form
 
     def refuse(reason: str) -> ProblemError:
         return ProblemError(f"a machine {reason}: {WORKAROUND}")
@@ -137,22 +157,26 @@ def check_products(problem: Problem) -> None:
                 )
 
 
-def products_of(problem: Problem) -> Products:
+def arrangement_of(problem: Problem, form: Form | None = None) -> Arrangement:
+    """Return how the alternatives of a problem are arranged, without converting its tables."""
+    return arranged(form or problem.form, start_of(problem))
+
+
+def products_of(problem: Problem, form: Form | None = None) -> Products:
     """Return the product states of a problem that :func:`check_products` has passed.
+
+    ``form`` has its tables where they are not the problem's own, because prices have moved.
 
     Raises
     ------
     ProblemError
         Values may fall in ``x``, and candidates are dominated or below a bound.
     """
-    form = problem.form
+    form = form or problem.form
     points, states = form.shape[1:]
     alternatives = form.alternatives
-    order = sorted(
-        range(len(alternatives)), key=lambda d: (alternatives[d].regime, not isinstance(alternatives[d], Outside), d)
-    )
-    place = np.argsort(order)
-    count = len(order)
+    arrangement = arrangement_of(problem, form)
+    place, count = arrangement.place, arrangement.count
     shape = (points, states * count)
     wealth, cost, start = (np.zeros(shape) for _ in range(3))
     stands = np.tile(np.arange(points)[:, None], (1, shape[1]))
@@ -167,16 +191,20 @@ def products_of(problem: Problem) -> Products:
             continue
         tables = one.at()
         wealth[:, columns], kappa[columns] = tables.wealth, tables.kappa
-        start[:, columns] = given[one.regime]
         cost[:, columns], stands[:, columns] = _rising(tables)
         most = max(most, float((tables.wealth[-1] - cost[0, columns]).max()))
         affordable = cost[:, columns] < tables.wealth[-1]
         if (affordable & (stands[:, columns] != np.arange(points)[:, None])).any():
             dominated = dominated or one.name
+    # A product state of two regimes begins from the lower value, that of the regime which ends first.
+    for r in np.argsort(-arrangement.last):
+        for d in form.of_regime(r):
+            if isinstance(alternatives[d], Branch):
+                start[:, np.arange(states) * count + place[d]] = given[r]
     # Whatever a table's state consumes, it can afford it, and it is of a size that others have.
     wealth[:, keeps] = most if most > 0.0 else 1.0
     start, note = _first_value(problem, start, keeps, dominated)
-    return Products(form, place, wealth, cost, stands, kappa, keeps, start, note)
+    return Products(form, arrangement, wealth, cost, stands, kappa, keeps, start, note)
 
 
 def _rising(tables: Tables) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

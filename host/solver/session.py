@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Literal
 
 from beltline.host.devices import (
@@ -21,7 +22,14 @@ from beltline.host.devices import (
     open_device,
     smallest_build,
 )
-from beltline.host.problem.checks import ProblemError, check_former_names, check_progress, shown, suggestion
+from beltline.host.problem.checks import (
+    ProblemError,
+    check_former_names,
+    check_progress,
+    shown,
+    suggestion,
+    whole,
+)
 from beltline.host.problem.general import WORKAROUND, extras
 from beltline.host.problem.problem import Problem
 from beltline.host.solver.checkpoint import Checkpoint
@@ -153,6 +161,8 @@ class Session:
         timeout: float | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: float | None = None,
+        update: Any = None,
+        update_every: int | None = None,
         **options: object,
     ) -> Any:
         """Solve a problem on this device. Parameters not listed here are those of :func:`beltline.solve`.
@@ -171,6 +181,10 @@ class Session:
             sweeps to the same ``tol``; the result differs in its last bits from that of plain sweeps.
         progress : function of str, or False, optional
             By default that of the session.
+        update : function, optional
+            For a problem of the general form: returns new prices after each run of ``update_every`` sweeps (10 by
+            default), as on device ``"cpu"`` after each sweep (:mod:`beltline.gpu_ref.general.prices`). Only tables that
+            change are transferred.
         **options
             None are accepted: options of a device are set when it is opened.
 
@@ -188,13 +202,23 @@ class Session:
         given = SolveOptions(
             tol, max_sweeps, verify, value_bits, amount_bits, timeout, checkpoint, checkpoint_every, method, start
         )
-        return self.solve_with(problem, given, progress)
+        moving = {"update": update, "update_every": update_every}
+        return self.solve_with(problem, given, progress, {k: v for k, v in moving.items() if v is not None})
 
     def solve_with(
-        self, problem: Problem, options: SolveOptions, progress: Progress | Literal[False] | None = None
+        self,
+        problem: Problem,
+        options: SolveOptions,
+        progress: Progress | Literal[False] | None = None,
+        moving: Mapping[str, Any] = MappingProxyType({}),
     ) -> Any:
-        """Solve ``problem`` as :meth:`solve` does, with options that were checked before."""
+        """Solve ``problem`` as :meth:`solve` does, with options that were checked before.
+
+        ``moving`` has its ``update`` and ``update_every``.
+        """
         check_progress(progress)
+        if moving:
+            return self._solve_moving(problem, options, progress, moving)
         saving = options.saving()
         if saving is not None and isinstance(problem, Problem) and problem.horizon is not None:
             raise ProblemError("checkpoint must be None for a problem with a horizon, which takes few sweeps")
@@ -207,8 +231,36 @@ class Session:
                 return result
             return or_plain(result, lambda: self.run(self.prepare(problem, plain(options)), report).result(report))
 
-    def prepare(self, problem: Problem, options: SolveOptions | None = None) -> Prepared:
+    def _solve_moving(
+        self,
+        problem: Problem,
+        options: SolveOptions,
+        progress: Progress | Literal[False] | None,
+        moving: Mapping[str, Any],
+    ) -> Any:
+        """Solve a problem whose prices depend on its solution."""
+        # Here, because they compile.
+        from beltline.host.solver.moving_prices import UPDATE_EVERY, solve_moving
+        from beltline.host.solver.solve_general import check_update
+
+        if not isinstance(problem, Problem):
+            raise ProblemError(f"problem must be a Problem, not {shown(problem)}")
+        if "update" not in moving:
+            raise ProblemError("update_every needs update, the function that returns new prices")
+        check_update(problem, moving["update"])
+        if options.checkpoint is not None or options.start != "given":
+            name = "checkpoint" if options.checkpoint is not None else "start"
+            raise ProblemError(f"{name} is not supported while prices move: leave it out, or leave out update")
+        every = moving.get("update_every", UPDATE_EVERY)
+        every = whole("update_every", every, "a whole number from 1", lambda n: n > 0)
+        work = self.prepare(problem, options, moving=True)
+        with reporting(self._progress if progress is None else progress) as report:
+            return solve_moving(work, self.run, moving["update"], every, report)
+
+    def prepare(self, problem: Problem, options: SolveOptions | None = None, moving: bool = False) -> Prepared:
         """Check a problem and convert its tables to fixed point: the host's work before a run.
+
+        ``moving``: tables will change between runs, as those of a problem with alternatives can.
 
         The device is not used, so that it may be running another problem. ``start="last"`` therefore counts as
         ``"given"`` here: the last solution may not be known yet.
@@ -221,7 +273,7 @@ class Session:
         options = options or SolveOptions()
         if not isinstance(problem, Problem):
             raise ProblemError(f"problem must be a Problem, not {shown(problem)}")
-        general = needs_alternatives(problem)
+        general = moving or needs_alternatives(problem)
         if general:
             self._check_general(problem, options)
         else:
@@ -235,11 +287,11 @@ class Session:
         elastic = self._name is not None and DEVICES[self._name].elastic
         if problem.cost is not None and not general:
             self._check_cost(problem, options, elastic)
-        build = smallest_build(problem, self._options.get("lanes")) if elastic else None
+        build = smallest_build(problem, self._options.get("lanes"), _product_count(problem)) if elastic else None
         if options.shift and build is not None and not build.features.shifts:
             raise no_lanes(self._name)
         proves = bool(self._options.get("proof"))
-        return Prepared(problem, image_of(problem, options, any_start=proves), build, options)
+        return Prepared(problem, image_of(problem, options, any_start=proves, general=moving), build, options)
 
     def _check_general(self, problem: Problem, options: SolveOptions) -> None:
         """Check that a problem with alternatives can be solved so, as far as is known before the device is open."""
@@ -318,6 +370,16 @@ class Session:
         with timed(self._opening, "open"):
             self._driver = Driver(open_device(self._name, build, report, **self._options))
         self._sizes = build
+
+
+def _product_count(problem: Problem) -> int:
+    """Return how many states a machine needs for each exogenous state of a problem."""
+    if not problem.alternatives:
+        return 1
+    # Here, because it compiles.
+    from beltline.host.solver.products import arrangement_of
+
+    return arrangement_of(problem).count
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ from beltline.host.problem.solvable import Solvable
 from beltline.host.results.discrete_result import DiscreteResult
 from beltline.host.results.result import Result
 from beltline.host.solver.automatic import solve_automatic, solve_in_double
-from beltline.host.solver.options import UNNAMED, SolveOptions, machine_method
+from beltline.host.solver.options import UNNAMED, SolveOptions, machine_method, taken
 from beltline.host.solver.processor_session import ProcessorSession, named
 from beltline.host.solver.session import Session, in_session
 from beltline.host.solver.solve_discrete import DEVICE, check_discrete
@@ -125,15 +125,14 @@ def solve(
         ``beltline devices`` lists them, such as ``lanes=16`` for a sweep engine; with ``method="shift"`` also ``start``
         (``"given"``, ``"last"``, ``"stay"`` or ``"coarse"``: :meth:`beltline.host.solver.session.Session.solve`).
 
-        For a problem of the general form: ``steps``, the number of policy evaluation steps after each sweep (20 by
-        default), and ``update``, which returns new prices after each sweep (:mod:`beltline.gpu_ref.general.prices`).
+        For a problem of the general form ``update``, which returns new prices after each sweep, or on the accelerator
+        after ``update_every`` sweeps (10); on ``"cpu"`` and ``"gpu"`` ``steps``, policy evaluation steps (20).
 
     Returns
     -------
     Result
         A ``GeneralResult`` for a problem of the general form, a ``DiscreteResult`` for a discrete problem, and for a
-        model what its own ``solve`` returns.
-        ``success`` says whether the solve converged and was verified; ``message`` says why not.
+        model what its own ``solve`` returns. ``success``: it converged and was verified; ``message``: why not.
 
     Raises
     ------
@@ -170,8 +169,9 @@ def solve(
         with reporting(progress) as report:
             return solve_in_double(problem, given, where, options, report)
     way, start = machine_method(where, method, options)
+    given, moving = replace(given, method=way, start=start), taken(options, "update", "update_every")
     with in_session(where, options, progress) as session:
-        return session.solve_with(problem, replace(given, method=way, start=start), progress)
+        return session.solve_with(problem, given, progress, moving)
 
 
 def _device_for(problem: Any, device: Any) -> Any:

@@ -173,6 +173,27 @@ def _solver(device: str, parts: dict[str, float]) -> Any:
     return partial(module.solve, seconds=parts)
 
 
+def check_update(problem: Problem, update: Any, device: str = "") -> None:
+    """Check the function that returns new prices for a problem.
+
+    Raises
+    ------
+    ProblemError
+        It is no function, its bonds do not fit the problem, the device computes other prices only, or there is a
+        horizon.
+    """
+    if not callable(update):
+        raise ProblemError(f"update must be a function that is called after each sweep, not {shown(update)}")
+    from beltline.gpu_ref.general.prices import BondPrices
+
+    if isinstance(update, BondPrices):
+        _check_bonds(problem, update)
+    elif device == "gpu":
+        raise ProblemError(f"update must be a BondPrices on device 'gpu', not {shown(update)}")
+    if problem.horizon is not None:
+        raise ProblemError(f"update needs an infinite horizon, and this problem has {problem.horizon} ages")
+
+
 def _check_bonds(problem: Problem, update: BondPrices) -> None:
     if update.face.size != problem.points:
         raise ProblemError(
@@ -205,15 +226,8 @@ def check_general(problem: Problem, options: SolveOptions, device: str, more: Ma
                 f"{suggestion(name, takes)}"
             )
     update = more.get("update")
-    if update is not None and not callable(update):
-        raise ProblemError(f"update must be a function that is called after each sweep, not {shown(update)}")
     if update is not None:
-        from beltline.gpu_ref.general.prices import BondPrices
-
-        if isinstance(update, BondPrices):
-            _check_bonds(problem, update)
-        elif device == "gpu":
-            raise ProblemError(f"update must be a BondPrices on device 'gpu', not {shown(update)}")
+        check_update(problem, update, device)
     if problem.horizon is not None:
         for name in takes:
             if more.get(name):

@@ -182,7 +182,7 @@ class FullSearch:
         assert image.groups is not None
         largest = self.regimes(before)
         value, choices = np.empty_like(before), np.full(before.shape, -1, np.int64)
-        last = {r: max(int(self.products.place[d]) for d in form.of_regime(r)) for r in range(form.shape[0])}
+        last, count = self.products.arrangement.last, self.products.count
         for d, one in enumerate(form.alternatives):
             for s, p in enumerate(self.products.of(d)):
                 if not isinstance(one, Branch):
@@ -191,7 +191,7 @@ class FullSearch:
                     continue
                 promise = np.zeros(before.shape[0], object)
                 for r, after in np.ndindex(form.shape[0], self.products.states):
-                    weight = int(image.transition[p, after * len(form.alternatives) + last[r]])
+                    weight = int(image.transition[p, after * count + last[r]])
                     exact = float(one.beta[s] * one.mix[r] * one.transition[s, after])
                     assert abs(weight - exact * 2.0**64) <= 2.0**12
                     promise = promise + weight * largest[r, :, after]

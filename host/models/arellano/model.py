@@ -12,6 +12,7 @@ from beltline.host.models.arellano.calibration import Calibration
 from beltline.host.models.arellano.plot import KINDS
 from beltline.host.models.arellano.result import DefaultEconomy
 from beltline.host.models.base import Model
+from beltline.host.models.machines import on_machine
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, real, shown, whole
 from beltline.host.problem.grids import GRID_SIZE_LIMIT
@@ -25,7 +26,7 @@ from beltline.host.solver.solve_general import check_device
 from beltline.host.solver.verify_general import measured
 
 STARTS = {"cpu": "coarse", "gpu": "given"}
-"""Default of ``start``, by device."""
+"""Default of ``start``, by device; on devices of the accelerator ``"coarse"``."""
 
 COARSEST = 15
 """Smallest number of bonds of a coarse grid."""
@@ -44,7 +45,7 @@ class Arellano(Calibration, Model):
         self,
         tol: float = 1e-8,
         max_sweeps: int = 10_000,
-        device: str = UNNAMED,
+        device: Any = UNNAMED,
         progress: Any = None,
         start: str | None = None,
         verify: bool = True,
@@ -62,13 +63,15 @@ class Arellano(Calibration, Model):
             good) in a sweep are both below it.
         max_sweeps : int
             Largest number of sweeps.
-        device : str
-            ``"cpu"`` or ``"gpu"``; by default ``"auto"``, which takes the processor.
+        device : str, Session or Device
+            ``"cpu"`` or ``"gpu"``; by default ``"auto"``, which takes the processor. Or a device of the accelerator,
+            whose sweep engine must take alternatives: prices move after every ``update_every`` sweeps (10 by default),
+            while values stay on the machine. Without ``lanes=`` the devices ``"emulator"`` and ``"rtl"`` are built so.
         start : str, optional
-            ``"coarse"``, the default on ``"cpu"``: start from the interpolated values and prices of the same economy
-            with a quarter of the bonds, which starts in the same way, down to :data:`COARSEST` bonds. ``"given"``, the
-            default on ``"gpu"`` and used if ``"coarse"`` does not converge: start from values of 0 and the price of a
-            safe bond.
+            ``"coarse"``, the default except on ``"gpu"``: start from the interpolated values and prices of the same
+            economy with a quarter of the bonds, which starts in the same way, down to :data:`COARSEST` bonds.
+            ``"given"``, the default on ``"gpu"`` and used if ``"coarse"`` does not converge: start from values of 0 and
+            the price of a safe bond.
         verify : bool
             Whether to prove every choice by a second search at the prices of the last sweep, and to measure the
             residual at the prices that are returned.
@@ -85,10 +88,13 @@ class Arellano(Calibration, Model):
         ProblemError, KeyboardInterrupt
             As :func:`beltline.solve`.
         """
-        device = check_device("an economy with default", device)
+        machine = on_machine(device, self.bonds, more)
+        if machine is None:
+            device = check_device("an economy with default", device)
+        more = more if machine is None else machine
         if "update" in more:
             raise ProblemError("update must not be given: bond prices are those at which lenders break even")
-        start = STARTS[device] if start is None else start
+        start = ("coarse" if machine is not None else STARTS[device]) if start is None else start
         if start not in STARTS.values():
             raise ProblemError(f"start must be {' or '.join(map(repr, STARTS.values()))}, not {shown(start)}")
         options = {"max_sweeps": max_sweeps, "device": device, "progress": progress, **more}

@@ -15,7 +15,7 @@ from beltline.host.devices import open_device
 from beltline.host.solver.driver import Driver
 from beltline.host.solver.product_image import LOWEST, product_image, reach_of
 from beltline.host.solver.products import products_of
-from beltline.host.solver.verify_products import found_of, measure_products, rounding_of
+from beltline.host.solver.verify_products import Found, found_of, measure_products, rounding_of
 from beltline.hw.interface.groups import Mark
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Status
@@ -38,7 +38,14 @@ def compared(given: bl.Problem, found: Any, right: Any) -> int:
     assert np.abs(found.value - right.value).max() <= bound
     assert np.array_equal(np.isfinite(found.values), np.isfinite(right.values))
     able = np.isfinite(right.values)
-    assert np.abs(found.values[able] - right.values[able]).max() <= bound
+    apart = np.abs(found.values[able] - right.values[able])
+    if (apart > bound).any():
+        # The bound is for regimes. An alternative that leaves almost nothing to consume has a value of great size, in
+        # which the rounding of cash on hand shows.
+        image = product_image(given, TOL, found.value_bits, found.amount_bits)
+        names = Found._fields
+        rounding = rounding_of(given, image, Found(**{name: getattr(found, name) for name in names}))
+        assert (apart <= bound + 2.0 * rounding[able]).all()
     assert np.array_equal(found.policy < 0, right.policy < 0)
     assert (found.probabilities.sum(axis=-3)[..., :, :] == len(given.regimes)).all()
     for name in given.regimes and [one.name for one in given.alternatives]:
@@ -111,26 +118,38 @@ def test_the_gateware_finds_what_the_emulator_finds() -> None:
 def test_product_states_of_a_default() -> None:
     given = with_alternatives("default", 1, 20, 2)
     products = products_of(given)
-    assert products.place.tolist() == [0, 1, 2]
+    # Default and exclusion have the same tables, so they share a product state: it begins the group, as the one
+    # alternative of the regime of exclusion, and repayment follows.
+    assert products.place.tolist() == [1, 0, 0]
     begins, ends = products.borders()
-    assert begins.tolist() == [True, False, True] * 2
-    assert ends.tolist() == [False, True, True] * 2
+    assert begins.tolist() == [True, False] * 2
+    assert ends.tolist() == [True, True] * 2
     weights = products.weights().astype(np.float64) * 2.0**-64
     back = given.alternatives[1].chances()["good"]  # type: ignore[attr-defined]
     q = given.beta * given.transition
-    zero = np.zeros((2, 2))
-    # Repayment leads to the good regime, whose last alternative is default; default leads to both regimes.
-    assert weights[0::3, 1::3] == pytest.approx(q, rel=1e-15)
-    for first in (1, 2):
-        assert weights[first::3, 1::3] == pytest.approx(back * q, rel=1e-15)
-        assert weights[first::3, 2::3] == pytest.approx((1.0 - back) * q, rel=1e-15)
-    assert np.array_equal(weights[0::3, 2::3], zero)
-    assert not weights[:, 0::3].any()
+    # Repayment leads to the good regime, whose maximum is complete at the second state; default leads to both regimes.
+    assert weights[1::2, 1::2] == pytest.approx(q, rel=1e-15)
+    assert weights[0::2, 1::2] == pytest.approx(back * q, rel=1e-15)
+    assert weights[0::2, 0::2] == pytest.approx((1.0 - back) * q, rel=1e-15)
+    assert not weights[1::2, 0::2].any()
     # A forced choice: lower candidates have the same cost, and higher ones are not affordable.
     choice = int(given.alternatives[1].choice)  # type: ignore[attr-defined]
-    assert (products.cost[: choice + 1, 1::3] == 0.0).all()
-    assert (products.cost[choice + 1 :, 1::3] >= products.wealth[:, 1::3].max(axis=0)).all()
-    assert (products.stands[: choice + 1, 1::3] == choice).all()
+    assert (products.cost[: choice + 1, 0::2] == 0.0).all()
+    assert (products.cost[choice + 1 :, 0::2] >= products.wealth[:, 0::2].max(axis=0)).all()
+    assert (products.stands[: choice + 1, 0::2] == choice).all()
+
+
+def test_a_shared_product_state_begins_from_the_lower_regime() -> None:
+    """Start values by regime: the running maximum over a group gives both, unless the lower regime's is higher."""
+    given = with_alternatives("default", 1, 20, 2)
+    good, excluded = np.zeros((20, 2)), np.full((20, 2), -3.0)
+    for starts, places in (((good, excluded), [1, 0, 0]), ((excluded, good), [0, 1, 2])):
+        begun = replace(given, start=np.stack(starts))
+        products = products_of(begun)
+        assert products.place.tolist() == places
+        assert np.array_equal(products.best(products.start), begun.start)
+        found, right = (bl.solve(begun, tol=TOL, max_sweeps=900, **where) for where in (EMULATOR, {}))
+        assert compared(begun, found, right) == 0
 
 
 def test_tables_of_values_come_first_and_keep_their_values() -> None:
@@ -237,7 +256,7 @@ def test_only_what_changes_is_moved_and_the_last_solution_is_a_start() -> None:
         again = device.solve(exits, tol=TOL, start="last", value_bits=first.value_bits - 3)
         assert again.success
         assert again.sweeps <= 3
-        for other in (given, with_cost("kink", 1, 30, 6)):
+        for other in (with_alternatives("default", 1, 30, 3), with_cost("kink", 1, 30, 6)):
             with pytest.raises(bl.ProblemError, match="^start = 'last' needs a problem with the alternatives and reg"):
                 device.solve(other, tol=TOL, start="last")
 
@@ -310,9 +329,9 @@ def refused() -> list[tuple[bl.Problem, str]]:
             "higher one or is below its bound, and a table of values falls from",
         ),
         (
-            with_alternatives("default", 1, 20, 6),
-            "3 alternatives in 6 exogenous states take 18 states of a machine, more than the 16 that the largest build "
-            "can hold: solve it",
+            with_alternatives("default", 1, 20, 9),
+            "3 alternatives, of which 2 differ, in 9 exogenous states take 18 states of a machine, more than the 16 "
+            "that the largest build can hold: solve it",
         ),
         (
             changed(work, 1, wealth=poor),

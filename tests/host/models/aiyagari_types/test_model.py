@@ -117,8 +117,8 @@ def test_a_grid_that_ends_too_early_is_no_success(tmp_path: Path) -> None:
     [
         ({"types": 0}, "types must be a whole number from 1 to 1000, not 0"),
         (
-            {"spread": 0.05},
-            "spread must be a number from 0 and below 0.04, so that all betas are above 0 and below 1, not 0.05",
+            {"spread": 0.04},
+            "spread must be a number from 0 and below 0.04, so that all betas are above 0 and below 1, not 0.04",
         ),
         ({"betas": [0.9, 1.0]}, "beta must be a number above 0 and below 1, not 1.0"),
         ({"betas": []}, "betas must have one number for each of 1 to 1000 types, not 0"),

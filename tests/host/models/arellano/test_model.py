@@ -367,7 +367,8 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "not solved: A government that starts without debt chooses an end" in capsys.readouterr().err
     for more, sentence in (
         (["--bonds", "30"], "bonds must be an odd number from 3 to 1048575, so that 0 is one of them, not 30"),
-        (["--device", "emulator"], "an economy with default is solved on device 'cpu' or 'gpu', not on 'emulator'"),
+        (["--device", "emulator", "--option", "lanes=2"], "problem 'sovereign default' has alternatives, cost, which "),
+        (["--device", "board"], "device must be one of 'auto', "),
         (["--out", str(tmp_path / "a.csv")], "out must end in .npz or .nc, not "),
         (["--checkpoint", str(tmp_path / "c.npz")], "checkpoint is not supported by device 'cpu': leave it out, "),
         (["--option", "slot=1"], "a problem of the general form has no option 'slot'"),

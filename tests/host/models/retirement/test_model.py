@@ -169,12 +169,22 @@ def test_parameters_out_of_range(wrong: dict[str, Any], sentence: str) -> None:
         bl.retirement(**wrong)
 
 
+def test_a_machine_solves_what_the_processor_solves() -> None:
+    model = bl.retirement(**SMALL)
+    found, right = bl.solve(model, device="emulator"), bl.solve(model)
+    assert found.success
+    assert found.solution.clocks > 0
+    assert "64-bit fixed point" in str(found)
+    np.testing.assert_array_equal(found.solution.policy, right.solution.policy)
+    np.testing.assert_array_equal(found.solution.choice, right.solution.choice)
+    gap = np.abs(found.solution.value - right.solution.value).max()
+    assert gap <= found.solution.error_bound + right.solution.error_bound
+
+
 def test_what_a_solve_refuses() -> None:
     model = bl.retirement(**SMALL)
-    with pytest.raises(
-        bl.ProblemError, match="^the retirement model is solved on device 'cpu' or 'gpu', not on 'emulator'$"
-    ):
-        bl.solve(model, device="emulator")
+    with pytest.raises(bl.ProblemError, match="^a machine takes no taste shocks, and problem 'retirement' has "):
+        bl.solve(bl.retirement(**SMALL | {"taste": 0.1}), device="emulator")
     with pytest.raises(bl.ProblemError, match="^steps needs an infinite horizon, and this problem has 6 ages$"):
         bl.solve(model, steps=3)
 

@@ -1,0 +1,37 @@
+"""Models of the general form on devices of the accelerator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from beltline.host.devices import DEVICES, REFERENCES, known
+from beltline.host.devices.made import general_options
+from beltline.host.solver.options import UNNAMED
+
+
+def on_machine(device: Any, points: int, options: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the options with which a device of the accelerator solves a model with alternatives; None for others.
+
+    ``"emulator"`` and ``"rtl"`` are built for alternatives unless the user names the lanes of a build.
+
+    Parameters
+    ----------
+    device
+        What the user passed as ``device``.
+    points
+        Grid points of the model.
+    options
+        Options of the user.
+
+    Raises
+    ------
+    ProblemError
+        There is no such device.
+    """
+    if not isinstance(device, str):
+        return dict(options)
+    if device == UNNAMED or device in REFERENCES:
+        return None
+    name = known(device)
+    return general_options(points, options) if DEVICES[name].elastic else dict(options)

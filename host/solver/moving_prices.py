@@ -1,0 +1,191 @@
+"""Solution on a machine while prices move: runs of a few sweeps, and new tables between them.
+
+The host calls the function that computes the prices, converts the tables that it returns, and writes only what changed:
+as a rule window ``X``, the costs. Values stay on the machine, so the next run goes on from them. That function, what it
+sees and what it returns are those of a solve on the processor (:func:`beltline.gpu_ref.general.solve.solve`).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from beltline.gpu_ref.general.form import Form
+from beltline.gpu_ref.general.outcome import converged, unfinished
+from beltline.gpu_ref.general.solution import Iterate
+from beltline.gpu_ref.general.solve import Update, change_of, with_prices
+from beltline.gpu_ref.general.sweep import Found as Sweep
+from beltline.host.devices.base import Progress
+from beltline.host.problem.checks import ProblemError
+from beltline.host.problem.problem import Problem
+from beltline.host.results.general_result import GeneralResult
+from beltline.host.results.outcome import Outcome
+from beltline.host.solver.complete import INVALID, Completed
+from beltline.host.solver.fixed_point import Image
+from beltline.host.solver.prepare import Prepared, from_last
+from beltline.host.solver.product_image import product_image
+from beltline.host.solver.products import check_products
+from beltline.host.solver.run import Run
+from beltline.host.solver.verify_products import found_of
+from beltline.hw.interface.registers import Status
+
+UPDATE_EVERY = 10
+"""Default number of sweeps of a run, after which prices are updated.
+
+A run begins without stored choices, so its first sweep searches every state; more sweeps of a run spread that cost.
+"""
+
+
+@dataclass(eq=False)
+class _Spent:
+    """What the runs so far took together."""
+
+    sweeps: int = 0
+    states_done: int = 0
+    clocks: int = 0
+    updates: int = 0
+
+    def __post_init__(self) -> None:
+        self.timing: dict[str, float] = {}
+
+    def add(self, completed: Completed) -> None:
+        """Add a run."""
+        run = completed.run
+        self.sweeps += run.sweeps
+        self.states_done += run.states_done
+        self.clocks += run.clocks
+        for name, seconds in completed.timing.items():
+            self.timing[name] = self.timing.get(name, 0.0) + seconds
+
+    def of(self, run: Run) -> Run:
+        """Return the last run with the counters of all."""
+        return replace(
+            run, sweeps=self.sweeps, states_done=self.states_done, clocks=self.clocks, timing=dict(self.timing)
+        )
+
+
+def solve_moving(
+    work: Prepared,
+    run: Callable[[Prepared, Progress | None], Completed],
+    update: Update,
+    every: int = UPDATE_EVERY,
+    report: Progress | None = None,
+) -> GeneralResult:
+    """Solve a problem with alternatives on a machine, with prices that depend on the solution.
+
+    The iteration ends when a run converges and the prices that follow from it differ from its own by less than
+    ``tol``. As on the processor, it is not a contraction and need not converge.
+
+    Parameters
+    ----------
+    work
+        The problem at its first prices.
+    run
+        Runs a prepared problem on the machine.
+    update
+        Called with the outcome of each run; returns the tables of the next one and the prices behind them.
+    every
+        Largest number of sweeps of a run.
+    report
+        Called with lines of progress.
+
+    Returns
+    -------
+    GeneralResult
+        Values, choices, residual and bound at the prices of the last run; ``prices`` follow from these values. The
+        status is "prices refused" if ``update`` raises ``ValueError`` or returns tables that a machine does not take.
+
+    Raises
+    ------
+    DeviceError, KeyboardInterrupt
+        As :func:`beltline.solve`.
+    """
+    problem, options = work.problem, work.options
+    assert work.image.products is not None
+    image, form = work.image, work.image.products.form
+    prices: NDArray[np.float64] | None = None
+    change, price_change, refused = math.inf, math.inf, ""
+    spent = _Spent()
+    deadline = math.inf if options.timeout is None else time.monotonic() + options.timeout
+    while True:
+        left = None if options.timeout is None else max(deadline - time.monotonic(), 1e-3)
+        limit = min(every, options.max_sweeps - spent.sweeps)
+        part = replace(work, image=image, options=replace(options, max_sweeps=limit, timeout=left))
+        completed = run(part, _told(report, spent.sweeps))
+        last = completed.run
+        spent.add(completed)
+        change = math.ldexp(last.norm, -image.value_bits)
+        if last.status & (INVALID | Status.STOPPED) or not last.sweeps:
+            break
+        try:
+            form, new = with_prices(form, update(_iterate(image, last, change)))
+            price_change, prices = change_of(new, prices), new
+            spent.updates += 1
+            if report:
+                report(f"sweep {spent.sweeps:,}, largest change of V {change:.2e}, of prices {price_change:.2e}")
+            settled = last.converged and price_change < options.tol
+            if settled or spent.sweeps >= options.max_sweeps:
+                break
+            image = _next(problem, options.value_bits, options.amount_bits, form, image, last, options.tol)
+        except ValueError as fault:
+            refused = f"After sweep {spent.sweeps:,}: {fault}"
+            break
+    completed = replace(completed, work=replace(work, image=image), run=spent.of(last), timing=spent.timing)
+    result: GeneralResult = completed.result(report)
+    result = replace(result, prices=prices, price_change=price_change)
+    if refused:
+        return replace(result, success=False, status=Outcome.PRICES.value, message=refused)
+    if result.status not in (Outcome.CONVERGED.value, Outcome.LIMIT.value):
+        return result
+    if last.converged and price_change < options.tol:
+        message = converged(change, price_change, spent.sweeps, True)
+        return replace(result, message=f"{message} {image.note}".strip())
+    message = unfinished(change, price_change, spent.sweeps, options.tol, True)
+    return replace(result, success=False, status=Outcome.LIMIT.value, message=message)
+
+
+def _told(report: Progress | None, sweeps: int) -> Progress | None:
+    """Return a function that reports a line of a run that ``sweeps`` sweeps of earlier runs precede."""
+    if report is None or not sweeps:
+        return report
+    return lambda line: report(f"{line} (after {sweeps:,} sweeps at earlier prices)")
+
+
+def _iterate(image: Image, run: Run, change: float) -> Iterate:
+    """Return the outcome of a run as the function that computes prices sees it."""
+    assert image.products is not None
+    found = found_of(image, run.value, run.policy)
+    form = image.products.form
+    states_first = {name: np.ascontiguousarray(part.swapaxes(1, 2)) for name, part in found._asdict().items()}
+    facts = np.zeros((form.shape[2], 3))
+    facts[:, 0], facts[:, 2] = change, np.isfinite(found.value).all()
+    counts = np.zeros((len(form.alternatives), form.shape[2], 3), np.int64)
+    sweep = Sweep(**states_first, slack=np.zeros_like(states_first["values"]), facts=facts, counts=counts)
+    return Iterate(form, sweep, with_slack=False)
+
+
+def _next(
+    problem: Problem, value_bits: int | None, amount_bits: int | None, form: Form, before: Image, last: Run, tol: float
+) -> Image:
+    """Return the image at new tables, with the values of the last run as its start.
+
+    Its number format is that of the run before if the new tables fit that, so that only tables which differ move.
+
+    Raises
+    ------
+    ValueError
+        A machine does not take the tables.
+    """
+    check_products(problem, form)
+    try:
+        image = product_image(problem, tol, before.value_bits, before.amount_bits, form, before)
+    except ProblemError:
+        image = product_image(problem, tol, value_bits, amount_bits, form)
+    if image.value_bits == before.value_bits:
+        return replace(image, start=last.value)
+    return from_last(image, before, last)

@@ -1,0 +1,104 @@
+"""Arrangement of alternatives as product states of a machine: which of them share one, and which form a group.
+
+A machine takes running maxima over neighbouring product states and restarts them where a group begins
+(:mod:`beltline.hw.sweep.combine`). So a group can serve two regimes: if every alternative of regime ``r`` is also one
+of regime ``t``, the product states of ``r`` come first, and those that only ``t`` has follow. The running maximum at
+the last one of ``r`` is the value of ``r``, and at the last one of ``t`` that of ``t``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from beltline.gpu_ref.general.form import Branch, Form, Outside
+
+
+@dataclass(frozen=True, eq=False)
+class Arrangement:
+    """Places of the alternatives among the ``count`` product states of an exogenous state.
+
+    Parameters
+    ----------
+    count
+        Product states of each exogenous state, at most ``N_d``.
+    place : (N_d,) int64 array
+        Place of each alternative. Alternatives of different regimes that are the same have the same place.
+    first, last : (N_r,) int64 arrays
+        Places of the first and the last alternative of each regime.
+    """
+
+    count: int
+    place: NDArray[np.int64]
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+
+
+def arranged(form: Form, start: NDArray[np.float64]) -> Arrangement:
+    """Arrange the alternatives of a problem.
+
+    The alternatives of a regime are sorted: tables of values first, others in the problem's order. A regime begins the
+    group of another one if it has no table of values, its alternatives are among those of the other, and its first
+    value is nowhere above the other's: otherwise the running maximum of first values would not be that of the other.
+
+    Parameters
+    ----------
+    form
+        Tables of the problem.
+    start : (N_r, N_k, N_z) float64 array
+        First values of regimes.
+    """
+    regimes = form.shape[0]
+    kind = _kinds(form)
+    members = [
+        sorted(form.of_regime(r), key=lambda d: (not isinstance(form.alternatives[d], Outside), d))
+        for r in range(regimes)
+    ]
+    chains: list[list[int]] = []
+    for r in sorted(range(regimes), key=lambda r: (len(members[r]), r)):
+        for chain in chains:
+            if _begins_group(form, members, kind, chain[-1], r) and (start[chain[-1]] <= start[r]).all():
+                chain.append(r)
+                break
+        else:
+            chains.append([r])
+    place = np.zeros(len(form.alternatives), np.int64)
+    first, last = np.zeros(regimes, np.int64), np.zeros(regimes, np.int64)
+    count = 0
+    for chain in sorted(chains, key=min):
+        begin, of_kind = count, dict[int, int]()
+        for r in chain:
+            for d in members[r]:
+                if len(chain) == 1 or kind[d] not in of_kind:
+                    of_kind[kind[d]] = count
+                    count += 1
+                place[d] = of_kind[kind[d]]
+            first[r], last[r] = begin, count - 1
+    return Arrangement(count, place, first, last)
+
+
+def _begins_group(form: Form, members: list[list[int]], kind: list[int], lower: int, upper: int) -> bool:
+    """Whether the alternatives of regime ``lower`` are some, but not all, of those of regime ``upper``."""
+    tables = any(isinstance(form.alternatives[d], Outside) for r in (lower, upper) for d in members[r])
+    few, many = ({kind[d] for d in members[r]} for r in (lower, upper))
+    return not tables and few < many
+
+
+def _kinds(form: Form) -> list[int]:
+    """For each alternative the number of the first one that is the same, whatever its name and regime."""
+    found: list[int] = []
+    for d, one in enumerate(form.alternatives):
+        same = (c for c in range(d) if _same(form.alternatives[c], one))
+        found.append(next(same, d))
+    return found
+
+
+_TABLES = ("wealth", "cost", "transition", "beta", "mix", "kappa", "low", "high")
+
+
+def _same(one: Branch | Outside, other: Branch | Outside) -> bool:
+    if isinstance(one, Outside) or isinstance(other, Outside):
+        return False
+    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in _TABLES)

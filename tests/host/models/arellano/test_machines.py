@@ -1,0 +1,171 @@
+"""Sovereign default on machines: prices move between runs, and the result is the processor's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import beltline as bl
+from beltline.gpu_ref.general.solution import Iterate, Prices
+from beltline.host.cli.main import main
+from beltline.hw.interface.registers import Status
+
+BUILD = {"lanes": 2, "proof": 1, "costs": 1, "alternatives": 1}
+COUNTRY = bl.arellano(bonds=61, incomes=7)
+TOL = 1e-4
+
+
+def same(found: Any, right: Any) -> None:
+    """Check that two solutions have the same choices and prices, and values within their bounds."""
+    assert found.success, found.message
+    assert right.success, right.message
+    np.testing.assert_array_equal(found.prices, right.prices)
+    np.testing.assert_array_equal(found.policy, right.policy)
+    np.testing.assert_array_equal(found.solution.choice, right.solution.choice)
+    gap = np.abs(found.solution.value - right.solution.value).max()
+    assert gap <= found.solution.error_bound + right.solution.error_bound
+
+
+@pytest.mark.parametrize("start", ["coarse", pytest.param("given", marks=pytest.mark.slow)])
+def test_a_machine_finds_the_processors_economy(start: str) -> None:
+    # Which of several sets of prices an iteration finds depends on its start; a choice that is nearly a tie, on tol.
+    found = bl.solve(COUNTRY, tol=1e-7, device="emulator", start=start)
+    same(found, bl.solve(COUNTRY, tol=1e-7, start=start))
+    assert found.solution.verified
+    assert found.solution.price_change == 0.0
+    assert found.solution.residual < 1e-7
+    assert found.solution.clocks > 0
+    assert "modelled by the clock model" in str(found)
+
+
+def test_only_costs_move_between_runs() -> None:
+    """Values stay on the machine, and the marks of dominated candidates are part of the costs."""
+    moved, problem = [], COUNTRY.problem()
+    with bl.open("emulator", **BUILD) as session:
+
+        def update(last: Iterate) -> Prices:
+            moved.append(set(session.moved))
+            return COUNTRY.update(last)
+
+        first = session.solve(problem, tol=TOL, update=update)
+        assert first.success
+        assert moved[0] >= {"X", "W", "Q", "V"}
+        changed = [index for index in range(1, len(moved)) if "X" in moved[index]]
+        assert 1 <= len(changed) < len(moved)
+        assert all(tables <= {"X", "SWEEP_LIMIT"} for tables in moved[1:])
+        # Prices after every sweep are those of the processor's iteration, whose sweeps are counted in the same way.
+        every = session.solve(problem, tol=1e-2, update=COUNTRY.update, update_every=1)
+        right: Any = bl.solve(problem, tol=1e-2, update=COUNTRY.update, steps=0)
+        assert every.sweeps == right.sweeps
+        np.testing.assert_array_equal(every.prices, right.prices)
+        np.testing.assert_array_equal(every.policy, right.policy)
+
+
+def test_without_verification_the_proof_bounds_the_error() -> None:
+    found, right = (bl.solve(COUNTRY, tol=TOL, device="emulator", verify=verify) for verify in (False, True))
+    assert (found.success, found.solution.verified) == (True, False)
+    assert right.solution.error_bound <= found.solution.error_bound < 3.0 * right.solution.error_bound
+    np.testing.assert_array_equal(found.policy, right.policy)
+
+
+def test_a_cost_without_alternatives_can_move() -> None:
+    """A tax on saving that falls with mean wealth: any problem of the general form, any function of its solution."""
+    grid = np.linspace(0.0, 4.0, 40)
+    saver = bl.Problem(
+        grid=grid, wealth=1.0 + grid[:, None] + np.array([0.0, 0.4]), cost=grid, beta=0.9, eta=2.0,
+        transition=[[0.8, 0.2], [0.2, 0.8]], start=np.zeros((40, 2)),
+    )  # fmt: skip
+
+    def update(last: Iterate) -> Prices:
+        tax = 0.1 + 0.1 * grid[last.policy[0]].mean() / grid[-1]
+        return Prices({"save": {"cost": (1.0 + tax) * grid[:, None] + np.zeros(2)}}, np.array([tax]))
+
+    found: Any = bl.solve(saver, tol=TOL, device="emulator", update=update, **BUILD)
+    right: Any = bl.solve(saver, tol=TOL, update=update)
+    assert found.success, found.message
+    assert found.prices[0] == pytest.approx(right.prices[0], abs=1e-12)
+    np.testing.assert_array_equal(found.policy, right.policy)
+    assert f"{right.prices[0]:.3f}" != "0.100"
+
+
+def test_how_it_can_end() -> None:
+    problem = COUNTRY.problem()
+
+    def refused(last: Iterate) -> Prices:
+        raise ValueError("no price clears the market")
+
+    def late(last: Iterate) -> Prices:
+        return Prices({"repay": {"low": np.arange(61)[:, None].repeat(7, axis=1)}}, np.zeros(1))
+
+    for update, status, sentence in (
+        (refused, "prices refused", "After sweep 10: no price clears the market"),
+        (late, "prices refused", "After sweep 10: a machine takes bounds of x' that are the same for every x"),
+    ):
+        found: Any = bl.solve(problem, device="emulator", update=update, **BUILD)
+        assert (found.success, found.status) == (False, status)
+        assert found.message.startswith(sentence)
+    lines: list[str] = []
+    found = bl.solve(COUNTRY, device="emulator", start="given", max_sweeps=25, progress=lines.append)
+    assert (found.success, found.status, found.solution.sweeps) == (False, "sweep limit reached", 25)
+    assert "Values and prices that change together need not converge" in found.message
+    assert any("of prices" in line for line in lines)
+
+
+def test_a_wrong_choice_is_not_passed_off_as_proven() -> None:
+    """What a machine returns after its last run is verified at the prices of that run."""
+    with bl.open("emulator", **BUILD) as session:
+        run = session.run
+
+        def faulty(*given: Any) -> Any:
+            done = run(*given)
+            policy = done.run.policy.copy()
+            policy[30] = np.minimum(policy[30] + 2, 60)
+            return replace(done, run=replace(done.run, policy=policy, status=done.run.status & ~Status.PROVEN))
+
+        session.run = faulty  # type: ignore[method-assign]
+        found = session.solve(COUNTRY.problem(), tol=TOL, update=COUNTRY.update, verify=False)
+    assert not found.success
+    assert "A second, exact search finds a choice of alternative" in found.message
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"update_every": 3}, "update_every needs update, the function that returns new prices"),
+        ({"update": 3}, "update must be a function that is called after each sweep, not 3"),
+        ({"update": COUNTRY.update, "update_every": 0}, "update_every must be a whole number from 1, not 0"),
+        ({"update": COUNTRY.update, "checkpoint": "c.npz"}, "checkpoint is not supported while prices move: leave"),
+        (
+            {"update": bl.arellano(bonds=21, incomes=5).update},
+            "face of update must have one entry per grid point, 61",
+        ),
+    ],
+)
+def test_what_is_refused(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(bl.ProblemError, match="^" + sentence):
+        bl.solve(COUNTRY.problem(), device="emulator", **BUILD, **options)
+
+
+def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plot = tmp_path / "a.png"
+    words = ["solve", "arellano", "--bonds", "61", "--incomes", "7", "--tol", "1e-4"]
+    assert main([*words, "--device", "emulator", "--plot", str(plot)]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("Arellano's economy, 61 bonds x 7 incomes, on device emulator\n")
+    assert "last change 0 (tolerance 0.0001)" in told
+    assert plot.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.gateware
+def test_the_gateware_solves_to_the_emulators_bits() -> None:
+    found, model = (bl.solve(COUNTRY, tol=1e-3, device=device, **BUILD) for device in ("rtl", "emulator"))
+    same(found, model)
+    for name in ("value", "values", "policy", "choice", "prices"):
+        np.testing.assert_array_equal(getattr(found.solution, name), getattr(model.solution, name))
+    assert (found.solution.sweeps, found.solution.clocks) == (model.solution.sweeps, model.solution.clocks)
+    assert "counted by the gateware in simulation" in str(found)
