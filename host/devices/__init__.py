@@ -107,6 +107,7 @@ def smallest_build(problem: Problem, lanes: int | None = None, count: int = 1) -
     Parameters
     ----------
     problem
+        Of the simple form, or with a cost or alternatives.
     lanes
         Number of lanes of a sweep engine; by default the accelerator has an assembly line.
     count

@@ -134,7 +134,7 @@ MODELS: dict[str, Entry] = {
             "grid": "grid points of assets, between which households choose",
             "types": "number of types of households",
             "beta": "middle of their discount factors",
-            "spread": "distance of the lowest and the highest from it, from 0",
+            "spread": "distance of the lowest and the highest discount factor from the middle, from 0",
             "eta": "relative risk aversion",
             "states": "labour states",
             "alpha": "capital share of output",

@@ -1,4 +1,4 @@
-"""Value iteration in chunks: what chunks, threads and clocks may not change, and what they must cover."""
+"""Value iteration in chunks: chunks and threads change no result, and clocks bound all changes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def swept(problem: tuple[Any, ...], sweeps: int, threads: int = 1) -> ValueItera
 
 @pytest.mark.parametrize("seed", range(6))
 def test_chunks_change_no_bit(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows where chunks meet are proven, and all that follows from a choice that this moves is mended."""
+    """Rows where chunks meet are proven, and if a choice moves there, all results that depend on it are repaired."""
     problem = rough(seed=seed)
     X, W, Q, beta, eta, V = problem
     for _ in range(40):
@@ -62,6 +62,36 @@ def test_a_choice_that_moves_between_chunks_has_its_chunk_proven_again(monkeypat
     assert [c for c in range(t.quiet.shape[0]) if t.quiet[c, 0] < np.inf] == [first // t.chunk]
 
 
+def test_after_a_scan_nothing_is_known_of_a_piece_but_its_choices() -> None:
+    """Choices of a jagged value are found by guesses, by scans and from neighbours alike."""
+    problem = rough(seed=3)
+    iteration, other = swept(problem, 20), swept(problem, 20)
+    iteration._tables.scans[:] = True
+    iteration._tables.quiet[:] = np.inf
+    other._tables.scans[:] = False
+    for sweep in range(3):
+        iteration.sweep("change", 0.0, 1)
+        other.sweep("change", 0.0, 1)
+        if sweep == 0:
+            assert (iteration._tables.quiet == -np.inf).all()
+            assert (iteration._tables.until[:, 1:-1] == -np.inf).all()
+        for a, b in zip(iteration.read("change"), other.read("change"), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_a_piece_is_scanned_while_many_of_its_choices_move() -> None:
+    problem = rough(2000, seed=1)
+    few, many = swept(problem, 300), swept(problem, 300)
+    many.load(problem[-1])
+    many._divide("change", 0.0)
+    assert not few._tables.scans.any()
+    assert many._tables.scans.all()
+    many.sweep("change", 0.0, 1)
+    assert many._tables.scans.any()
+    many.sweep("change", 0.0, 299)
+    assert not many._tables.scans.any()
+
+
 def test_threads_change_no_bit() -> None:
     one, two = (swept(rough(2000), 30, threads) for threads in (1, 2))
     for a, b in zip(one.read("spans"), two.read("spans"), strict=True):
@@ -70,7 +100,7 @@ def test_threads_change_no_bit() -> None:
 
 
 def clocks_of(iteration: ValueIteration) -> np.ndarray:
-    """What all windows' clocks show, ``(N_z, windows)``."""
+    """Return the readings of the clocks of all windows, ``(N_z, windows)``."""
     clocks = iteration._tables.clocks
     return clocks[:, :1] + clocks[:, 1:]
 
@@ -86,7 +116,7 @@ def spreads_of(change: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize(("seed", "fewest"), [(0, 512), (1, 512), (0, 16), (1, 16), (2, 16)])
 def test_clocks_cover_what_a_sweep_changes(seed: int, fewest: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether it is measured or not, and where choices are mended between chunks."""
+    """The clocks bound measured changes, changes that are not measured, and repairs between chunks."""
     monkeypatch.setattr(value_iteration, "_FEWEST", fewest)
     X, W, Q, beta, eta, V = rough(seed=seed)
     iteration = swept((X, W, Q, beta, eta, V), 3)
@@ -107,7 +137,7 @@ def test_clocks_cover_what_a_sweep_changes(seed: int, fewest: int, monkeypatch: 
         assert (passed >= spreads_of(change) - 1e-12).all()
         assert (passed <= 50.0 * np.ptp(change, axis=1)[:, None] + 1e-12).all()
         if (iteration._tables.clocks[:, 0] == common).all() and fewest == 512:
-            # All but where the first or the last row was mended.
+            # All but where the first or the last row was repaired.
             assert (passed <= spreads_of(change) + 1e-12).mean() > 0.8
     assert proven >= 3
     assert measured >= 1
@@ -127,7 +157,7 @@ def test_clocks_include_policy_evaluation_steps() -> None:
 
 
 def test_a_sweep_looks_at_few_candidates_where_little_moves() -> None:
-    """Wide brackets are known to lose: their rows are searched no more, though the policy jumps."""
+    """The candidates of wide brackets are known to lose, so their rows are not searched again."""
     iteration = swept(rough(), 400)
     tables = iteration._tables
     steps = np.diff(tables.policy, axis=1)
@@ -142,7 +172,7 @@ def test_a_sweep_looks_at_few_candidates_where_little_moves() -> None:
 
 
 def test_an_exogenous_state_in_which_nothing_can_be_afforded_misses_nothing() -> None:
-    """Nobody comes there, so that the others are proven as ever."""
+    """No other state leads there, so the proofs of the other states do not change."""
     X, W, _, beta, eta, V = rough(states=2)
     W[:, 0] = X[0] - 1.0
     iteration = swept((X, W, np.array([[0.0, 1.0], [0.0, 1.0]]), beta, eta, V), 60)

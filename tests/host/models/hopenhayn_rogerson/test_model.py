@@ -397,10 +397,10 @@ def test_refusals_of_a_solve(arguments: dict[str, Any], sentence: str) -> None:
 
 
 def test_progress_names_the_price() -> None:
-    told: list[str] = []
-    bl.solve(bl.hopenhayn_rogerson(**SMALL), progress=told.append)
-    assert told[0].startswith("step 1, price 1.000000: ")
-    assert any(line.startswith("step 2, price 1.050000: sweep ") for line in told)
+    reported: list[str] = []
+    bl.solve(bl.hopenhayn_rogerson(**SMALL), progress=reported.append)
+    assert reported[0].startswith("step 1, price 1.000000: ")
+    assert any(line.startswith("step 2, price 1.050000: sweep ") for line in reported)
 
 
 def test_a_problem_is_of_the_general_form() -> None:
