@@ -117,8 +117,13 @@ def made(
         build = sweep_build(parameters, lanes)
         if alternatives and build.states == 1:
             build = replace(build, states=2, results=0)
-        kinds = {"proof": proof, "costs": costs, "alternatives": alternatives, "midpoints": midpoints}
-        return replace(build, **{name: bool(kind) for name, kind in kinds.items()})
+        return replace(
+            build,
+            proof=bool(proof),
+            costs=bool(costs),
+            alternatives=bool(alternatives),
+            midpoints=bool(midpoints),
+        )
     return replace(
         parameters,
         fold=parameters.fold if fold is None else fold,

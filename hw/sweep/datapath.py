@@ -155,6 +155,8 @@ class SweepDatapath(Datapath):
         if build.midpoints:
             m.submodules.midpoints = midpoints = Midpoints(MidpointsParameters(build, norm.clocks))
             sends = self._midpoints(m, p, lanes, midpoints)
+            # When the shifts are known, the norm is again that of the lanes.
+            assert ShiftParameters(build).clocks(1) > LANE_CLOCKS + norm.clocks + DECIDED
         self._held, self._plain_after = Signal(), Signal(init=1)
         self._seek, self._above, self._again = Signal(), Signal(), Signal()
         self._point_shift = Signal(range(build.point_bits + 1))
