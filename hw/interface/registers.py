@@ -102,6 +102,9 @@ COSTS_ENGINE = 4
 ALTERNATIVES_ENGINE = 5
 """Contents of register ``ENGINE`` for one that also takes the maximum over alternatives before the expectation."""
 
+MIDPOINTS_ENGINE = 6
+"""Contents of register ``ENGINE`` for a sweep engine whose shifts follow from the extremes of the changes."""
+
 
 class Command(enum.IntFlag):
     """Bits of register ``COMMAND``. Each acts once when a 1 is written; :data:`FLAGS` gives their meanings."""
@@ -262,7 +265,8 @@ def _layout() -> dict[str, Register]:
             Access.READ,
             False,
             "1: assembly line, 2: sweep engine, 3: sweep engine that proves the choices of every sweep, 4: one that "
-            "also has a table of costs in window `X`, 5: one that also takes the maximum over alternatives",
+            "also has a table of costs in window `X`, 5: one that also takes the maximum over alternatives, 6: sweep "
+            "engine whose shifts follow from the smallest and the largest change of each exogenous state",
         ),
         (
             "LANES",

@@ -63,6 +63,9 @@ class SweepParameters:
     alternatives
         Whether the maximum over each group of exogenous states is taken before the expectation
         (:mod:`beltline.hw.sweep.combine`). Requires ``costs`` and at least 2 ``states``. Such a build has no shifts.
+    midpoints
+        Whether shifts follow from the extremes of each exogenous state's changes (:mod:`beltline.hw.sweep.extremes`),
+        and not from the change at the middle point of the grid. Excludes ``proof``.
 
     Raises
     ------
@@ -78,6 +81,7 @@ class SweepParameters:
     proof: bool = False
     costs: bool = False
     alternatives: bool = False
+    midpoints: bool = False
 
     def __post_init__(self) -> None:
         check_lanes(self.lanes, self.grid)
@@ -89,13 +93,16 @@ class SweepParameters:
             raise ValueError("costs of a build must be False without proof")
         if self.alternatives and not (self.costs and self.states > 1):
             raise ValueError("alternatives of a build must be False without costs, or with 1 state")
+        if self.midpoints and self.proof:
+            raise ValueError("midpoints of a build must be False with proof")
 
     @classmethod
     def of(cls, machine: MachineParameters) -> SweepParameters:
         """Return the sizes of the sweep engine of ``machine``."""
         slots = SLOTS[0] if machine.lanes <= FEW_LANES else SLOTS[1]
         sizes = machine.grid, machine.states, machine.lanes, slots
-        return cls(*sizes, machine.multiplier, machine.proof, machine.costs, machine.alternatives)
+        kinds = machine.proof, machine.costs, machine.alternatives, machine.midpoints
+        return cls(*sizes, machine.multiplier, *kinds)
 
     @property
     def index_bits(self) -> int:

@@ -202,6 +202,12 @@ def option_parser(prog: str) -> argparse.ArgumentParser:
         help="with --costs: the maximum over alternatives is taken before the expectation",
     )
     parser.add_argument(
+        "--midpoints",
+        action="store_const",
+        const=True,
+        help="build a sweep engine whose shifts follow from the smallest and the largest change of each state",
+    )
+    parser.add_argument(
         "--baud",
         type=int,
         metavar="N",
