@@ -287,14 +287,14 @@ FAULTS = (
         HERE + "chunk_sweeps.py",
         "b, change = x // BLOCK, ahead[z, x + 1] - t.both[turn % 2, z, x + 1]",
         "b, change = x // BLOCK, 0.0",
-        (TESTS + "test_value_iteration.py::test_clocks_cover_what_a_sweep_changes",),
+        (TESTS + "test_value_iteration.py::test_a_choice_repaired_between_chunks_counts_in_the_change_of_its_block",),
     ),
     Fault(
-        "cached margins remain valid although a full search has replaced the choices",
+        "margins over rivals are measured on old clocks after a full search",
         HERE + "chunk_sweeps.py",
         "    t.clocks[s, :] = 0.0\n    t.quiet",
         "    t.quiet",
-        (TESTS + "test_value_iteration.py::test_clocks_cover_what_a_sweep_changes",),
+        (TESTS + "test_value_iteration.py::test_after_a_full_search_nothing_is_known_of_rivals",),
     ),
     Fault(
         "a window is taken to contain candidates beyond its second block",
