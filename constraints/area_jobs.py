@@ -63,9 +63,11 @@ def _figures(found: Netlist, synthesis: Synthesis) -> dict[str, Any]:
 def build_of(board: Board) -> dict[str, Any]:
     """The parameters of a board's machine, as the file stores them."""
     named = {"multiplier": board.machine.multiplier.name, "engine": board.machine.engine.name}
-    # Proofs, costs and alternatives are omitted, since no board has them.
+    # Proofs, costs, alternatives and turns are omitted, since no board has them.
     sizes = {**asdict(board.machine), **named}
-    return {name: value for name, value in sizes.items() if name not in ("proof", "costs", "alternatives")}
+    return {
+        name: value for name, value in sizes.items() if name not in ("proof", "costs", "alternatives", "multipliers")
+    }
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,10 @@ COSTS_ENGINE = 4
 """Contents of register ``ENGINE`` for a sweep engine that also has a table of costs in window ``X``."""
 
 ALTERNATIVES_ENGINE = 5
-"""Contents of register ``ENGINE`` for one that also takes the maximum over alternatives before the expectation."""
+"""Contents of register ``ENGINE`` for one that also takes the maximum over alternatives before the expectation.
+
+If its expectation takes its multipliers in turn, bits 8 to 15 of the register are their number.
+"""
 
 
 class Command(enum.IntFlag):
@@ -262,7 +265,8 @@ def _layout() -> dict[str, Register]:
             Access.READ,
             False,
             "1: assembly line, 2: sweep engine, 3: sweep engine that proves the choices of every sweep, 4: one that "
-            "also has a table of costs in window `X`, 5: one that also takes the maximum over alternatives",
+            "also has a table of costs in window `X`, 5: one that also takes the maximum over alternatives; bits 8 to "
+            "15: multipliers of its expectation if it takes them in turn, else 0",
         ),
         (
             "LANES",

@@ -294,12 +294,20 @@ def _groups(slots, begins, of_build, tables, results, scans):  # type: ignore[no
 
 
 @njit(cache=True)
-def _patches(notes, lane_shift, states, busy, last):  # type: ignore[no-untyped-def]
-    """Count each lane's clocks of a patch of points ``notes``: all (``busy``) and to the last state read (``last``)."""
+def _patches(notes, lane_shift, states, turns, busy, last):  # type: ignore[no-untyped-def]
+    """Count each lane's clocks of a patch of points ``notes``: all (``busy``) and to the last state read (``last``).
+
+    Two states are ``turns`` clocks apart or more; with more than one turn all points are noted.
+    """
     for lane in range(busy.size):
         first = lane << lane_shift
         end = min(first + (1 << lane_shift), notes.size)
         clocks = 0
+        if turns > 1 and first < end:
+            # The clock of each word of notes is one between two states.
+            last[lane] = ((end - first) * states - 1) * turns + 1
+            busy[lane] = last[lane] + 1
+            continue
         while first < end:
             word_end = min(first + NOTES, end)
             behind = word_end
@@ -418,6 +426,9 @@ def pass_clocks(dealt: Dealt, log: SweepLog | None = None, shifts: bool = False,
     """
     build = dealt.walk.build
     settle = LaneParameters(build).settle
+    turns = build.turns(dealt.states)
+    # From a state that the patch reads to the last turn of its point's last expectation.
+    waits = LaneParameters(build).to_turns + dealt.states * turns if build.multipliers else 0
     ends = np.full(build.lanes, _GO)
     done = 0
     notes = np.ones(dealt.grid, np.bool_)
@@ -425,8 +436,9 @@ def pass_clocks(dealt: Dealt, log: SweepLog | None = None, shifts: bool = False,
         lanes = lane_clocks(log, np.full(build.lanes, _GO), _JUDGED)
         ends = lanes.ends
         # One register for the decision on the last state; then the pipelines run empty.
-        done = int(lanes.checked.max()) + 1 + settle + 2
-        notes = np.asarray(log.walked.any(axis=1), np.bool_)
+        if not build.multipliers:
+            done = int(lanes.checked.max()) + 1 + settle + 2
+            notes = np.asarray(log.walked.any(axis=1), np.bool_)
     if rounds:
         # In each round, all lanes wait for the slowest. A lane with a repair reads all of its states once more.
         met = np.maximum(lanes.checked + _JUDGED, ends) + 1
@@ -439,11 +451,11 @@ def pass_clocks(dealt: Dealt, log: SweepLog | None = None, shifts: bool = False,
         ends = np.full(build.lanes, finish)
         done = max(done, finish + 2)
     busy, last = np.zeros(build.lanes, np.int64), np.zeros(build.lanes, np.int64)
-    _patches(notes, dealt.lane_shift, dealt.states, busy, last)
+    _patches(notes, dealt.lane_shift, dealt.states, turns, busy, last)
     for lane in range(build.lanes):
         if last[lane]:
             first = int(ends[lane]) + PatchParameters(build).begin
-            done = max(done, first + int(last[lane]) - 1 + settle + 2, first + int(busy[lane]) + 2)
+            done = max(done, first + int(last[lane]) - 1 + waits + settle + 2, first + int(busy[lane]) + 2)
     of_shift = ShiftParameters(build).clocks(dealt.states) + 1 if shifts else 0
     return _around(build, done) + 1 + of_shift + _DECIDE
 
