@@ -1,9 +1,9 @@
-# `make help` lists what there is. Everything is installed in .venv, for which no root is needed.
+# `make help` lists the targets. Everything is installed in .venv, for which no root is needed.
 
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 
-# cocotb and Verilator call make themselves, and must not inherit this one's flags.
+# cocotb and Verilator call make, too, which must not inherit the flags of this one.
 unexport MAKEFLAGS MAKELEVEL
 
 # The first recent enough Python on the path, unless PYTHON names one.
@@ -39,7 +39,7 @@ quick: $(READY) ## Check style and types and run the fast tests: under two minut
 	$(MAKE) --no-print-directory lint
 	$(PYTEST) --quick -q -m "not slow and not speed"
 
-mutants: $(READY) ## Put faults into a copy, one at a time, each of which a test must find: hours. ONLY=, FIRST=: some
+mutants: $(READY) ## Insert single faults into a copy of the project, each of which a test must find: hours. ONLY=, FIRST=: some
 	$(RUN) -m tests.mutants $(if $(ONLY),--only '$(ONLY)') $(if $(FIRST),--first $(FIRST)) $(if $(SHARE),--share $(SHARE))
 
 speed: $(READY) ## Run the tests that compare a time or a bandwidth with a constant; wants a quiet computer
@@ -52,16 +52,16 @@ bench: $(READY) ## Time every device and method here, in under ten minutes; resu
 	@mkdir -p build/bench
 	$(RUN) -m beltline bench --out build/bench
 
-vivado: $(READY) ## Write what Vivado builds a bitstream from, for BOARD=name or all, into build/vivado. CLOCK=: in MHz
+vivado: $(READY) ## Write the files from which Vivado builds a bitstream, for BOARD=name or all, into build/vivado. CLOCK=: in MHz
 	$(RUN) -m beltline.constraints.vivado $(BOARD) $(if $(CLOCK),--clock '$(CLOCK)')
 
-vivado-ooc: $(READY) ## Write what Vivado places and routes single units of BOARD= with, into build/vivado-ooc. UNIT=, CLOCK=
+vivado-ooc: $(READY) ## Write the files with which Vivado places and routes single units of BOARD=, into build/vivado-ooc. UNIT=, CLOCK=
 	$(RUN) -m beltline.constraints.out_of_context $(BOARD) $(if $(UNIT),--unit '$(UNIT)') $(if $(CLOCK),--clock '$(CLOCK)')
 
-area: $(READY) ## Measure what is not current of docs/area.md: an hour for all. UNIT=, BOARD=: one; CHECK=1: compare all
+area: $(READY) ## Measure what is out of date in docs/area.md: an hour for all. UNIT=, BOARD=: one; CHECK=1: compare all
 	$(RUN) -m beltline.constraints.area $(if $(UNIT),--unit '$(UNIT)') $(if $(BOARD),--board '$(BOARD)') $(if $(CHECK),--check)
 
-engines: $(READY) ## Print what both engines take for the headline problem, and what shifts and a better start save: a minute
+engines: $(READY) ## Print the clocks of both engines for the headline problem, with and without shifts and a coarse start: a minute
 	$(RUN) -m beltline.host.bench.engines
 
 models: $(READY) ## Print the tables of the models' pages: minutes
@@ -83,7 +83,7 @@ lint: $(READY) ## Check style, formatting and types
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
 
-format: $(READY) ## Format the code, and mend what can be mended by itself
+format: $(READY) ## Format the code, and repair what can be repaired automatically
 	$(RUN) -m ruff check --fix .
 	$(RUN) -m ruff format .
 

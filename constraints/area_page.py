@@ -83,7 +83,7 @@ def page(results: Mapping[str, Any]) -> str:
 
 This page lists what the gateware takes of a chip, and how fast it is there, by synthesis with open tools:
 {tools}. `make area` measures it, stores it in `constraints/area.json` and
-writes this page; units whose figures are up to date are not measured again. The tests synthesise a few units anew, and
+writes this page; units whose figures are up to date are not measured again. The tests synthesise a few units again, and
 fail if the file does not belong to the present gateware. `make area CHECK=1` compares all of it; `UNIT=` and `BOARD=`
 select one. Nothing here was tried on hardware, and only the units for ECP5 were placed and routed.
 

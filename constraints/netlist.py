@@ -270,8 +270,8 @@ class _LongestPaths:
             through = {arc.source for _, arc in passed}
             driven = {target for target, _ in passed}
             # A register is named after its output.
-            held = [bit for bit in cell["connections"].get("Q", ()) if isinstance(bit, int)]
-            register = cell["type"] in _FLIP_FLOPS | _SHIFT_REGISTERS and held
+            output_bits = [bit for bit in cell["connections"].get("Q", ()) if isinstance(bit, int)]
+            register = cell["type"] in _FLIP_FLOPS | _SHIFT_REGISTERS and output_bits
             for port, bits in cell["connections"].items():
                 if cell["port_directions"][port] == "output":
                     for bit in bits:
@@ -280,7 +280,7 @@ class _LongestPaths:
                 else:
                     for bit in bits:
                         if bit not in through:
-                            end = held[0] if register else f"{cell['type']} {name}.{port}"
+                            end = output_bits[0] if register else f"{cell['type']} {name}.{port}"
                             self._ends.append((bit, inner.into if inner else 0, end))
 
     def run(self) -> tuple[int, int, str, str]:

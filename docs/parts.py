@@ -1,6 +1,6 @@
-"""The parts of the project and who imports whom, read from the code: ``python docs/parts.py`` prints it.
+"""The parts of the project and the imports between them, read from the code: ``python docs/parts.py`` prints them.
 
-``docs/draw.py`` draws it for the page on design, and ``tests/test_parts.py`` holds the code to it.
+``docs/draw.py`` draws them for the page on design, and ``tests/test_parts.py`` checks their direction.
 """
 
 from __future__ import annotations

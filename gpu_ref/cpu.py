@@ -294,7 +294,7 @@ def _searching(given: Arguments) -> Solution:
                 if h < given.epsilon or sweeps >= given.max_sweeps:
                     break
                 # The last sweep of all maximises. If a state has no choice, the policy may lead there because its value
-                # was still finite when the policy was found. Evaluating it would make other values -inf, for good.
+                # was still finite when the policy was found. Evaluating it would make other values -inf, permanently.
                 between = min(interval - 1, given.max_sweeps - sweeps - 1) if (policy >= 0).all() else 0
                 if between > 0:
                     utility = crra_utility(W - X[policy], eta)

@@ -169,7 +169,7 @@ class ValueIteration:
         """Run ``count`` policy evaluation sweeps, and compute ``EV`` after them.
 
         Does nothing if a state has no choice: the policy may lead there because its value was still finite when the
-        policy was found, and evaluating it would make other values ``-inf``, for good.
+        policy was found, and evaluating it would make other values ``-inf``, permanently.
         """
         if count and not (self._tables.policy < 0).any():
             self._batch(FIXED, count)

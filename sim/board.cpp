@@ -1,5 +1,5 @@
-// The simulated board: a master of the machine's two buses behind the calls of a driver. Loops over words and clocks are
-// here, so that Python makes one call a block.
+// The simulated board: a master of both buses of the machine, for the calls of a driver. The loops over words and
+// clocks are here, so that Python makes one call for each block.
 
 #include <algorithm>
 #include <chrono>
@@ -14,22 +14,22 @@
 #include "Vtop.h"
 #include "verilated.h"
 
-// Verilator's own version ends the process.
+// Replaces Verilator's function, which ends the process.
 void vl_fatal(const char* file, int line, const char*, const char* message) {
     throw std::runtime_error(std::string("the simulation stopped: ") + message + " (" + file + ":" + std::to_string(line) + ")");
 }
 
 namespace {
 
-// Clocks without any progress after which a bus will not go on any more.
+// Clocks without progress after which a bus counts as blocked.
 constexpr int PATIENCE = 1024;
 
-// Clocks between two looks at the time: fewer than take 0.1 s on any machine that is worth simulating.
+// Clocks between two readings of the time. They take less than 0.1 s for every machine that can reasonably be simulated.
 constexpr int CLOCKS_PER_LOOK = 64;
 
 constexpr int RESET_CLOCKS = 8;
 
-// What a burst may be at most, after Arm IHI 0022: so many beats, and within bytes of one multiple of the boundary.
+// Limits of a burst, after Arm IHI 0022: the number of beats, and the bytes of an aligned block that it must not leave.
 constexpr std::uint32_t BEATS = 256;
 constexpr std::uint32_t BOUNDARY = 4096;
 constexpr int INCR = 1;
@@ -40,7 +40,7 @@ constexpr int BEAT_SIZE = BUS_BYTES == 8 ? 3 : BUS_BYTES == 16 ? 4 : BUS_BYTES =
 static_assert(BUS_BYTES == 1 << BEAT_SIZE, "the tables' bus is 64 to 512 bits wide");
 constexpr int REGISTER_BYTES = 0xF;
 
-// Bytes [first, first + bytes) of the tables' bus in one burst; its first and last beats may hold others, too.
+// Bytes [first, first + bytes) of the tables' bus in one burst. Its first and last beats may contain other bytes, too.
 struct Burst {
     std::uint32_t first, bytes;
 
@@ -51,10 +51,10 @@ struct Burst {
     }
     std::uint32_t base() const { return first / BUS_BYTES * BUS_BYTES; }
     std::uint32_t beats() const { return (first + bytes - base() + BUS_BYTES - 1) / BUS_BYTES; }
-    // The bytes of a beat that belong to it, counted from the beginning of the beat.
+    // The first and the end of the bytes of a beat that belong to the burst, from the beginning of the beat.
     std::uint32_t low(std::uint32_t beat) const { return beat ? 0 : first - base(); }
     std::uint32_t high(std::uint32_t beat) const { return std::min(BUS_BYTES, first + bytes - base() - beat * BUS_BYTES); }
-    // Where they are in the data of the burst.
+    // The place of these bytes in the data of the burst.
     std::uint32_t place(std::uint32_t beat) const { return base() + beat * BUS_BYTES + low(beat) - first; }
 };
 
@@ -67,13 +67,13 @@ struct Board {
     Board(int seed) : context(new VerilatedContext) {
         enter();
         context->threads(1);
-        // Memories and registers that nothing has set yet hold anything in hardware.
+        // In hardware, memories and registers have arbitrary content until they are written or reset.
         context->randReset(2);
         context->randSeed(seed);
         top.reset(new Vtop(context.get(), "beltline"));
         top->s_axi_registers_awvalid = top->s_axi_registers_wvalid = top->s_axi_registers_arvalid = 0;
         top->s_axi_tables_awvalid = top->s_axi_tables_wvalid = top->s_axi_tables_arvalid = 0;
-        // Answers are always taken.
+        // Answers are always accepted.
         top->s_axi_registers_bready = top->s_axi_registers_rready = 1;
         top->s_axi_tables_bready = top->s_axi_tables_rready = 1;
         top->s_axi_registers_wstrb = REGISTER_BYTES;
@@ -87,16 +87,16 @@ struct Board {
 
     ~Board() {
         enter();
-        // Blocks compiled apart are freed by it.
+        // This frees the blocks that were compiled separately.
         if (top) top->final();
         top.reset();
         Verilated::threadContextp(Verilated::defaultContextp());
     }
 
-    // Verilator keeps a context a thread, which it uses besides that of the model, and which may be another board's.
+    // Verilator also uses the context that is set for the thread, which may be that of another board.
     void enter() { Verilated::threadContextp(context.get()); }
 
-    // The inputs of a clock are set: what depends on them within it stands then.
+    // Evaluate the combinational logic for the inputs of this clock.
     void settle() {
         top->clk = 0;
         top->eval();
@@ -281,7 +281,7 @@ int board_read_block(Board* board, std::uint32_t offset, std::uint8_t* data, std
     });
 }
 
-// Verilator's name of a port whose name it keeps for itself.
+// The name that Verilator gives to a port whose own name it reserves.
 #define INTERRUPT __SYM__interrupt
 
 // Runs until the interrupt line is high or for about `seconds`; `interrupted` says which.

@@ -1,5 +1,5 @@
-// The simulated board of a serial line: bytes in and out through the two pins, bit by bit, by a transmitter and a receiver
-// that share nothing with those of the gateware.
+// The simulated board at the end of a serial line. A transmitter and a receiver, which share no code with those of the
+// gateware, send and receive bytes at its two pins, bit by bit.
 
 #include <cstdint>
 #include <cstring>
@@ -12,7 +12,7 @@
 #include "Vtop.h"
 #include "verilated.h"
 
-// Verilator's own version ends the process.
+// Replaces Verilator's function, which ends the process.
 void vl_fatal(const char* file, int line, const char*, const char* message) {
     throw std::runtime_error(std::string("the simulation stopped: ") + message + " (" + file + ":" + std::to_string(line) + ")");
 }
@@ -30,17 +30,17 @@ struct Board {
     std::uint32_t divisor;
     std::string error;
 
-    // To the gateware: the byte on the line, with its start and stop bits, and the clocks left of its present bit.
+    // To the gateware: bytes to send; the byte on the line with its start and stop bits; clocks left of the present bit.
     std::deque<std::uint8_t> queue;
     std::uint32_t sending = 0, bits_left = 0, bit_clocks = 0;
-    // From the gateware: clocks since the start bit's edge, and the bits so far.
+    // From the gateware: clocks since the edge of the start bit, and the bits received so far.
     std::int64_t since = -1;
     std::uint32_t received = 0;
 
     Board(int seed, std::uint32_t divisor) : context(new VerilatedContext), divisor(divisor) {
         enter();
         context->threads(1);
-        // Memories and registers that nothing has set yet hold anything in hardware.
+        // In hardware, memories and registers have arbitrary content until they are written or reset.
         context->randReset(2);
         context->randSeed(seed);
         top.reset(new Vtop(context.get(), "beltline"));
@@ -52,13 +52,13 @@ struct Board {
 
     ~Board() {
         enter();
-        // Blocks compiled apart are freed by it.
+        // This frees the blocks that were compiled separately.
         if (top) top->final();
         top.reset();
         Verilated::threadContextp(Verilated::defaultContextp());
     }
 
-    // Verilator keeps a context a thread, which it uses besides that of the model, and which may be another board's.
+    // Verilator also uses the context that is set for the thread, which may be that of another board.
     void enter() { Verilated::threadContextp(context.get()); }
 
     void clock() {
@@ -84,7 +84,7 @@ struct Board {
         if (bit_clocks) --bit_clocks;
     }
 
-    // True when a byte is whole; it is then in `received`.
+    // Returns true when a byte is complete; `received` then has it.
     bool sample() {
         if (since < 0) {
             if (!top->tx) since = received = 0;
@@ -139,8 +139,9 @@ const char* board_error(Board* board) { return board->error.c_str(); }
 
 std::uint64_t board_clocks(Board* board) { return board->clocks; }
 
-// Puts `count` bytes on the line, after those that wait still, runs `clocks` clocks, and writes what came, at most `room`
-// bytes, for which there must be clocks / divisor / 10 + 1. `active` is whether anything is on the line, or a run under way.
+// Appends `count` bytes to those to be sent, runs `clocks` clocks, and stores the bytes received in `answer` and their
+// number in `came`. `room` is the size of `answer`, at least clocks / divisor / 10 + 1. `active` becomes 1 if a byte is on
+// the line or a run is in progress, else 0.
 int board_run(Board* board, const std::uint8_t* data, std::uint32_t count, std::uint32_t clocks, std::uint8_t* answer,
               std::uint32_t room, std::uint32_t* came, int* active) {
     return guarded(board, [&] {

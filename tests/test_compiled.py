@@ -244,7 +244,7 @@ def test_fork_after_a_solve_is_survived_or_refused_in_a_sentence(layer: str) -> 
 
 def test_no_test_keeps_compiled_code_that_calls_the_package() -> None:
     """Outside the package Numba compares only the function's own file, so a test could run old code."""
-    kept = [
+    stored = [
         f"{path.relative_to(ROOT)}: {function.name}"
         for folder in ("tests", "examples", "docs")
         for path in (ROOT / folder).rglob("*.py")
@@ -252,4 +252,4 @@ def test_no_test_keeps_compiled_code_that_calls_the_package() -> None:
         if isinstance(function, ast.FunctionDef)
         and any("cache=True" in ast.unparse(mark) for mark in function.decorator_list)
     ]
-    assert kept == []
+    assert stored == []

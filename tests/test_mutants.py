@@ -93,19 +93,19 @@ def test_a_fault_is_found_where_a_test_fails_and_nowhere_else(tmp_path: Path) ->
         fault_of("the same", "return 2 * x"),
         fault_of("no such name", "return x + y"),
     )
-    told: list[str] = []
-    survivors = run([wrong, same, broken], folder, told.append, root)
+    lines: list[str] = []
+    survivors = run([wrong, same, broken], folder, lines.append, root)
     assert survivors == {same: "not found", broken: survivors[broken]}
     assert survivors[broken].startswith("no test failed, exit code 1: E ")
     assert "NameError" in survivors[broken]
-    assert told[0] == "3 faults; 1 tests, first without a fault"
-    assert told[2].startswith(f"1/3 source.py: wrong: {FOUND} (")
-    assert told[-1] == "1 of 3 faults were found"
+    assert lines[0] == "3 faults; 1 tests, first without a fault"
+    assert lines[2].startswith(f"1/3 source.py: wrong: {FOUND} (")
+    assert lines[-1] == "1 of 3 faults were found"
     assert (folder / "project" / "source.py").read_text() == (root / "source.py").read_text() == SOURCE
     (root / "test_source.py").write_text(TEST.replace("== 6", "== 7"))
     (tmp_path / "other").mkdir()
     with pytest.raises(RuntimeError, match=r"^the tests fail without a fault:\n"):
-        run([wrong], tmp_path / "other", told.append, root)
+        run([wrong], tmp_path / "other", lines.append, root)
 
 
 def test_refusals(capsys: pytest.CaptureFixture[str]) -> None:

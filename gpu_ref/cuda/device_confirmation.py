@@ -1,7 +1,7 @@
 """Verify a result on a CUDA device: compare value and policy with an exact sweep (``confirm.cu``).
 
 This is the pass of :mod:`beltline.gpu_ref.confirmation`, with its theorem and its bound of rounding errors, with one
-thread per state. Tables are copied to the device anew, so nothing is taken over from a solver. Choices that are no
+thread per state. Tables are copied to the device again, so nothing is taken over from a solver. Choices that are no
 longer the best are repaired for all rows of one parity at once, at most :data:`MAX_REPAIRS` times. If that is not
 enough, or an error of a state exceeds the tolerance, there is no answer, and :func:`beltline.gpu_ref.compare.compare`
 is needed.
@@ -108,7 +108,7 @@ class Confirmation:
         row["points"], row["states"], row["chunks"] = self._points, self._states, self._chunks
         packed = argument(row)
         over, threads = (self._chunks, self._states), (CHUNK,)
-        survey, gather, confirm, mend, conclude = self._kernels
+        survey, gather, confirm, repair, conclude = self._kernels
         survey(over, threads, (packed,))
         gather((1,), threads, (packed,))
         # This copy overlaps with the kernels that read the values.
@@ -123,7 +123,7 @@ class Confirmation:
             if not better:
                 break
             for parity in (0, 1):
-                mend(over, threads, (packed, np.int32(parity)))
+                repair(over, threads, (packed, np.int32(parity)))
         ev_error = DOUBLE * ((self._numbers["eta"] == 1.0) + (self._states + 4) * max(largest, best))
         power = DOUBLE * (abs(1.0 - self._numbers["eta"]) + 8.0)
         return Compared(gap, max(power * size + ev_error, slack), 0, -1, 0.0)

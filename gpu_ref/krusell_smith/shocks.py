@@ -89,14 +89,14 @@ def _draw(before: Words, after: Words, random: Words, keep: int, gain: int, last
     """
     idle, lost = 0, 0
     for w in range(before.size):
-        kept, gained = np.uint64(0), np.uint64(0)
+        stays, gained = np.uint64(0), np.uint64(0)
         for bit in range(PRECISION):
             fresh = random[w, bit]
-            kept = (kept | fresh) if (keep >> bit) & 1 else (kept & fresh)
+            stays = (stays | fresh) if (keep >> bit) & 1 else (stays & fresh)
             gained = (gained | fresh) if (gain >> bit) & 1 else (gained & fresh)
         word = before[w]
         mask = last if w == before.size - 1 else ~np.uint64(0)
-        new = ((word & kept) | (~word & gained)) & mask
+        new = ((word & stays) | (~word & gained)) & mask
         after[w] = new
         idle += int(_ones(~word & ~new & mask))
         lost += int(_ones(word & ~new))

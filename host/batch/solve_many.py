@@ -215,9 +215,9 @@ def solve_many(
     if in_flight is not None:
         wanted = f"a whole number from 1 to {IN_FLIGHT_LIMIT}"
         in_flight = whole("in_flight", in_flight, wanted, lambda v: 1 <= v <= IN_FLIGHT_LIMIT)
-    kept_in = store if store is None or isinstance(store, Store) else Store(store)
+    place = store if store is None or isinstance(store, Store) else Store(store)
     make = submitter(device, settings, executor, workers)
-    return _Batch(given, settings, order, kept_in, make, chunk, in_flight, progress).attempts()
+    return _Batch(given, settings, order, place, make, chunk, in_flight, progress).attempts()
 
 
 def _unnamed(

@@ -26,7 +26,7 @@ SHOCKS: dict[str, dict[str, Any]] = {
     "+1%, persistence 0.9": {"shock": 0.01},
     "-5%, persistence 0.9": {"shock": -0.05, "periods": 300},
     "-1%, persistence 0.5": {"persistence": 0.5},
-    "+1% for good": {"shock": 0.01, "persistence": 1.0},
+    "+1% permanently": {"shock": 0.01, "persistence": 1.0},
 }
 """Parameters of each path by its name in the table."""
 

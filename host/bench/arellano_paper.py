@@ -135,9 +135,9 @@ def statistics(found: DefaultEconomy, samples: int, seed: int = 0) -> tuple[Arra
     series, begin = choices.series(), chain_distribution(choices.transition)
     lost = 100.0 * (model.default_income / model.mean_income - 1.0)
     random = np.random.default_rng(seed)
-    kept: list[Array] = []
+    found_samples: list[Array] = []
     defaults, quarters, outside, output = 0, 0, 0, 0.0
-    while len(kept) < samples:
+    while len(found_samples) < samples:
         first = random.choice(begin.size, p=begin)
         what, points, states = follow(choices, first, random.random((QUARTERS, 2)))
         quarters += QUARTERS
@@ -148,10 +148,10 @@ def statistics(found: DefaultEconomy, samples: int, seed: int = 0) -> tuple[Arra
         for before, end in zip(np.append(-1, others), others, strict=False):
             if what[end] == DEFAULTED and end - before > WINDOW:
                 sample = _sample(series[:, points[end - WINDOW : end], states[end - WINDOW : end]])
-                kept.append(np.append(sample, lost[states[end]]))
-        if not kept:
+                found_samples.append(np.append(sample, lost[states[end]]))
+        if not found_samples:
             raise RuntimeError(f"no default after {WINDOW} quarters of repayment in {QUARTERS:,} quarters")
-    return np.array(kept[:samples]), np.array([output / outside, 100.0 * YEAR * defaults / quarters])
+    return np.array(found_samples[:samples]), np.array([output / outside, 100.0 * YEAR * defaults / quarters])
 
 
 def _sample(series: Array) -> Array:

@@ -128,8 +128,11 @@ def _clocks() -> None:
 
 def _row(found: Equilibrium) -> str:
     laws = " | ".join(f"{b0:.5f}, {b1:.5f}" for b0, b1 in found.law)
-    off = "" if found.success else f", off by {found.change:.1e}"
-    return f"{found.iterations}{off} | {laws}"
+    if found.success:
+        how = ""
+    else:
+        how = f", {found.status}" if found.change < found.tol else f", off by {found.change:.1e}"
+    return f"{found.iterations}{how} | {laws}"
 
 
 def _gaps(one: Equilibrium, other: Equilibrium) -> str:

@@ -41,7 +41,7 @@ PERIODS = {"cpu": 110, "gpu": 1_100}
 REPEATS = 3
 
 Row = dict[str, Any]
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 def machine(where: str) -> dict[str, str]:
@@ -61,13 +61,13 @@ def machine(where: str) -> dict[str, str]:
     return known
 
 
-def time_panels(where: str, sizes: Sequence[int], periods: int, tell: Tell) -> Iterator[Row]:
+def time_panels(where: str, sizes: Sequence[int], periods: int, report: Report) -> Iterator[Row]:
     """Time every interpolation at every number of agents."""
     economy = krusell_smith()
-    tell("household of the panels")
+    report("household of the panels")
     policy = EulerHousehold(economy, 1e-6).solve(np.array(LAW), None)
     for agents in sizes:
-        tell(f"shocks of {agents:,} agents")
+        report(f"shocks of {agents:,} agents")
         begin = time.perf_counter()
         shocks = draw_shocks(agents, periods, economy.transition, economy.unemployment)
         drawing = time.perf_counter() - begin
@@ -81,14 +81,14 @@ def time_panels(where: str, sizes: Sequence[int], periods: int, tell: Tell) -> I
 
             run = partial(Simulator(shocks).simulate, policy, economy.grid, economy.mean_grid, start)
         # This also compiles, and allocates the device's memory.
-        tell(f"{agents:,} agents, the path of K on the processor")
+        report(f"{agents:,} agents, the path of K on the processor")
         reference = on_cpu("bicubic").capital
         for name in panel.INTERPOLATIONS:
-            tell(f"{agents:,} agents, {name}, compiling")
+            report(f"{agents:,} agents, {name}, compiling")
             run(name)
             calls, periods_alone = [], []
             for number in range(1, REPEATS + 1):
-                tell(f"{agents:,} agents, {name}, run {number} of {REPEATS}")
+                report(f"{agents:,} agents, {name}, run {number} of {REPEATS}")
                 begin = time.perf_counter()
                 found = run(name)
                 calls.append(time.perf_counter() - begin)
@@ -106,13 +106,13 @@ def time_panels(where: str, sizes: Sequence[int], periods: int, tell: Tell) -> I
             }
 
 
-def time_economy(where: str, tell: Tell) -> Row:
+def time_economy(where: str, report: Report) -> Row:
     """Time the whole economy with 10,000 agents and a grid of 100 x 4, household and panel on ``where``."""
-    tell("the economy, compiling")
+    report("the economy, compiling")
     solve(krusell_smith(), panel=where, device=where, max_iterations=1, progress=False)
     runs = []
     for number in range(1, REPEATS + 1):
-        tell(f"the economy, run {number} of {REPEATS}")
+        report(f"the economy, run {number} of {REPEATS}")
         runs.append(solve(krusell_smith(), panel=where, device=where, progress=False))
     found = sorted(runs, key=lambda run: run.timing["all"])[REPEATS // 2]
     return {
@@ -150,19 +150,19 @@ def economy_lines(economy: Row) -> str:
 def measure(where: str, sizes: Sequence[int], periods: int) -> dict[str, Any]:
     """Time panels and an economy, print each when it is measured, and return all results."""
     with reporting(None) as status:
-        tell: Tell = status or (lambda text: None)
+        report: Report = status or (lambda text: None)
 
         def show(text: str) -> None:
-            tell("")
+            report("")
             print(text, flush=True)
 
         result: dict[str, Any] = {"machine": machine(where), "panels": []}
         show(", ".join(f"{name} {value}" for name, value in result["machine"].items()))
         show(f"Panels of {periods:,} periods\n\n{HEAD}")
-        for row in time_panels(where, sizes, periods, tell):
+        for row in time_panels(where, sizes, periods, report):
             result["panels"].append(row)
             show(panel_line(row))
-        result["economy"] = time_economy(where, tell)
+        result["economy"] = time_economy(where, report)
         show(f"\n{economy_lines(result['economy'])}")
     return result
 

@@ -205,7 +205,7 @@ def words_of(table: Table, count: int) -> NDArray[np.int64]:
     return np.asarray(made, dtype=np.int64)
 
 
-def walking(count: int, zeros: bool = False) -> NDArray[np.int64]:
+def single_bits(count: int, zeros: bool = False) -> NDArray[np.int64]:
     """Return words with a single one at increasing bit positions, or with a single zero."""
     ones = np.uint64(1) << (np.arange(count) % 64).astype(np.uint64)
     return (~ones if zeros else ones).view(np.int64)
@@ -305,8 +305,8 @@ class _Tester:
     def table(self, table: Table) -> str:
         words = self._words(table)
         for what, written in (
-            ("walking ones", walking(words)),
-            ("walking zeros", walking(words, zeros=True)),
+            ("walking ones", single_bits(words)),
+            ("walking zeros", single_bits(words, zeros=True)),
             ("random words", words_of(table, words)),
         ):
             self._write(table, 0, written, what)

@@ -140,8 +140,17 @@ class Solved:
     others: list[Other]
 
 
-def solve(problem: Problem, build: SweepParameters, way: Way, tol: float, point: int | None = None) -> Solved:
-    """Run the model to convergence and measure the result; ``point`` is the reference point, by default the middle.
+def solve(
+    problem: Problem,
+    build: SweepParameters,
+    way: Way,
+    tol: float,
+    point: int | None = None,
+    start: NDArray[np.float64] | None = None,
+) -> Solved:
+    """Run the model to convergence and measure the result.
+
+    ``point`` is the reference point, by default the middle one; ``start`` the first guess, by default that of ``way``.
 
     Raises
     ------
@@ -157,7 +166,7 @@ def solve(problem: Problem, build: SweepParameters, way: Way, tol: float, point:
     count = points * states
     machine.x[:points] = image.grid
     machine.w[:count] = image.wealth.ravel()
-    machine.v[:count] = Fixed(image.value_bits).encode(start_of(problem, way, tol)).ravel()
+    machine.v[:count] = Fixed(image.value_bits).encode(start_of(problem, way, tol) if start is None else start).ravel()
     for table, words in ((machine.q, image.transition), (machine.shift_weights, shift_weights(image.transition))):
         table.reshape(build.states, -1)[:states, :states] = words
     mode = (Mode.SHIFT if way.shift != "none" else 0) | way.steps << STEPS_FIELD.start

@@ -33,7 +33,8 @@ ECONOMY = "krusell-smith"
 
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     """Return the parser. Only the commands in ``words`` get their arguments, because listing these needs imports."""
-    parser = Parser(prog="beltline", description="An accelerator for Bellman equations.", allow_abbrev=False)
+    about = "Solve Bellman equations exactly on a grid, with a proven error bound."
+    parser = Parser(prog="beltline", description=about, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"beltline {__version__}")
     commands = parser.add_subparsers(title="commands", dest="command", required=True, parser_class=Parser)
     for name, (text, description, epilog, add_arguments, _) in COMMANDS.items():

@@ -135,6 +135,7 @@ def smallest_build(
     Parameters
     ----------
     problem
+        Of the simple form, or with a cost or alternatives.
     lanes
         Number of lanes of a sweep engine; by default the accelerator has an assembly line.
     count

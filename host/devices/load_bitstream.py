@@ -33,7 +33,7 @@ def checked(path: object, known: Sequence[Build] = ()) -> Bitstream:
     path
         The bitstream, ``.bit`` or ``.svf``.
     known
-        Builds that it may be of, besides those of the boards.
+        Builds that the bitstream may have, in addition to those of the boards.
 
     Raises
     ------

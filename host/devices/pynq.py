@@ -148,7 +148,7 @@ class PynqDevice(MappedDevice):
 
 @functools.cache
 def _loop() -> asyncio.AbstractEventLoop:
-    """Return the event loop of all interrupts. PYNQ binds an interrupt to the loop that first uses it, for good."""
+    """Return the event loop of all interrupts. PYNQ binds an interrupt to the loop that first uses it, permanently."""
     import asyncio
 
     return asyncio.new_event_loop()

@@ -134,7 +134,7 @@ MODELS: dict[str, Entry] = {
             "grid": "grid points of assets, between which households choose",
             "types": "number of types of households",
             "beta": "middle of their discount factors",
-            "spread": "distance of the lowest and the highest from it, from 0",
+            "spread": "distance of the lowest and the highest discount factor from the middle, from 0",
             "eta": "relative risk aversion",
             "states": "labour states",
             "alpha": "capital share of output",
@@ -146,7 +146,8 @@ MODELS: dict[str, Entry] = {
     ),
     "arellano": Entry(
         arellano,
-        "Arellano (2008): a government that may default, and prices at which lenders break even; on device cpu or gpu",
+        "Arellano (2008): a government that may default, and prices at which lenders break even; on device cpu, gpu, "
+        "emulator or rtl",
         {
             "bonds": "grid points of bonds, an odd number",
             "incomes": "income states",
@@ -162,7 +163,7 @@ MODELS: dict[str, Entry] = {
     ),
     "retirement": Entry(
         retirement,
-        "a worker who decides when to retire; on device cpu or gpu",
+        "a worker who decides when to retire; on device cpu or gpu, without taste shocks also on emulator and rtl",
         {
             "grid": "grid points of wealth",
             "ages": "number of ages, from 1",

@@ -87,7 +87,8 @@ class ModelResult:
         """Return the rows of the report on sweeps and time."""
         found = self.solution
         machine = []
-        if found.clocks_source:
+        # A discrete program is solved on processors only.
+        if getattr(found, "clocks_source", ""):
             machine = machine_rows(found.clocks, found.clocks_source, found.amount_bits, found.value_bits)
         return [
             ("sweeps", f"{found.sweeps:,}" + (f", {found.evaluations:,} evaluations" if not machine else "")),

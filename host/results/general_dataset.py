@@ -85,9 +85,9 @@ def to_xarray(result: GeneralResult, kind: str = KIND, more: Mapping[str, Any] |
     known |= {name: value for name, value in machine.items() if value}
     if result.build_hash:
         known["build_hash"] = f"{result.build_hash:#018x}"
-    held = facts if more is None else {**more, "solution": facts}
+    content = facts if more is None else {**more, "solution": facts}
     known |= {"taste": problem.taste, "negative": int(problem.negative)}
-    return xarray.Dataset(data, coordinates, attributes(result, known, kind, held, arrays))
+    return xarray.Dataset(data, coordinates, attributes(result, known, kind, content, arrays))
 
 
 def _dimensions(name: str, plain: str, shape: tuple[int, ...], asset: str, sizes: dict[str, int]) -> tuple[str, ...]:

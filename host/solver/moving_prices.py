@@ -116,7 +116,7 @@ def solve_moving(
         left = None if options.timeout is None else max(deadline - time.monotonic(), 1e-3)
         limit = min(every, options.max_sweeps - spent.sweeps)
         part = replace(work, image=image, options=replace(options, max_sweeps=limit, timeout=left))
-        completed = run(part, _told(report, spent.sweeps))
+        completed = run(part, _reporting(report, spent.sweeps))
         last = completed.run
         spent.add(completed)
         change = math.ldexp(last.norm, -image.value_bits)
@@ -149,7 +149,7 @@ def solve_moving(
     return replace(result, success=False, status=Outcome.LIMIT.value, message=message)
 
 
-def _told(report: Progress | None, sweeps: int) -> Progress | None:
+def _reporting(report: Progress | None, sweeps: int) -> Progress | None:
     """Return a function that reports a line of a run that ``sweeps`` sweeps of earlier runs precede."""
     if report is None or not sweeps:
         return report

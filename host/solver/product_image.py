@@ -134,9 +134,11 @@ def _marks(products: Products, last: bool) -> NDArray[np.int64]:
     return (found | np.where(products.keeps, int(Mark.KEEPS), 0)).astype(np.int64)
 
 
-def _check_affordable(products: Products, kept: NDArray[np.bool_], given: NDArray[np.bool_], amount_bits: int) -> None:
-    """Check that who can afford something can do so with amounts that are rounded."""
-    vanishes = kept != given
+def _check_affordable(
+    products: Products, rounded: NDArray[np.bool_], given: NDArray[np.bool_], amount_bits: int
+) -> None:
+    """Check that a state that can afford a choice (``given``) can do so with rounded amounts, too (``rounded``)."""
+    vanishes = rounded != given
     if not vanishes.any():
         return
     x, p = first(vanishes)
@@ -171,17 +173,17 @@ def reach_of(products: Products, consumed: NDArray[np.float64], horizon: int | N
         if isinstance(one, Branch):
             tables = one.at()
             factor[products.of(d)] = tables.beta * tables.transition.sum(axis=1)
-    kept = products.keeps
-    table = products.start[:, kept]
-    pays[:, kept] = -np.inf
-    guesses = products.start[:, ~kept]
+    keep = products.keeps
+    table = products.start[:, keep]
+    pays[:, keep] = -np.inf
+    guesses = products.start[:, ~keep]
     fixed = table[np.isfinite(table)]
     low = min((float(words.min()) for words in (guesses, fixed) if words.size), default=0.0)
     high = max((float(words.max()) for words in (guesses, fixed) if words.size), default=0.0)
 
     def best(worth: NDArray[np.float64]) -> float:
         """The least of what the regimes are worth, of each alternative ``(N_k, N_p)``."""
-        worth[:, kept] = table
+        worth[:, keep] = table
         return float(products.best(worth).min())
 
     if horizon is None:
@@ -189,7 +191,7 @@ def reach_of(products: Products, consumed: NDArray[np.float64], horizon: int | N
         high = max(high, float((pays / (1.0 - factor)).max()))
     lowest, highest = low, high
     for _ in range(horizon or 0):
-        low, high = best(pays + factor * low), max(high if kept.any() else -np.inf, float((pays + factor * high).max()))
+        low, high = best(pays + factor * low), max(high if keep.any() else -np.inf, float((pays + factor * high).max()))
         lowest, highest = min(lowest, low), max(highest, high)
     # Between them alternatives, utilities, expectations and what is added.
     able = pays[np.isfinite(pays)]

@@ -96,11 +96,11 @@ class Products:
 
         ``apart``: each table of values is a group.
         """
-        begins, ends, kept = np.zeros((3, self.count), np.bool_)
+        begins, ends, outside = np.zeros((3, self.count), np.bool_)
         begins[self.arrangement.first], ends[self.arrangement.last] = True, True
         if apart:
-            kept[[self.place[d] for d, one in enumerate(self.form.alternatives) if isinstance(one, Outside)]] = True
-            begins |= kept | np.append(False, kept[:-1])
+            outside[[self.place[d] for d, one in enumerate(self.form.alternatives) if isinstance(one, Outside)]] = True
+            begins |= outside | np.append(False, outside[:-1])
         return np.tile(begins, self.states), np.tile(ends, self.states)
 
     def weights(self) -> NDArray[np.uint64]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from beltline.gpu_ref.coarse import FEWEST, coarse_start, nearer
 from beltline.gpu_ref.methods import can_stay, stay_start
+from beltline.gpu_ref.spectral import Smooth, smooth_start
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.concavity import concave_majorant
 from beltline.host.problem.problem import Problem
@@ -22,27 +23,37 @@ def start_value(problem: Problem, start: Literal["stay", "coarse"], tol: float) 
     problem
         The problem to be solved.
     start
-        ``"stay"``: the value of staying at ``x`` for ever. ``"coarse"``: a solution on a coarse grid, interpolated to
-        the grid of the problem (:mod:`beltline.gpu_ref.coarse`), if one exact sweep shows that it is closer to the
-        solution than ``problem.start``. Otherwise, and on small grids, the same as ``"stay"``.
+        ``"stay"``: the value of staying at ``x`` for ever. ``"coarse"``: the solution with choices between grid points,
+        of a smooth problem by polynomials (:mod:`beltline.gpu_ref.spectral`), of any other on a coarse grid
+        (:mod:`beltline.gpu_ref.coarse`), if exact maximisation shows that it is closer to the solution than
+        ``problem.start``. Otherwise, and on small grids, the same as ``"stay"``.
     tol
         Tolerance of the solve, in units of utility.
 
     Returns
     -------
     (N_k, N_z) float64 array or None
-        In units of utility. If the interpolated solution is not concave, as near a borrowing limit, its least concave
-        majorant. None for a problem with a horizon, and where some state cannot afford to stay at ``x``.
+        In units of utility. If the solution of the coarse grid is not concave, as near a borrowing limit, its least
+        concave majorant. None for a problem with a horizon, and where some state cannot afford to stay at ``x``, unless
+        the problem is smooth.
     """
     X, W, beta, eta = problem.grid, problem.wealth, problem.beta, problem.eta
-    if problem.horizon is not None or not can_stay(X, W, eta):
+    if problem.horizon is not None:
+        return None
+    smooth: Smooth | None = None
+    if start == "coarse":
+        # To look at every state first would take as long as this start.
+        smooth = smooth_start(X, W, problem.transition, beta, eta, tol, problem.start)
+        if smooth is not None and smooth.nearer:
+            return smooth.value
+    if not can_stay(X, W, eta):
         return None
     if start == "coarse" and problem.points >= FEWEST:
-        interpolated = coarse_start(X, W, problem.transition, beta, eta, tol)
-        if np.isfinite(interpolated).all():
-            interpolated = _concave(X, interpolated)
-            if nearer(X, W, problem.transition, beta, eta, problem.start, interpolated):
-                return interpolated
+        drawn = coarse_start(X, W, problem.transition, beta, eta, tol) if smooth is None else smooth.value
+        if np.isfinite(drawn).all():
+            drawn = _concave(X, drawn)
+            if nearer(X, W, problem.transition, beta, eta, problem.start, drawn):
+                return drawn
     return _concave(X, stay_start(X, W, beta, eta))
 
 

@@ -31,7 +31,7 @@ class GatherParameters:
     For each exogenous state the lane stores a window of ``WINDOW_ROWS`` consecutive rows of expected values. A state
     whose three words are in the window, or in the row after it, takes one clock (two if the problem has only one
     exogenous state). Rows are requested up to ``AHEAD_STATES`` states before they are needed. For any other index, in a
-    row before that of the state before or far above the window, the window begins anew at that row, after all states
+    row before that of the state before or far above the window, the window begins again at that row, after all states
     before it have left.
 
     If ``i`` does not fall in ``x``, and rises by about one point a point for each ``s``, the unit needs one word a

@@ -1,4 +1,4 @@
-"""Third pass of a sweep in a lane: lists the states of all points whose expectations must be computed anew."""
+"""Third pass of a sweep in a lane: lists the states of all points whose expectations must be computed again."""
 
 from __future__ import annotations
 

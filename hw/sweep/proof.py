@@ -27,7 +27,7 @@ class Proof:
 
     Rounds examine the states of odd points and of even points in turn. A round reads only choices of the other half of
     the points, which do not change meanwhile, so its result depends neither on the lanes nor on timing. If ``2 ROUNDS``
-    rounds are not enough, the next one finds the choices of every lane anew by divide and conquer; then the rounds
+    rounds are not enough, the next one finds the choices of every lane again by divide and conquer; then the rounds
     continue. A proof ends only with a round that moves no choice and follows a round over the other points, so never
     with the first one, or the first one after divide and conquer. After ``LIMIT`` rounds in all the sweep remains
     unproven, which happens only if objectives differ by no more than the rounding of utility.

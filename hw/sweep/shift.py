@@ -99,7 +99,7 @@ class Shift(wiring.Component):
     clear : in, 1 bit
         Sets both shifts to 0.
     start : in, 1 bit
-        Computes both shifts anew.
+        Computes both shifts again.
     states : in, 5 bits
         ``N_z`` of the problem.
     busy : out, 1 bit

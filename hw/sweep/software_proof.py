@@ -79,7 +79,7 @@ def bracket_all(x, w, ev, words, parity, choices, lowest, highest, moved, crosse
 
 @njit(cache=True, parallel=True)
 def divide_all(x, w, ev, words, lane_shift, before, choices, lowest, highest, moved, flags):  # type: ignore[no-untyped-def]
-    """Find the choices of every lane anew by divide and conquer.
+    """Find the choices of every lane again by divide and conquer.
 
     Each lane, of ``2**lane_shift`` points, first finds the choice of its first point, then those of the points half-way
     between points already done, at distance ``2**k`` from them, with ``k`` falling to 0. The bracket of a point is

@@ -231,10 +231,10 @@ async def races(dut: Any) -> None:
     # With this setting a run is refused; it takes some clocks and does not change the tables.
     await board.write_register("GRID", 1)
     await board.write_register("INTERRUPT", Interrupt.ENABLE)
-    held = {table: bytearray(await board.read_table(table, 8 * SIZES[table])) for table in (Table.W, Table.V)}
+    content = {table: bytearray(await board.read_table(table, 8 * SIZES[table])) for table in (Table.W, Table.V)}
     answers = {AxiResp.OKAY: 0, AxiResp.SLVERR: 0}
     for _ in range(150):
-        table = random.choice(list(held))
+        table = random.choice(list(content))
         count = 8 * random.randint(1, 24)
         first = 8 * random.randrange(SIZES[table] - count // 8 + 1)
         data = random.randbytes(count)
@@ -247,22 +247,22 @@ async def races(dut: Any) -> None:
         while await board.read_register("STATUS") & Status.BUSY:
             pass
         found = await board.read_table(table, 8 * SIZES[table])
-        wanted = held[table].copy()
+        wanted = content[table].copy()
         wanted[first : first + count] = data
         if answer == AxiResp.OKAY:
             assert found == wanted, "a write that was answered with OKAY is missing in the table"
         else:
             # The number of words that were written before the run began.
             done = next((k for k in range(0, count, 8) if found[first + k : first + k + 8] != data[k : k + 8]), count)
-            wanted = held[table].copy()
+            wanted = content[table].copy()
             wanted[first : first + done] = data[:done]
             assert found == wanted, "a write that was refused left more than its beginning"
-        held[table][:] = found
+        content[table][:] = found
     assert min(answers.values()) > 10, answers
 
     answers = {AxiResp.OKAY: 0, AxiResp.SLVERR: 0}
     for _ in range(150):
-        table = random.choice(list(held))
+        table = random.choice(list(content))
         count = 8 * random.randint(1, 24)
         first = 8 * random.randrange(SIZES[table] - count // 8 + 1)
         command = random.choice((Command.RUN, Command.RESET))
@@ -272,12 +272,12 @@ async def races(dut: Any) -> None:
         found, answer = await soon(burst)
         answers[answer] += 1
         if answer == AxiResp.OKAY:
-            assert found == held[table][first : first + count]
+            assert found == content[table][first : first + count]
         else:
             assert command == Command.RUN, "a reset refuses no read"
         while await board.read_register("STATUS") & Status.BUSY:
             pass
     assert min(answers.values()) > 10, answers
-    for table, wanted in held.items():
+    for table, wanted in content.items():
         assert await board.read_table(table, 8 * SIZES[table]) == wanted
     await board.finish()

@@ -78,8 +78,8 @@ def test_carries_and_multipliers_without_registers_are_passed() -> None:
     cells = {"r1": register(2, 10), "a": lut(10, 11), "chain": chain, "m": bare, "b": lut(50, 51)}
     found = Netlist(module({**cells, "r2": register(51, 20)}, [2], []))
     assert (found.path().levels, found.path().carry) == (2, 1)
-    kept = dict(bare, parameters={**bare["parameters"], "PREG": "1"})
-    assert Netlist(module({**cells, "m": kept, "r2": register(51, 20)}, [2], [])).path().levels == 1
+    stored = dict(bare, parameters={**bare["parameters"], "PREG": "1"})
+    assert Netlist(module({**cells, "m": stored, "r2": register(51, 20)}, [2], [])).path().levels == 1
 
 
 def test_black_boxes_count_with_the_logic_around_their_registers() -> None:
@@ -190,32 +190,32 @@ ENTRIES += [(name, Job(name, family_of(board), board)) for name, board in LINES.
 @pytest.mark.parametrize("job", [job for _, job in ENTRIES], ids=[name for name, _ in ENTRIES])
 def test_recorded_figures_exist_and_are_plausible(job: Job) -> None:
     """No path of more than 8 LUTs, every multiplication in a multiplier, every table in block RAM or UltraRAM."""
-    kept = job.entry_in(area_figures.load())
-    assert kept is not None, f"{area_figures.FILE.name} has no figures of {job.title}: run make area"
-    assert area_figures.complaints(job.title, kept) == []
-    assert kept["levels"] > 0
-    assert job.placed == ("fmax" in kept)
+    stored = job.entry_in(area_figures.load())
+    assert stored is not None, f"{area_figures.FILE.name} has no figures of {job.title}: run make area"
+    assert area_figures.complaints(job.title, stored) == []
+    assert stored["levels"] > 0
+    assert job.placed == ("fmax" in stored)
 
 
 @pytest.mark.parametrize("name", LINES)
 def test_recorded_machine_is_of_the_boards_build_and_fits(name: str) -> None:
     board, results = BOARDS[name], area_figures.load()
-    kept = Job(name, family_of(board), board).entry_in(results)
-    assert kept is not None, f"{area_figures.FILE.name} has no figures of {name}: run make area"
-    assert kept["build"] == build_of(board), f"{name}: area.json is of another build; run make area BOARD={name}"
+    stored = Job(name, family_of(board), board).entry_in(results)
+    assert stored is not None, f"{area_figures.FILE.name} has no figures of {name}: run make area"
+    assert stored["build"] == build_of(board), f"{name}: area.json is of another build; run make area BOARD={name}"
     one = results["units"]["evaluator"][family_of(board)]
     chip = chip_of(board)
-    assert kept["dsp"] >= kept["evaluators"] * one["dsp"]
+    assert stored["dsp"] >= stored["evaluators"] * one["dsp"]
     for resource in ("lut", "dsp", "bram18", "uram"):
-        assert kept[resource] <= getattr(chip, resource), resource
+        assert stored[resource] <= getattr(chip, resource), resource
 
 
 def test_the_headline_machine_fits_with_room() -> None:
     """65,536 x 4 with 15 stages in a VU47P: less than 75% of each resource, as the shell takes about 12%."""
-    kept = area_figures.load()["machines"]["f2"]
+    stored = area_figures.load()["machines"]["f2"]
     chip = dataclasses.asdict(chip_of(BOARDS["f2"]))
-    assert kept["evaluators"] == 46
-    assert all(kept[resource] < 0.75 * chip[resource] for resource in ("lut", "dsp", "bram18", "uram"))
+    assert stored["evaluators"] == 46
+    assert all(stored[resource] < 0.75 * chip[resource] for resource in ("lut", "dsp", "bram18", "uram"))
 
 
 def test_the_page_has_the_recorded_figures() -> None:
@@ -243,6 +243,6 @@ def test_all_recorded_figures_are_of_the_current_verilog(job: Job) -> None:
 @pytest.mark.parametrize(("name", "family"), QUICK)
 def test_units_measured_again_have_the_recorded_figures(name: str, family: str) -> None:
     job = Job(name, family)
-    kept = job.entry_in(area_figures.load())
-    assert kept is not None, "run make area"
-    assert area_figures.moved(job.title, kept, job.measure(None)) == []
+    stored = job.entry_in(area_figures.load())
+    assert stored is not None, "run make area"
+    assert area_figures.moved(job.title, stored, job.measure(None)) == []

@@ -39,10 +39,10 @@ def test_lanes_count_as_often_as_there_are() -> None:
 
 
 def test_page_has_the_recorded_figures() -> None:
-    kept = json.loads(sweep_area.FILE.read_text(encoding="ascii"))
+    stored = json.loads(sweep_area.FILE.read_text(encoding="ascii"))
     page = sweep_area.PAGE.read_text(encoding="utf-8")
-    assert f"{sweep_area.BEGIN}{sweep_area.table(kept)}{sweep_area.END}" in page
-    for name, entry in kept.items():
+    assert f"{sweep_area.BEGIN}{sweep_area.table(stored)}{sweep_area.END}" in page
+    for name, entry in stored.items():
         assert entry["tables"] == entry["tables_in_ram"], name
         assert sweep_area.total(entry, sweep_area.PRESETS[name].machine.lanes)["dsp"] >= entry["multiplications"], name
 

@@ -68,7 +68,7 @@ def commands(page: Path) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write the files that pages assume to exist, once for all pages."""
     directory = tmp_path_factory.mktemp("kept")
     small = bl.solve(bl.rbc(grid=256), progress=False)
@@ -78,9 +78,9 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def reader(kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def reader(stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Go to an empty directory with those files, as a reader of a page would."""
-    shutil.copytree(kept, tmp_path, dirs_exist_ok=True)
+    shutil.copytree(stored, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     matplotlib.use("agg")
     # The gateware returns the same bits, after minutes of compiling.

@@ -1,13 +1,17 @@
-"""Docstrings, comments and messages use the terms of the two fields, as the pages do.
+"""Docstrings, comments, messages and names use the terms of the two fields, as the pages do.
 
-``code_vocabulary.md`` lists phrases and the folders that are checked; the phrases of ``vocabulary.md`` count too.
+``vocabulary.md`` lists the phrases, and ``code_vocabulary.md`` words of names and the files that are not searched for
+phrases.
 """
 
 from __future__ import annotations
 
+import ast
+import functools
 import io
 import re
 import tokenize
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,10 +21,13 @@ from support.terms import load, matches
 
 LIST = Path(__file__).with_name("code_vocabulary.md")
 
-TERMS = [*load(LIST), *load(LIST.with_name("vocabulary.md"))]
+TERMS = load(LIST.with_name("vocabulary.md"))
 
-FOLDERS = re.findall(r"^```text\n(.*?)^```", LIST.read_text(), re.M | re.S)[0].split()
-"""Folders and files to check, relative to the root of the repository."""
+LEFT_OUT = re.findall(r"^```text\n(.*?)^```", LIST.read_text(), re.M | re.S)[0].split()
+"""Files that are not searched for phrases, relative to the root of the repository."""
+
+FOLDERS = ["beltline", "constraints", "docs", "examples", "gpu_ref", "host", "hw", "sim", "tests"]
+"""Folders of sources. The links in ``beltline`` are not followed."""
 
 COMMENTS = {
     ".cpp": r"//[^\n]*|/\*.*?\*/",
@@ -31,6 +38,10 @@ COMMENTS = {
     ".tcl": r"(?<![^\s;])#[^\n]*",
     ".sh": r"(?<!\S)#[^\n]*",
     ".xdc": r"(?<!\S)#[^\n]*",
+    ".yml": r"(?<!\S)#[^\n]*",
+    ".yaml": r"(?<!\S)#[^\n]*",
+    ".h": r"//[^\n]*|/\*.*?\*/",
+    "": r"(?<!\S)#[^\n]*",
 }
 """Patterns of comments in files that are not Python, by suffix."""
 
@@ -46,9 +57,28 @@ NOT_WORDS = (
 FILES = sorted(
     file
     for folder in FOLDERS
-    for file in ([ROOT / folder] if (ROOT / folder).is_file() else (ROOT / folder).rglob("*"))
-    if file.suffix == ".py" or file.suffix in COMMENTS
+    for file in (ROOT / folder).rglob("*")
+    if (file.suffix == ".py" or (file.suffix and file.suffix in COMMENTS))
+    and not file.relative_to(ROOT / folder).parts[0].startswith(".")
+    and str(file.relative_to(ROOT)) not in LEFT_OUT
 )
+
+OTHERS = [ROOT / name for name in ("Makefile", "Dockerfile", ".ci/run", ".github/workflows/ci.yml")]
+"""Files outside of these folders."""
+
+
+def words_of_names() -> dict[str, tuple[str, list[str]]]:
+    """Return for each word that names must not contain the term to use, and where the word stays."""
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in LIST.read_text().splitlines()[7:]]
+    table = [row for row in rows if len(row) == 4 and not row[0].startswith(("-", "word"))]
+    return {
+        word: (use, [place for place in stays.split("; ") if place])
+        for words, use, stays, _ in table
+        for word in words.split("; ")
+    }
+
+
+NAMES = words_of_names()
 
 
 def hidden(text: str) -> str:
@@ -122,10 +152,52 @@ def faults(name: str, text: str) -> list[str]:
     return matches(name, prose(text) if suffix == ".py" else prose_of_comments(text, COMMENTS[suffix]), TERMS)
 
 
-def test_folders_are_in_order_and_hold_files() -> None:
-    assert sorted(set(FOLDERS)) == FOLDERS
+def names(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield functions, classes, arguments, attributes and module variables that code defines, with their lines."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.lineno, node.name
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.attr
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign | ast.AnnAssign):
+            stored = (node for node in ast.walk(statement) if isinstance(node, ast.Name))
+            yield from ((node.lineno, node.id) for node in stored if isinstance(node.ctx, ast.Store))
+
+
+@functools.cache
+def names_of(file: Path) -> tuple[tuple[int, str], ...]:
+    """Return the names that a Python file defines, with their lines, and for any file its own name."""
+    own = ((1, file.stem),)
+    return own if file.suffix != ".py" else (*own, *names(ast.parse(file.read_text(encoding="utf-8"))))
+
+
+@functools.cache
+def parts(name: str) -> list[str]:
+    """Return the words of a name such as ``WalkParameters`` or ``walk_all``, in lower case.
+
+    >>> parts("WalkParameters"), parts("_next_held")
+    (['walk', 'parameters'], ['next', 'held'])
+    """
+    return [word.lower() for word in re.split(r"[^A-Za-z]+|(?<=[a-z])(?=[A-Z])", name) if word]
+
+
+def faults_of_names(path: str, defined: Iterable[tuple[int, str]]) -> list[str]:
+    """Return the names with replaced words in a file, with their lines."""
+    return [
+        f"{path}:{line}: in the name '{name}' write instead of '{word}': {NAMES[word][0]}"
+        for line, name in defined
+        for word in parts(name)
+        if word in NAMES and not any(Path(path).is_relative_to(place) for place in NAMES[word][1])
+    ]
+
+
+def test_files_are_found() -> None:
     for folder in FOLDERS:
         assert any(file.is_relative_to(ROOT / folder) for file in FILES), folder
+    assert all(file.is_file() for file in OTHERS)
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -137,6 +209,39 @@ def test_folder_uses_the_terms(folder: str) -> None:
         for fault in faults(str(file.relative_to(ROOT)), file.read_text(encoding="utf-8"))
     ]
     assert not found, "\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize("file", OTHERS, ids=lambda file: file.name)
+def test_other_file_uses_the_terms(file: Path) -> None:
+    assert not faults(str(file.relative_to(ROOT)), file.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_names_use_the_terms(folder: str) -> None:
+    found = [
+        fault
+        for file in FILES
+        if file.is_relative_to(ROOT / folder)
+        for fault in faults_of_names(str(file.relative_to(ROOT)), names_of(file))
+    ]
+    assert not found, "\n" + "\n".join(found)
+
+
+def test_every_place_in_which_a_word_of_names_stays_has_it() -> None:
+    defined = {file.relative_to(ROOT): {word for _, name in names_of(file) for word in parts(name)} for file in FILES}
+    for word, (use, places) in NAMES.items():
+        row = {other for other, (its_use, _) in NAMES.items() if its_use == use}
+        for place in places:
+            assert any(path.is_relative_to(place) and row & found for path, found in defined.items()), (word, place)
+
+
+def test_message_names_the_name() -> None:
+    found = faults_of_names("host/a.py", names(ast.parse("def f(money):\n    x = 1\n    self.nextHeld = x\n")))
+    assert found == [
+        "host/a.py:1: in the name 'money' write instead of 'money': amount, cash on hand",
+        "host/a.py:3: in the name 'nextHeld' write instead of 'held': evaluates, locked, stored",
+    ]
+    assert not faults_of_names("hw/sweep/walk/walk.py", names(ast.parse("class Walk:\n    pass\n")))
 
 
 @pytest.mark.parametrize(

@@ -34,14 +34,14 @@ def shown(notebook: Any) -> list[list[tuple[list[str], list[str]]]]:
 
 
 def test_recorded_figures_are_of_one_run_and_complete() -> None:
-    kept = json.loads(TOUR.read_text(encoding="utf-8"))
-    cells = code(kept)
+    stored = json.loads(TOUR.read_text(encoding="utf-8"))
+    cells = code(stored)
     assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
-    for cell, outputs in zip(cells, shown(kept), strict=True):
+    for cell, outputs in zip(cells, shown(stored), strict=True):
         figures = [formats for formats, _ in outputs if "image/png" in formats]
         assert len(figures) == (".plot(" in text(cell["source"])), cell["source"]
         assert all(output["output_type"] in ("execute_result", "stream") for output in cell["outputs"])
-    words = [word for outputs in shown(kept) for _, found in outputs for word in found]
+    words = [word for outputs in shown(stored) for _, found in outputs for word in found]
     assert {"converged:", "finished:", "bound"} <= set(words)
     # The notebook has no data of the computer on which it was run.
     assert not [word for word in words if word.startswith("/")]
@@ -51,11 +51,11 @@ def test_it_runs_and_shows_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    kept, fresh = (nbformat.read(TOUR, as_version=4) for _ in range(2))
+    stored, fresh = (nbformat.read(TOUR, as_version=4) for _ in range(2))
     for cell in code(fresh):
         cell["outputs"], cell["execution_count"] = [], None
     nbclient.NotebookClient(
         fresh, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
     ).execute()
-    assert shown(fresh) == shown(kept)
+    assert shown(fresh) == shown(stored)
     assert not list(tmp_path.iterdir())

@@ -12,7 +12,10 @@ from support.terms import load, matches
 
 LIST = Path(__file__).with_name("vocabulary.md")
 
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 
 NOT_WORDS = (
     r"^ *(?P<fence>```+|\$\$)[^\n]*\n.*?^ *(?P=fence)$",

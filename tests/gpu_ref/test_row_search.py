@@ -1,4 +1,4 @@
-"""The search of a row: ties end on the lower choice, and what is proven is what full search finds."""
+"""The search of a row: ties go to the lower choice, and proven choices are those of full search."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ UTILITY = -1.0 / CONSUMPTION
 
 
 def expected(objectives: list[float]) -> np.ndarray:
-    """The ``EV``, with its spare ends, with which the choices have these objectives."""
+    """Return the ``EV``, with its padding at both ends, for which the choices have these objectives."""
     return np.array([-np.inf, *(np.array(objectives) - UTILITY), -np.inf])
 
 
@@ -60,7 +60,7 @@ def test_the_lower_of_two_that_tie(objectives: list[float], lowest: int) -> None
 
 
 def cached_of(policy: np.ndarray) -> Cached:
-    """What is cached of rows that choose ``policy``, of which no sweep has cached anything."""
+    """Return the cache of rows with the choices ``policy`` before any sweep has filled it."""
     count = policy.size
     return Cached(
         policy.astype(np.int32), *(np.full(count, -np.inf) for _ in range(4)), *np.zeros((2, count), np.int32)
@@ -68,20 +68,20 @@ def cached_of(policy: np.ndarray) -> Cached:
 
 
 def clocks_at(grid: int, clock: float) -> np.ndarray:
-    """Clocks of all windows of so many candidates that show the same."""
+    """Return clocks of all windows of this number of candidates, all with the same reading."""
     clocks = np.zeros(length(grid))
     clocks[0] = clock
     return clocks
 
 
-NOBODY = 0, -np.inf
-"""A rival and its utility where there is none."""
+NO_RIVAL = 0, -np.inf
+"""The rival and its utility of a state without a rival."""
 
 
 def settled(
-    row: Cached, ev: np.ndarray, clocks: np.ndarray, low: int, high: int, rival: tuple[int, float] = NOBODY
+    row: Cached, ev: np.ndarray, clocks: np.ndarray, low: int, high: int, rival: tuple[int, float] = NO_RIVAL
 ) -> tuple[bool, tuple[int, float]]:
-    """Let the only row choose the best from ``low`` to ``high``: whether that is what it had chosen, and its rival."""
+    """Let the only row choose the best from ``low`` to ``high``; return whether its choice stays, and its rival."""
     p = row.policy[0]
     cached = (p, row.below[0], row.here[0], row.above[0], row.until[0], row.low[0], row.high[0])
     q, row.until[0], row.low[0], row.high[0], *found = settle(X, WEALTH, 2.0, ev, clocks, *cached, *rival, low, high)
@@ -106,7 +106,7 @@ def test_a_cached_choice_stays_where_it_is_the_lower_of_two_that_tie(cached: int
 
 
 def random_row(number: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
-    """Grid, wealth, ``eta`` and an ``EV`` that need not be concave."""
+    """Return a grid, wealth, ``eta`` and an ``EV`` that need not be concave."""
     points = int(rng.integers(3, 60)) if number % 20 else int(rng.integers(250, 800))
     grid = np.append(0.0, rng.exponential(size=points - 1).cumsum())
     wealth = np.sort(rng.uniform(0.1, 1.3 * grid[-1] + 0.2, points)) + (0.01 if number % 2 else 0.0)
@@ -115,7 +115,7 @@ def random_row(number: int, rng: np.random.Generator) -> tuple[np.ndarray, np.nd
 
 
 def stepped_row(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
-    """Grid, wealth with a step at every few points, ``eta`` and the ``EV`` of saving with it: many candidates tie."""
+    """Return a grid, wealth with a step at every few points, ``eta`` and an ``EV`` with which many candidates tie."""
     points, every = int(rng.integers(10, 200)), int(rng.integers(1, 7))
     grid = np.arange(points) / 8.0
     wealth = 1.0 + grid[np.arange(points) // every * every] + rng.choice([0.0, 0.25]) * (np.arange(points) // every)
@@ -125,7 +125,7 @@ def stepped_row(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float
 
 @pytest.mark.parametrize("kind", ["any wealth", "steps"])
 def test_a_proven_row_is_that_of_full_search_from_any_policy(kind: str) -> None:
-    """And stays it while ``EV`` moves and the clocks with it, whatever bracket was looked at before."""
+    """It remains so while ``EV`` and the clocks change, whatever bracket was searched before."""
     rng = np.random.default_rng(4)
     proofs = wide = spared = still = 0
     ends: np.ndarray = np.zeros(2)
@@ -175,13 +175,13 @@ def test_a_proven_row_is_that_of_full_search_from_any_policy(kind: str) -> None:
 
 
 def shown(clocks: np.ndarray, row: Cached) -> np.ndarray:
-    """The clock of each row's window."""
+    """Return the reading of the clock of each row's window."""
     points = row.policy.size
     return np.array([clocks[0] + clocks[window(points, *ends)] for ends in zip(row.low, row.high, strict=True)])
 
 
 def let_pass(clocks: np.ndarray, before: np.ndarray, after: np.ndarray, at_once: bool) -> None:
-    """Let clocks pass a change of ``EV``, all of them at once or by window."""
+    """Advance the clocks by a change of ``EV``, all of them at once or by window."""
     points = before.size
     least, most = np.empty((2, blocks(points)))
     ends = np.full(1, -np.inf)
@@ -199,7 +199,7 @@ def cache_ends(grid: np.ndarray, wealth: np.ndarray, eta: float, row: Cached) ->
 
 
 def test_a_choice_beyond_the_bracket_that_was_looked_at_is_found() -> None:
-    """Of five candidates the highest is best, and only the others were known to lose."""
+    """The highest of five candidates is best, and only the others are known to lose."""
     consumption = WEALTH - X
     ev = expected([5.0, 3.0, 1.0, 1.0, 0.0, 9.0])
     for clock, best in ((0.0, 5), (10.0, 5)):
@@ -227,7 +227,7 @@ def test_bounds_on_rivals_hold_until_their_margin_is_used_up() -> None:
 
 @pytest.mark.parametrize(("objective", "wins"), [(4.9, False), (5.0, False), (5.1, True)])
 def test_the_rival_is_compared_while_all_others_are_known_to_lose(objective: float, wins: bool) -> None:
-    """One above the choice must be better; where it wins, the choice before becomes the rival."""
+    """A rival above the choice must be strictly better to win; the former choice then becomes the rival."""
     row = cached_of(np.array([0]))
     cache_row(X, np.array([WEALTH]), 2.0, row)
     row.until[0], row.low[0], row.high[0] = 9.0, 0, 5
@@ -278,7 +278,7 @@ def test_candidates_between_the_old_and_the_new_choice_become_rivals() -> None:
 
 @pytest.mark.parametrize("high", [3, 5])
 def test_of_a_choice_outside_of_what_was_looked_at_nothing_is_known(high: int) -> None:
-    """The clock of the window that rivals were watched in says nothing of by how much they gain on it."""
+    """The clock of a window bounds gains on choices within the window only."""
     for objectives, best in (([0.0, 1.0, 4.0, 5.0, 6.0, 0.0], 4), ([0.0, 1.0, 4.0, 6.0, 5.0, 0.0], 3)):
         row = cached_of(np.array([3]))
         cache_row(X, np.array([WEALTH]), 2.0, row)
@@ -302,7 +302,7 @@ def test_of_a_choice_outside_of_what_was_looked_at_nothing_is_known(high: int) -
 
 
 def test_a_margin_is_carried_to_the_clock_of_a_wider_window() -> None:
-    """What is left of it on the clock of its own window is left on that of the window of all that is known to lose."""
+    """The remaining margin on the clock of its own window becomes the margin on the clock of the wider window."""
     points = 600
     grid = np.linspace(0.0, 30.0, points)
     ev = np.append(0.0, np.full(points - 1, -50.0))
@@ -314,13 +314,13 @@ def test_a_margin_is_carried_to_the_clock_of_a_wider_window() -> None:
     for high, clock in ((5, 4.0), (300, 21.0), (599, 71.0)):
         below, here, above = -np.inf, -1.0 / WEALTH, -1.0 / (WEALTH - grid[1])
         q, until, lowest, highest, *_ = settle(
-            grid, WEALTH, 2.0, padded, clocks, 0, below, here, above, 6.0, 0, 4, *NOBODY, 0, high
+            grid, WEALTH, 2.0, padded, clocks, 0, below, here, above, 6.0, 0, 4, *NO_RIVAL, 0, high
         )  # fmt: skip
         assert (q, lowest, highest) == (0, 0, high)
         assert until == pytest.approx(clock + 2.0, abs=1e-9)
         assert until < clock + 2.0
-    # Nor does a clock that nobody can reach become none.
-    q, until, *_ = settle(grid, WEALTH, 2.0, padded, clocks, 0, below, here, above, np.inf, 0, 597, *NOBODY, 0, 599)
+    # An unreachable limit of a clock remains a number, too.
+    q, until, *_ = settle(grid, WEALTH, 2.0, padded, clocks, 0, below, here, above, np.inf, 0, 597, *NO_RIVAL, 0, 599)
     assert q == 0
     assert until == pytest.approx(71.0 + 50.0, abs=0.1)
 
@@ -328,7 +328,7 @@ def test_a_margin_is_carried_to_the_clock_of_a_wider_window() -> None:
 @pytest.mark.parametrize("level", [0.0, -1.0, 2.0**10, -(2.0**10), 2.0**30, -1e12])
 @pytest.mark.parametrize("better", [3, 4, 5])
 def test_a_margin_below_what_objectives_are_now_rounded_by_decides_nothing(level: float, better: int) -> None:
-    """``EV`` moves by the same everywhere, so no clock does: rivals that lost by a hair tie, and the lowest wins."""
+    """``EV`` changes by the same everywhere, so no clock advances: narrow losers tie, and the lowest wins."""
     tied = won = 0
     for steps in [1, 2, 3, *(2 ** np.arange(2, 40, 2)).tolist()]:
         grid = X.copy()
@@ -343,11 +343,11 @@ def test_a_margin_below_what_objectives_are_now_rounded_by_decides_nothing(level
         beside = (*np.array([*utilities, -np.inf])[better - 1 : better + 2],)
         clocks = clocks_at(grid.size, 0.0)
         p, *cached = settle(
-            grid, WEALTH, 2.0, padded, clocks, better, *beside, -np.inf, 0, 0, *NOBODY, 0, grid.size - 1
+            grid, WEALTH, 2.0, padded, clocks, better, *beside, -np.inf, 0, 0, *NO_RIVAL, 0, grid.size - 1
         )  # fmt: skip
         assert (p, cached[3]) == (better, 0)
         # As if the rival were one of the others, of which no objective is compared.
-        cached = [_until(0.0, (utilities + ev)[better], (utilities + ev)[0]), 0, grid.size - 1, *NOBODY]
+        cached = [_until(0.0, (utilities + ev)[better], (utilities + ev)[0]), 0, grid.size - 1, *NO_RIVAL]
         best = int(np.argmax(utilities + moved))
         under, here, over = (u + later[p + k] for k, u in enumerate(beside))
         known = stays(p, 0, grid.size - 1, under, here, over, 0.0, *cached[:4], cached[4] + later[cached[3] + 1])

@@ -1,4 +1,4 @@
-"""Value iteration in chunks: what chunks, threads and clocks may not change, and what they must cover."""
+"""Value iteration in chunks: chunks and threads change no result, and clocks bound all changes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def swept(problem: tuple[Any, ...], sweeps: int, threads: int = 1) -> ValueItera
 
 @pytest.mark.parametrize("seed", range(6))
 def test_chunks_change_no_bit(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows where chunks meet are proven, and all that follows from a choice that this moves is mended."""
+    """Rows where chunks meet are proven, and if a choice moves there, all results that depend on it are repaired."""
     problem = rough(seed=seed)
     X, W, Q, beta, eta, V = problem
     for _ in range(40):
@@ -70,7 +70,7 @@ def test_threads_change_no_bit() -> None:
 
 
 def clocks_of(iteration: ValueIteration) -> np.ndarray:
-    """What all windows' clocks show, ``(N_z, windows)``."""
+    """Return the readings of the clocks of all windows, ``(N_z, windows)``."""
     clocks = iteration._tables.clocks
     return clocks[:, :1] + clocks[:, 1:]
 
@@ -86,7 +86,7 @@ def spreads_of(change: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize(("seed", "fewest"), [(0, 512), (1, 512), (0, 16), (1, 16), (2, 16)])
 def test_clocks_cover_what_a_sweep_changes(seed: int, fewest: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether it is measured or not, and where choices are mended between chunks."""
+    """The clocks bound measured changes, changes that are not measured, and repairs between chunks."""
     monkeypatch.setattr(value_iteration, "_FEWEST", fewest)
     X, W, Q, beta, eta, V = rough(seed=seed)
     iteration = swept((X, W, Q, beta, eta, V), 3)
@@ -107,7 +107,7 @@ def test_clocks_cover_what_a_sweep_changes(seed: int, fewest: int, monkeypatch: 
         assert (passed >= spreads_of(change) - 1e-12).all()
         assert (passed <= 50.0 * np.ptp(change, axis=1)[:, None] + 1e-12).all()
         if (iteration._tables.clocks[:, 0] == common).all() and fewest == 512:
-            # All but where the first or the last row was mended.
+            # All but where the first or the last row was repaired.
             assert (passed <= spreads_of(change) + 1e-12).mean() > 0.8
     assert proven >= 3
     assert measured >= 1
@@ -127,7 +127,7 @@ def test_clocks_include_policy_evaluation_steps() -> None:
 
 
 def test_a_sweep_looks_at_few_candidates_where_little_moves() -> None:
-    """Wide brackets are known to lose: their rows are searched no more, though the policy jumps."""
+    """The candidates of wide brackets are known to lose, so their rows are not searched again."""
     iteration = swept(rough(), 400)
     tables = iteration._tables
     steps = np.diff(tables.policy, axis=1)
@@ -142,7 +142,7 @@ def test_a_sweep_looks_at_few_candidates_where_little_moves() -> None:
 
 
 def test_an_exogenous_state_in_which_nothing_can_be_afforded_misses_nothing() -> None:
-    """Nobody comes there, so that the others are proven as ever."""
+    """No other state leads there, so the proofs of the other states do not change."""
     X, W, _, beta, eta, V = rough(states=2)
     W[:, 0] = X[0] - 1.0
     iteration = swept((X, W, np.array([[0.0, 1.0], [0.0, 1.0]]), beta, eta, V), 60)

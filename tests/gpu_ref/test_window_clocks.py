@@ -1,4 +1,4 @@
-"""Clocks of windows: none runs slower than what it bounds, in exact arithmetic, whatever is measured."""
+"""Clocks of windows: each advances by at least the change that it bounds, in exact arithmetic, for any measurements."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SIZES = (1, 2, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 100, WIDE - 1, WIDE, WIDE
 
 
 def spans(grid: int) -> list[tuple[int, int]]:
-    """First and last candidate of every window, by its place in a row of clocks; the first is none."""
+    """Return the first and last candidate of every window, by its place in a row of clocks; place 0 is no window."""
     found = [(0, -1), (0, grid - 1)]
     for size in (BLOCK, WIDE):
         found += [(begin, min(begin + 2 * size, grid) - 1) for begin in range(0, grid, size)]
@@ -35,7 +35,7 @@ def padded(ev: np.ndarray) -> np.ndarray:
 
 
 def passed(clocks: np.ndarray, before: np.ndarray, after: np.ndarray, cuts: tuple[int, ...] = ()) -> None:
-    """Measure a change of ``EV``, in chunks that begin at ``cuts``, and let the clocks pass it."""
+    """Measure a change of ``EV``, in chunks that begin at ``cuts``, and advance the clocks by it."""
     grid = before.size
     least, most = np.full(blocks(grid), np.nan), np.full(blocks(grid), np.nan)
     for begin, end in zip((0, *cuts), (*cuts, grid), strict=True):
@@ -89,7 +89,7 @@ def paths(number: int, grid: int, rng: np.random.Generator) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("number", range(24))
 def test_no_candidate_gains_more_than_its_clock(number: int) -> None:
-    """In exact arithmetic: of every two candidates, and of all sweeps between any two."""
+    """In exact arithmetic, for every pair of candidates and for the sweeps between any two sweeps."""
     rng = np.random.default_rng(number)
     grid = int(rng.integers(1, 3 * WIDE)) if number % 6 == 0 else int(rng.integers(1, 4 * BLOCK))
     clocks = np.zeros(length(grid))

@@ -109,8 +109,8 @@ class Workplace:
             gateware.mkdir(parents=True)
             if self._compiled.exists():
                 shutil.copytree(self._compiled, numba, copy_function=os.link)
-            kept = Path(os.environ.get("BELTLINE_CACHE") or _user_cache() / "beltline")
-            for entry in kept.iterdir() if kept.is_dir() else ():
+            stored = Path(os.environ.get("BELTLINE_CACHE") or _user_cache() / "beltline")
+            for entry in stored.iterdir() if stored.is_dir() else ():
                 if entry.is_dir() and not entry.name.endswith(".building"):
                     (gateware / entry.name).symlink_to(entry.resolve())
             yield {"NUMBA_CACHE_DIR": str(numba), "BELTLINE_CACHE": str(gateware), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -169,7 +169,7 @@ def _share(text: str) -> tuple[int, int]:
 
 
 def run(
-    faults: Sequence[Fault], folder: Path, tell: Callable[[str], None] = print, root: Path = ROOT
+    faults: Sequence[Fault], folder: Path, report: Callable[[str], None] = print, root: Path = ROOT
 ) -> dict[Fault, str]:
     """Try every fault in ``folder``, which must be empty, and report progress; return the faults not found, with
     reasons.
@@ -181,19 +181,19 @@ def run(
     """
     workplace = Workplace(folder, root)
     tests = list(dict.fromkeys(test for fault in faults for test in fault.tests))
-    tell(f"{len(faults)} faults; {len(tests)} tests, first without a fault")
+    report(f"{len(faults)} faults; {len(tests)} tests, first without a fault")
     begin = time.monotonic()
     if said := workplace.sound(tests):
         raise RuntimeError(f"the tests fail without a fault:\n{said}")
-    tell(f"they pass ({time.monotonic() - begin:.0f} s)")
+    report(f"they pass ({time.monotonic() - begin:.0f} s)")
     survivors: dict[Fault, str] = {}
     for number, fault in enumerate(faults, 1):
         begin = time.monotonic()
         verdict = workplace.verdict(fault)
-        tell(f"{number}/{len(faults)} {fault.file}: {fault.what}: {verdict} ({time.monotonic() - begin:.0f} s)")
+        report(f"{number}/{len(faults)} {fault.file}: {fault.what}: {verdict} ({time.monotonic() - begin:.0f} s)")
         if verdict != FOUND:
             survivors[fault] = verdict
-    tell(f"{len(faults) - len(survivors)} of {len(faults)} faults were found")
+    report(f"{len(faults) - len(survivors)} of {len(faults)} faults were found")
     return survivors
 
 

@@ -207,9 +207,9 @@ def test_gateware_that_does_not_compile(tmp_path: Path) -> None:
     message = str(failure.value)
     assert message.startswith("the gateware does not compile:\n%Error")
     assert "nonsense" in message
-    kept = Path(message.rpartition(" are in ")[2])
-    assert "nonsense" in (kept / "log").read_text()
-    assert (kept / "beltline.v").read_text() == files["beltline.v"]
+    stored = Path(message.rpartition(" are in ")[2])
+    assert "nonsense" in (stored / "log").read_text()
+    assert (stored / "beltline.v").read_text() == files["beltline.v"]
     assert not list(tmp_path.glob("*.building"))
 
 

@@ -71,7 +71,7 @@ def test_another_machine_source_or_tool_is_generated_again(
 
 
 @pytest.mark.parametrize("how", ["changed", "gone"])
-def test_damage_is_mended(counted: list[MachineParameters], tmp_path: Path, how: str) -> None:
+def test_damage_is_repaired(counted: list[MachineParameters], tmp_path: Path, how: str) -> None:
     first = machine_verilog(SMALL, cache_dir=tmp_path)
     (file,) = tmp_path.glob("verilog-*/beltline.v")
     if how == "gone":

@@ -45,25 +45,25 @@ def test_a_line_of_progress_replaces_the_last_and_is_erased(
     cell: Cell, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(progress, "QUIET_SECONDS", 0.0)
-    with progress.reporting(None) as tell:
-        assert tell is not None
-        tell("sweep 1")
-        tell("sweep 2")
+    with progress.reporting(None) as report:
+        assert report is not None
+        report("sweep 1")
+        report("sweep 2")
     assert cell.texts == ["sweep 1", "sweep 2", ""]
     assert capsys.readouterr().err == ""
 
 
 def test_short_work_shows_nothing(cell: Cell) -> None:
-    with progress.reporting(None) as tell:
-        assert tell is not None
-        tell("sweep 1")
+    with progress.reporting(None) as report:
+        assert report is not None
+        report("sweep 1")
     assert cell.texts == []
 
 
 def test_a_terminal_in_ipython_is_no_notebook(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: SimpleNamespace())
     monkeypatch.setattr(progress, "QUIET_SECONDS", 0.0)
-    with progress.reporting(None) as tell:
-        assert tell is not None
-        tell("sweep 1")
+    with progress.reporting(None) as report:
+        assert report is not None
+        report("sweep 1")
     assert cell.texts == []

@@ -1,4 +1,4 @@
-"""Problems with alternatives as machines take them, and a full search of their sweeps in fixed point."""
+"""Problems with alternatives that the accelerator supports, and their sweeps by full search in fixed point."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def with_alternatives(
     """A problem of a kind, with numbers that ``seed`` draws.
 
     ``"default"``: a sovereign whose bonds have a price, and who may default and come back. ``"retirement"``: work or
-    retire, for good or not. ``"exit"``: stay or take a table of values, which cannot be taken everywhere. ``"random"``:
+    retire, for ever or not. ``"exit"``: stay or take a table of values, which cannot be taken everywhere. ``"random"``:
     one to four alternatives in one or two regimes with tables, chains, discount factors, bounds and mixes of their own.
     """
     rng = np.random.default_rng([seed, KINDS.index(kind)])
@@ -177,7 +177,7 @@ class FullSearch:
         return np.array([np.max(words, axis=0) for words in of], object)
 
     def __call__(self, before: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The value of a sweep from ``before`` and its lowest best choices, -1 where none is affordable."""
+        """Return the value of a sweep from ``before`` and its lowest best choices, -1 where none is affordable."""
         form, image = self.products.form, self.image
         assert image.groups is not None
         largest = self.regimes(before)

@@ -83,7 +83,7 @@ class Logged(Executor):
 
 
 def threads_of(function: Callable[..., Any], settings: Any, problems: list[bl.Problem]) -> tuple[set[int], int, int]:
-    """Solve; return Numba's threads while results are verified, before, and afterwards."""
+    """Solve; return the number of Numba's threads before a solve, during verification, and afterwards."""
     seen = set()
 
     def watched(self: Any) -> Any:
@@ -97,7 +97,7 @@ def threads_of(function: Callable[..., Any], settings: Any, problems: list[bl.Pr
 
 
 class Asked(Executor):
-    """An executor of another that remembers what it is asked to do."""
+    """An executor that passes tasks to another one and records them."""
 
     def __init__(self, inner: Executor) -> None:
         self.inner = inner
@@ -119,7 +119,7 @@ def threads_in(executor: Executor, chunk: int = 1) -> tuple[set[int], int, int]:
 
 
 def repeated(log: Logged, count: int, killed: int) -> int:
-    """How many problems were begun twice; all of them because of the process that was killed."""
+    """Return the number of problems that were begun twice; check that the killed process had begun all of them."""
     begun = log.said("begin")
     times = Counter(beta for _, beta in begun)
     assert set(times) == {tiny(number).beta for number in range(count)}
@@ -130,12 +130,12 @@ def repeated(log: Logged, count: int, killed: int) -> int:
 
 
 def end(problems: list[bl.Problem], *_: Any) -> None:
-    """Die of a problem."""
+    """End the process, as a crash does."""
     os._exit(9)
 
 
 def career(number: int, points: int = 30) -> bl.Problem:
-    """One of many problems of the general form: work or retire for good, over six ages."""
+    """Return one of many problems of the general form: work, or retire permanently, over six ages."""
     grid = np.linspace(0, 30, points)
     wealth = 0.5 + grid[:, None]
     work = bl.Alternative(name="work", regime="worker", wealth=wealth + 20.0, kappa=-1.0 - number / 10)
@@ -148,7 +148,7 @@ def career(number: int, points: int = 30) -> bl.Problem:
 
 
 def firm(number: int) -> bl.Problem:
-    """One of many problems of the general form without a horizon: keep capital, or pay a fixed cost to change it."""
+    """Return one of many problems without a horizon: keep capital, or pay a fixed cost to change it."""
     grid = np.linspace(1.0, 4.0, 25)
     wealth = np.sqrt(grid)[:, None] * [0.9, 1.1] + 0.9 * grid[:, None]
     keep = bl.Alternative(name="keep", choice=np.maximum(np.arange(25) - 1, 0))

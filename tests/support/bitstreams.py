@@ -1,4 +1,4 @@
-"""A finished build of a bitstream, without the hour that it takes."""
+"""A finished build of a bitstream, made without the tools."""
 
 from __future__ import annotations
 

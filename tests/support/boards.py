@@ -65,7 +65,7 @@ class Fabric:
         FABRICS.add(self)
 
     def wrote(self, offset: int, words: NDArray[np.int64]) -> None:
-        """Take note of words that the bus has written to ``memory`` from byte ``offset`` on."""
+        """Record words that the bus has written to ``memory`` from byte ``offset`` on."""
         for table in WRITABLE:
             first = (offset - self.windows.offset(table)) // 8
             if 0 <= first < self.windows.words(table):
@@ -393,8 +393,8 @@ class FakeFpga:
         return call
 
     def _text(self, text: bytes) -> int:
-        kept = self._texts.setdefault(text, ctypes.create_string_buffer(text))
-        return ctypes.addressof(kept)
+        stored = self._texts.setdefault(text, ctypes.create_string_buffer(text))
+        return ctypes.addressof(stored)
 
     def _map(self, slot: int, function: int) -> bytes:
         """Return ``struct fpga_pci_resource_map``."""

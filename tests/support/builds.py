@@ -22,7 +22,7 @@ def assert_builds(
     directory: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """``command`` with ``arguments`` generates ``parameters`` and nothing else, and keeps what it has generated."""
+    """Check that ``command`` with ``arguments`` generates ``parameters`` and nothing else, and stores the Verilog."""
     asked: list[object] = []
 
     def made(given: object) -> dict[str, str]:
@@ -41,7 +41,7 @@ def assert_builds(
 def assert_refuses(
     command: Command, arguments: list[str], sentence: str, directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """``command`` with ``arguments`` ends with ``sentence`` before it writes anything."""
+    """Check that ``command`` with ``arguments`` ends with ``sentence`` before it writes any file."""
     with pytest.raises(SystemExit) as stop:
         command([*arguments, "--out", str(directory / "build")])
     assert (stop.value.code, capsys.readouterr().err) == (2, sentence)

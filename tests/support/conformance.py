@@ -199,17 +199,17 @@ def test_registers_read_and_write_whole_quantities(bench: Bench) -> None:
     assert {r.signed for r in settings} == {True, False}
     assert {r.words for r in settings} == {1, 2, 3}
 
-    def kept(register: Register) -> int:
+    def stored(register: Register) -> int:
         # Bits without a meaning may be stored or not.
         return {"INTERRUPT": 1, "MODE": 1, "UTILITY_FORM": 0x3F03}.get(register.name, -1)
 
     written: dict[str, int] = {}
     for choose in (lambda r: r.lowest, lambda r: r.highest, lambda r: r.highest - 5, lambda r: 1):
         for register in settings:
-            written[register.name] = choose(register) & kept(register)
+            written[register.name] = choose(register) & stored(register)
             device.write_register(register.name, written[register.name])
         for register in settings:
-            assert device.read_register(register.name) & kept(register) == written[register.name]
+            assert device.read_register(register.name) & stored(register) == written[register.name]
 
 
 def test_registers_refuse_what_does_not_fit(bench: Bench) -> None:

@@ -1,5 +1,6 @@
-// Enough of CUDA for a C++ compiler: all threads of all blocks of a launch are threads of the processor, as those of a
-// cooperative launch are on a device at once. A block has its own barrier, and its own memory, which begins as rubbish.
+// The part of CUDA that the kernels use, for a C++ compiler. All threads of all blocks of a launch are threads of the
+// processor and run at the same time, as in a cooperative launch. Each block has its own barrier and its own shared
+// memory, whose content is arbitrary at first.
 #include <barrier>
 #include <cmath>
 #include <cstring>
@@ -57,7 +58,7 @@ static void launch(unsigned int blocks, unsigned int threads, Kernel kernel, Arg
             threadIdx.x = i % threads;
             block = all[blockIdx.x].get();
             kernel(arguments...);
-            // Threads that return early are waited for no more.
+            // The barrier no longer waits for threads that have returned.
             block->barrier.arrive_and_drop();
         });
     for (auto &thread : team) thread.join();

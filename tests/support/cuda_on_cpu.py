@@ -1,6 +1,6 @@
 """CUDA kernels on the processor. What stands in for CUDA (``cuda_on_cpu.h``) and CuPy has their calls and semantics.
 
-All threads of a launch run at the same time and meet at barriers, and memory begins as rubbish.
+All threads of a launch run at the same time and meet at barriers, and memory has arbitrary content at first.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ def _passed(argument):
 
 
 class Kernel:
-    """A compiled kernel; ``launches`` keeps blocks, threads and bytes of shared memory of each launch."""
+    """A compiled kernel; ``launches`` records blocks, threads and bytes of shared memory of each launch."""
 
     def __init__(self, run, launches):
         self.run, self.launches = run, launches
@@ -48,12 +48,12 @@ class Compiler:
     """Compiles kernels with g++, each once for the same macros."""
 
     def __init__(self, directory):
-        self.directory, self.kept = directory, {}
+        self.directory, self.compiled = directory, {}
 
     def __call__(self, code, options, kernel):
         key = code, options
-        if key not in self.kept:
-            path = self.directory / f"kernel{len(self.kept)}"
+        if key not in self.compiled:
+            path = self.directory / f"kernel{len(self.compiled)}"
             # A runner has the kernel's parameter types.
             runner = (
                 "template <class... P> static void pass(unsigned b, unsigned n, void (*f)(P...), P... p)"
@@ -73,8 +73,8 @@ class Compiler:
             command += ["-Wno-maybe-uninitialized", f"{path}.cpp", "-o", f"{path}.so"]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stderr
-            self.kept[key] = ctypes.CDLL(f"{path}.so")
-        return self.kept[key].run
+            self.compiled[key] = ctypes.CDLL(f"{path}.so")
+        return self.compiled[key].run
 
 
 @contextlib.contextmanager

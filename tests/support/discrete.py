@@ -9,7 +9,7 @@ Array = NDArray[np.float64]
 
 
 def by_brute_force(R: Array, Q: Array, beta: float) -> tuple[Array, NDArray[np.int64]]:
-    """Value and policy by policy iteration on whole tables, ``(n, m)`` and ``(n, m, n)``, with dense linear algebra."""
+    """Return value and policy by policy iteration on tables ``(n, m)`` and ``(n, m, n)``, with dense algebra."""
     rows = np.arange(R.shape[0])
     policy = R.argmax(axis=1)
     for _ in range(1000):

@@ -135,7 +135,7 @@ ADDRESS = {"addr": 0, "len": 8, "size": 3, "burst": 2, "lock": 1, "cache": 4, "p
 
 
 def ports() -> dict[str, tuple[str, int]]:
-    """Direction and width of each port."""
+    """Return direction and width of each port."""
     return {name: kind for kind, names in PORTS.items() for name in names.split()}
 
 

@@ -129,12 +129,12 @@ def formal_module() -> Module:
 
 def before(m: Module, value: Value, init: int = 0) -> Signal:
     """The value of the clock before."""
-    held = Signal(len(value), init=init)
-    m.d.sync += held.eq(value)
-    return held
+    delayed = Signal(len(value), init=init)
+    m.d.sync += delayed.eq(value)
+    return delayed
 
 
-def kept(m: Module, valid: Value, ready: Value, payload: Value) -> Value:
+def unchanged(m: Module, valid: Value, ready: Value, payload: Value) -> Value:
     """Whether what was offered in the clock before, and not taken, is still offered."""
     waits = before(m, valid & ~ready)
     return ~waits | (valid & (payload == before(m, payload)))

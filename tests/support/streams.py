@@ -1,4 +1,4 @@
-"""Helpers that tests of units use besides the fixtures ``stream`` and ``clocks``."""
+"""Helpers that tests of units use in addition to the fixtures ``stream`` and ``clocks``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MULTIPLIERS = [pytest.param(m, marks=pytest.mark.slow if m is Multiplier.DSP48E1
 
 @dataclass(frozen=True)
 class Segment:
-    """``count`` operands that enter with ``gaps`` (probability of a clock without) while ``constants`` stand."""
+    """``count`` operands with the same ``constants``; ``gaps`` is the probability of a clock without one."""
 
     count: int
     gaps: float = 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,21 +19,25 @@ class Term:
 
 
 def load(path: Path) -> list[Term]:
-    """Every row of the table in ``path`` below its heads."""
+    """Return the rows of the table in ``path``, without its head."""
     table = [line for line in path.read_text().splitlines() if line.startswith("|")][2:]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
     return [Term(replaced.split("; "), use, [word for word in but.split("; ") if word]) for replaced, use, but in rows]
 
 
-def words(phrase: str) -> re.Pattern[str]:
-    """A phrase, across the ends of lines and of any letter case."""
-    found = (re.escape(word).replace(r"\*", r"\w*") for word in phrase.split())
-    return re.compile(r"(?<![\w-])" + r"\s+".join(found) + r"(?![\w-])", re.I)
+@functools.cache
+def words(*phrases: str) -> re.Pattern[str]:
+    """Return a pattern of any of ``phrases``, across the ends of lines and in any letter case."""
+    each = (r"\s+".join(re.escape(word).replace(r"\*", r"\w*") for word in phrase.split()) for phrase in phrases)
+    return re.compile(rf"(?<![\w-])(?:{'|'.join(each)})(?![\w-])", re.I)
 
 
 def matches(name: str, text: str, terms: Sequence[Term]) -> list[str]:
-    """A sentence for each replaced phrase of ``terms`` in ``text``, in the order of its lines."""
+    """Return a sentence for each replaced phrase of ``terms`` in ``text``, in the order of its lines."""
     found = set[tuple[int, str]]()
+    # One search for all phrases decides about most texts, which have none.
+    if not words(*(phrase for term in terms for phrase in term.replaced)).search(text):
+        return []
     for term in terms:
         right = [match.span() for phrase in term.but for match in words(phrase).finditer(text)]
         for phrase in term.replaced:

@@ -256,7 +256,7 @@ IPS: dict[str, Ip] = {
         buses={"CLK_IN_D": ("slave", "diff_clock", "")},
         properties={"C_BUF_TYPE": "IBUFDSGTE"},
     ),
-    # Besides: github.com/fpgasystems/Coyote, the block design of its static layer for U250 (512_bit, 250, the bypass
+    # Also: github.com/fpgasystems/Coyote, the block design of its static layer for U250 (512_bit, 250, the bypass
     # bus and its properties), and the board store's au250/1.3/preset.xml at commit 5f19190f (mode_selection,
     # en_gt_selection, select_quad and the link's)
     "xilinx.com:ip:xdma": Ip(

@@ -82,13 +82,13 @@ class Market(contextlib.AbstractContextManager["Market"]):
         self._resources.close()
 
     def _solve(self, interest: float, verify: bool, bent: bool) -> Result:
-        last, tell = self._household, self._report
+        last, report = self._household, self._report
         start = None
         if last is not None and (bent or self._session is None):
             start = concave_majorant(last.value, last.problem.grid)
         problem = self._model.problem(interest, start)
         where = f"step {len(self._steps) + 1}, r = {interest:.4%}"
-        progress: Any = False if tell is None else lambda text: tell(f"{where}: {text}")
+        progress: Any = False if report is None else lambda text: report(f"{where}: {text}")
         if self._session is not None:
             return self._session.solve(
                 problem, self._tol, self._max_sweeps,

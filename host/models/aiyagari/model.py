@@ -40,7 +40,7 @@ class Aiyagari(Calibration, Model):
 
         Each step of the search solves the household's problem at one interest rate, starting from the value of the
         last step. All steps use one open session of the device, so that on a machine only the table of cash on hand is
-        written anew; the solvers in double precision start from the concave majorant of the last value. The
+        written again; the solvers in double precision start from the concave majorant of the last value. The
         household's problem at the final rate is verified.
 
         Parameters

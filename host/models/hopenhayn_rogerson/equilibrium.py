@@ -94,8 +94,8 @@ class Search:
     def _at(self, model: Calibration, price: float, entry_cost: float, disutility: float) -> FirmEconomy:
         """Solve a firm's problem; the next solve starts from its values."""
         where = f"step {len(self._steps) + 1}, price {price:.6f}"
-        begin, tell = time.perf_counter(), self._report
-        progress: Any = False if tell is None else lambda text: tell(f"{where}: {text}")
+        begin, report_line = time.perf_counter(), self._report
+        progress: Any = False if report_line is None else lambda text: report_line(f"{where}: {text}")
         solution: Any = solve(model.problem(price, self._start), progress=progress, **self._options)
         if solution.success:
             self._start = solution.value

@@ -338,6 +338,8 @@ class FirmEconomy(ModelResult):
             return Outcome.FIRM, f"The problem of a firm is not solved {price}: {found.message}"
         if not self.mass_moves <= MASS_TOLERANCE:
             why = "some firms never exit, so raise fixed_cost or variance"
+            if found.problem.parameters["tau"] > 0.0:
+                why += ", or lower tau"
             if self._density is not None:
                 why = f"a period still changes {self.mass_moves:.3g} of it"
             return Outcome.DISTRIBUTION, f"There is no stationary distribution of firms {price}: {why}."
@@ -345,6 +347,11 @@ class FirmEconomy(ModelResult):
             return Outcome.MARKET, f"No firm employs anybody {price}: raise grid."
         # The error bound of the values is part of the difference.
         error = share(found.error_bound, self.price * self.entry_cost)
+        if math.isnan(self.entry_cost):
+            return (
+                Outcome.MARKET,
+                f"The value of entry {price}, is known only within {found.error_bound:.3g}: lower tol.",
+            )
         if not abs(self.entry_gap) + error <= ENTRY_TOLERANCE:
             return Outcome.MARKET, (
                 f"The value of entry is {self.entry_value:.9g} {price}, and its cost "

@@ -83,10 +83,10 @@ def _iterate(economy: Calibration, household: Household, options: Options, repor
     problem = None
     for done in range(1, options.law.max_iterations + 1):
         so_far = f"iteration {done}" + ("; " if found is None else f", law off by {found.change:.2g}; ")
-        telling = None if report is None else lambda text, so_far=so_far: report(so_far + text)
+        report_panel = None if report is None else lambda text, so_far=so_far: report(so_far + text)
         clock = time.perf_counter()
         try:
-            policy = household.solve(believed, telling)
+            policy = household.solve(believed, report_panel)
         except NotSolved as error:
             problem = str(error)
             if found is None:
@@ -94,8 +94,8 @@ def _iterate(economy: Calibration, household: Household, options: Options, repor
             break
         parts["household"] += time.perf_counter() - clock
         clock = time.perf_counter()
-        tell = None if telling is None else lambda t, tell=telling: tell(f"panel: period {t:,}")
-        run = simulate(policy, household.grid, economy.mean_grid, start, options.panel.interpolation, tell)
+        report_period = None if report_panel is None else lambda t, to=report_panel: to(f"panel: period {t:,}")
+        run = simulate(policy, household.grid, economy.mean_grid, start, options.panel.interpolation, report_period)
         parts["panel"] += time.perf_counter() - clock
         found = _estimated(economy, household, options, drawn, run, policy, start, believed, done)
         if not math.isfinite(found.change) or found.change < tol:

@@ -28,8 +28,8 @@ def check_panel(name: str) -> None:
 def simulator(name: str, drawn: shocks.Shocks) -> Callable[..., panel.Panel]:
     """Return a function that simulates on ``name`` with these shocks; on a GPU they are loaded once."""
     if name == "cpu":
-        return lambda policy, grid, means, start, method, tell: panel.simulate(
-            policy, grid, means, drawn, start, method, tell
+        return lambda policy, grid, means, start, method, report: panel.simulate(
+            policy, grid, means, drawn, start, method, report
         )
     run: Callable[..., panel.Panel] = (
         importlib.import_module("beltline.gpu_ref.krusell_smith.cuda_panel").Simulator(drawn).simulate

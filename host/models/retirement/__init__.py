@@ -1,1 +1,1 @@
-"""Work or retire for good, after Iskhakov, Jorgensen, Rust and Schjerning: model, closed form and result."""
+"""Work or retire permanently, after Iskhakov, Jorgensen, Rust and Schjerning: model, closed form and result."""

@@ -47,7 +47,7 @@ def test_an_exact_sweep_is_confirmed_as_on_the_processor(points: int, kind: str)
 
 
 def test_choices_of_the_sweep_before_are_repaired() -> None:
-    mended = 0
+    repaired = 0
     for seed in range(20):
         X, W, Q, V, beta, eta = tables = drawn(seed, 700)
         sweep = proven_sweep(*tables, np.zeros(W.shape, np.int32))
@@ -57,9 +57,9 @@ def test_choices_of_the_sweep_before_are_repaired() -> None:
             policy[x, s] = policy[x - 1, s]
         found = Confirmation(X, W, Q, beta, eta).compare(V, sweep.value, policy, Allowed(1e9))
         if found is not None and (policy != sweep.policy).any():
-            mended += 1
+            repaired += 1
             assert found.residual <= ROUNDING * (1.0 + np.abs(sweep.value).max())
-    assert mended > 10
+    assert repaired > 10
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -89,9 +89,9 @@ def test_launches_go_on_where_the_last_ended(monkeypatch: pytest.MonkeyPatch) ->
     form = country.problem().form
     whole = cuda.solve(form, tol=1e-8, update=country.update, steps=3)
     monkeypatch.setattr(general_sweeps, "CHUNK", 7)
-    told: list[int] = []
-    parts = cuda.solve(form, tol=1e-8, update=country.update, steps=3, progress=lambda sweeps, _: told.append(sweeps))
-    assert told == [*range(7, whole.sweeps, 7), whole.sweeps]
+    lines: list[int] = []
+    parts = cuda.solve(form, tol=1e-8, update=country.update, steps=3, progress=lambda sweeps, _: lines.append(sweeps))
+    assert lines == [*range(7, whole.sweeps, 7), whole.sweeps]
     assert np.array_equal(parts.value, whole.value)
     assert np.array_equal(parts.evaluations[:7], whole.evaluations[:7])
     assert parts.evaluations.size == whole.evaluations.size == whole.sweeps

@@ -281,9 +281,9 @@ def test_states_without_a_choice_and_values_of_states_that_cannot_be_reached():
     value, policy = brute_force.sweep(*problem.arguments)
     assert np.array_equal(policy, solution.policy)
     close(solution.value, value)
-    nobody = problem.V0.copy()
-    nobody[:5] = -np.inf
-    problem = dataclasses.replace(problem, V0=nobody)
+    unaffordable = problem.V0.copy()
+    unaffordable[:5] = -np.inf
+    problem = dataclasses.replace(problem, V0=unaffordable)
     solution = cuda.solve(*problem.arguments, 0.0, 3)
     reference = reference_solve(*problem.arguments, 0.0, 3, sweep=brute_force.sweep)
     close(solution.value, reference.value)

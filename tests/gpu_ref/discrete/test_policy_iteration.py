@@ -166,9 +166,9 @@ def test_bounds_hold_far_from_the_solution() -> None:
 def test_limits_and_infinite_values_are_reported() -> None:
     R, Q, beta, *_ = savings(30)
     made = program(R, Q, beta)
-    told: list[int] = []
-    found = solve(made, max_sweeps=2, progress=lambda sweeps, _: told.append(sweeps))
-    assert (found.status, found.sweeps, told) == ("sweep limit", 2, [1, 2])
+    lines: list[int] = []
+    found = solve(made, max_sweeps=2, progress=lambda sweeps, _: lines.append(sweeps))
+    assert (found.status, found.sweeps, lines) == ("sweep limit", 2, [1, 2])
     huge = dataclasses.replace(made, reward=np.full(made.pairs, 1.7e308))
     assert solve(huge).status == "not finite"
 

@@ -98,7 +98,7 @@ def test_ages_as_full_search() -> None:
 
 
 def retirement(points: int, ages: int, *, sigma: float = 0.0) -> tuple[Form, Array]:
-    """Iskhakov, Jorgensen, Rust and Schjerning (2017): log utility, wage 20, retired for good, no borrowing.
+    """Iskhakov, Jorgensen, Rust and Schjerning (2017): log utility, wage 20, retired permanently, no borrowing.
 
     ``x`` is cash on hand, of which the lowest amount is never chosen by who has more than that.
     """
@@ -194,10 +194,10 @@ def test_prices_that_never_settle_end_at_the_limit_and_invalid_tables_at_once() 
     form, update = arellano(11, 3)
     moving = iter(range(1000))
 
-    def restless(last: Iterate) -> Prices:
+    def alternating(last: Iterate) -> Prices:
         return update(last.values)._replace(prices=np.array([float(next(moving))]))
 
-    found = solve(form, tol=1e-6, max_sweeps=500, update=restless)
+    found = solve(form, tol=1e-6, max_sweeps=500, update=alternating)
     assert (found.success, found.status, found.price_change) == (False, "sweep limit", 1.0)
     assert found.message.endswith("Prices changed by 1.")
 
@@ -291,10 +291,10 @@ def test_expected_value_of_a_mix_of_regimes() -> None:
 
 
 def test_progress_is_reported() -> None:
-    told: list[tuple[int, float]] = []
-    found = solve(adjustment(), tol=1e-3, progress=lambda sweeps, change: told.append((sweeps, change)))
-    assert [sweeps for sweeps, _ in told] == list(range(1, found.sweeps + 1))
-    assert told[-1][1] == found.residual
+    lines: list[tuple[int, float]] = []
+    found = solve(adjustment(), tol=1e-3, progress=lambda sweeps, change: lines.append((sweeps, change)))
+    assert [sweeps for sweeps, _ in lines] == list(range(1, found.sweeps + 1))
+    assert lines[-1][1] == found.residual
 
 
 def test_alternatives_that_lead_elsewhere_swept_at_once() -> None:

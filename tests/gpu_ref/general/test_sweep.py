@@ -77,8 +77,8 @@ def test_three_evaluations_a_state_from_a_good_policy() -> None:
 
 def test_cached_utilities_are_used_only_while_tables_are_unchanged() -> None:
     branch = dataclasses.replace(savings(300), mix=0)
-    held = Branch("stay", 0, 0.5 + 0.0 * branch.wealth, 0.0 * branch.cost, branch.transition, 0.9, low=7, high=7)
-    form = Form((branch, held), 3.0)
+    present = Branch("stay", 0, 0.5 + 0.0 * branch.wealth, 0.0 * branch.cost, branch.transition, 0.9, low=7, high=7)
+    form = Form((branch, present), 3.0)
     operator = Operator(form)
     V, wanted = np.zeros((1, 2, 300)), np.full((2, 2, 300), -1, np.int32)
     taken = []
@@ -87,7 +87,7 @@ def test_cached_utilities_are_used_only_while_tables_are_unchanged() -> None:
             form = form.with_tables({"save": {"cost": branch.cost * (1.0 + number / 1000.0)}})
             operator.replace(form)
         if number == 50:
-            form = form.with_tables({"stay": {"wealth": held.wealth + 0.1}})
+            form = form.with_tables({"stay": {"wealth": present.wealth + 0.1}})
             operator.replace(form)
         found = operator.sweep(V, wanted)
         oracle = full_sweep(form, np.ascontiguousarray(V.swapaxes(1, 2)))
@@ -162,8 +162,8 @@ def test_bounds_that_no_order_by_cost_suits_are_searched_in_full_and_reported() 
 def test_order_of_candidates() -> None:
     def order(cost: list[float], ev: list[float], low: list[int], high: list[int]) -> tuple[list[int], int]:
         first, last = windows(np.array(low, np.int32), np.array(high, np.int32))
-        kept, kind = numbered(np.array(cost), np.array(ev), first, last, False)
-        return kept.tolist(), kind
+        stored, kind = numbered(np.array(cost), np.array(ev), first, last, False)
+        return stored.tolist(), kind
 
     free = [0] * 4, [3] * 4
     assert order([0, 1, 1, 2], [9, 1, 1, 0], *free) == ([0, 1, 2, 3], AS_GIVEN)

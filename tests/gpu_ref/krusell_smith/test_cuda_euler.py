@@ -42,16 +42,16 @@ def test_the_kernel_on_the_processor_does_what_numba_does(on_cpu, monkeypatch, e
 @compiler
 @pytest.mark.parametrize("means", [2, 5])
 def test_it_stops_when_the_policy_no_longer_changes(on_cpu, monkeypatch, means):
-    told = []
+    lines = []
     economy = krusell_smith(points=20, means=means, top=100.0, power=3.0, beta=0.9)
     wanted = household(economy, tol=1e-3)
-    found = household(economy, solve=solve, tol=1e-3, progress=lambda done, change: told.append(done))
+    found = household(economy, solve=solve, tol=1e-3, progress=lambda done, change: lines.append(done))
     assert found.converged
     assert found.iterations == wanted.iterations
     assert found.change < 1e-3
     assert np.abs(found.policy - wanted.policy).max() < 1e-12
     assert (found.policy == 0).any()
-    assert told == list(range(9, found.iterations, 9))
+    assert lines == list(range(9, found.iterations, 9))
 
 
 @compiler
@@ -82,10 +82,10 @@ def test_entries_left_out_of_slopes_are_below_rounding(points, power):
     x = 1000 * np.linspace(0, 1, points) ** power
     matrix = slope_matrix(x)
     rows, columns = np.indices(matrix.shape)
-    kept = np.where(np.abs(rows - columns) <= band_of(matrix), matrix, 0)
+    stored = np.where(np.abs(rows - columns) <= band_of(matrix), matrix, 0)
     values = 0.97 * x + 2 + np.sin(x)
     steps = np.append(np.diff(x), np.diff(x)[-1])
-    assert np.abs(steps * ((matrix - kept) @ values)).max() < 1e-14
+    assert np.abs(steps * ((matrix - stored) @ values)).max() < 1e-14
     assert points < 300 or band_of(matrix) < 60
 
 

@@ -113,11 +113,11 @@ def test_without_a_device_one_sentence_is_printed():
 
 
 def test_every_method_has_its_own_kernel():
-    told = {
+    lines = {
         options(method, near, once) for method in INTERPOLATIONS for near in (True, False) for once in (True, False)
     }
-    assert len(told) == 12
-    assert all(option.split("=")[0][2:] in source() for given in told for option in given if option[:2] == "-D")
+    assert len(lines) == 12
+    assert all(option.split("=")[0][2:] in source() for given in lines for option in given if option[:2] == "-D")
 
 
 @gpu

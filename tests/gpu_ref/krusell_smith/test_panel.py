@@ -168,9 +168,9 @@ def test_agents_that_would_leave_the_grid_are_counted():
 
 def test_progress_is_reported():
     policy, x, m = surface()
-    told = []
-    simulate(policy, x, m, draw_shocks(50, 250, CHAIN, SHARES), 38.0, progress=told.append)
-    assert told == [100, 200]
+    lines = []
+    simulate(policy, x, m, draw_shocks(50, 250, CHAIN, SHARES), 38.0, progress=lines.append)
+    assert lines == [100, 200]
 
 
 def test_path_error_is_in_per_cent_of_the_reference():

@@ -35,10 +35,10 @@ def test_the_program_as_published_prints_what_was_printed():
     values = defective_life(X, W, Q, 0.97, 2.0, 10)
     assert [float(f"{value:.5f}") for value in values[0, 0, :3]] == list(PRINTED)
     # In it no household saves: each age has the value of consuming all but the lowest x' in every period.
-    kept = np.array([-1.0 / (W - X[0])])[0]
+    stored = np.array([-1.0 / (W - X[0])])[0]
     for age in range(8, -1, -1):
-        assert values[age] == pytest.approx(-1.0 / (W - X[0]) + 0.97 * kept[0] @ Q.T, rel=1e-12)
-        kept = values[age]
+        assert values[age] == pytest.approx(-1.0 / (W - X[0]) + 0.97 * stored[0] @ Q.T, rel=1e-12)
+        stored = values[age]
 
 
 def test_a_grid_in_single_precision_makes_second_differences_positive_and_no_choice_wrong():

@@ -182,9 +182,9 @@ def test_euler_errors_are_those_of_the_definition() -> None:
 
 def test_an_unsolved_result_is_reported() -> None:
     result = replace(solved(cake(17)), success=False, status="not verified", message="A maximum was missed.")
-    with pytest.warns(UserWarning, match=r"^a refinement of a result that is not solved: not verified$") as told:
+    with pytest.warns(UserWarning, match=r"^a refinement of a result that is not solved: not verified$") as reported:
         found = bl.refine(result)
-    assert told[0].filename == __file__
+    assert reported[0].filename == __file__
     assert not found.success
     assert found.status == "not verified"
     assert found.message == (

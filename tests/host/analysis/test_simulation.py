@@ -320,10 +320,10 @@ def test_unsolved_result_is_reported() -> None:
         (bl.moments, "a table of moments"),
         (bl.impulse_response, "an impulse response"),
     ):
-        with pytest.warns(UserWarning, match=f"^{what} of a result that is not solved: sweep limit reached$") as told:
+        with pytest.warns(UserWarning, match=f"^{what} of a result that is not solved: sweep limit reached$") as lines:
             found = call(result)
-        assert len(told) == 1
-        assert told[0].filename == __file__
+        assert len(lines) == 1
+        assert lines[0].filename == __file__
     assert str(found).splitlines()[0].endswith("(sweep limit reached)")
 
 

@@ -51,21 +51,21 @@ def test_every_way_is_tried() -> None:
 
 
 def test_processes_share_the_problems() -> None:
-    told: list[str] = []
-    shared = measure_in_processes(range(11), 20, ["line"], 2, told.append)
+    lines: list[str] = []
+    shared = measure_in_processes(range(11), 20, ["line"], 2, lines.append)
     alone = measure((random_problem(seed, 20) for seed in range(11)), ["line"])
     assert table(shared).splitlines()[:2] == table(alone).splitlines()[:2]
     for key, tally in alone.items():
         assert replace(shared[key], seconds=0.0) == replace(tally, seconds=0.0)
-    assert told[-1] == "11 problems, 0 false successes, 0 below baseline"
+    assert lines[-1] == "11 problems, 0 false successes, 0 below baseline"
 
 
 def test_few_problems_hold_what_they_promise() -> None:
     drawn = [random_problem(seed, 24) for seed in range(4)]
-    told: list[str] = []
-    tallies = measure(drawn, ["line", "lanes", "cpu"], report=told.append)
+    lines: list[str] = []
+    tallies = measure(drawn, ["line", "lanes", "cpu"], report=lines.append)
     assert sum(tally.solved for tally in tallies.values()) > 50
-    assert not any(tally.false for tally in tallies.values()), told
+    assert not any(tally.false for tally in tallies.values()), lines
     assert all(tally.worst <= 1.0 for tally in tallies.values())
     assert len(table(tallies).splitlines()) == 2 + len(tallies)
 
@@ -92,11 +92,11 @@ def test_figures_below_the_baseline_are_found(
 ) -> None:
     monkeypatch.setattr("beltline.host.solver.reference.or_warm", lambda result, again: result)
     drawn = random_problem(71)
-    told: list[str] = []
-    tallies = measure([drawn], ["cpu"], verify=[False], report=told.append)
+    lines: list[str] = []
+    tallies = measure([drawn], ["cpu"], verify=[False], report=lines.append)
     # These starts are so far from the solution that 3,000 sweeps do not converge, which suffice for a warm start.
     assert {name for (name, _), tally in tallies.items() if tally.below_baseline} == {"cpu egm", "cpu macqueen stay"}
-    assert any(line.endswith(": cpu egm failed where cpu warm succeeds") for line in told)
+    assert any(line.endswith(": cpu egm failed where cpu warm succeeds") for line in lines)
     assert main(["--problems", "1", "--first", "71", "--devices", "cpu"]) == 1
     text = capsys.readouterr().out
     assert "cpu macqueen stay, not verified: below baseline at seed 71" in text

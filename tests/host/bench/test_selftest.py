@@ -14,7 +14,7 @@ import pytest
 
 import beltline.host.devices.lock
 from beltline.host.bench import selftest as module
-from beltline.host.bench.selftest import Verdict, blocks, patterns, selftest, walking
+from beltline.host.bench.selftest import Verdict, blocks, patterns, selftest, single_bits
 from beltline.host.cli.main import main
 from beltline.host.devices import Device, open_device
 from beltline.host.solver import waiting
@@ -219,17 +219,17 @@ def test_command_with_a_fault(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
 )
 def test_command_refuses(words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["selftest", *words]) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.startswith(f"beltline selftest: {sentence}")
-    assert told.err.count("\n") == 1
+    lines = capsys.readouterr()
+    assert lines.out == ""
+    assert lines.err.startswith(f"beltline selftest: {sentence}")
+    assert lines.err.count("\n") == 1
 
 
 def test_patterns_reach_every_bit_and_every_place() -> None:
-    words = walking(128).view(np.uint64)
+    words = single_bits(128).view(np.uint64)
     assert np.bitwise_or.reduce(words) == 2**64 - 1
     assert all(int(word).bit_count() == 1 for word in words)
-    assert (walking(128, zeros=True) == ~walking(128)).all()
+    assert (single_bits(128, zeros=True) == ~single_bits(128)).all()
     placed = list(blocks(64))
     assert {first % 8 for first, _ in placed} == set(range(8))
     assert {(first + count) % 8 for first, count in placed} == set(range(8))

@@ -891,12 +891,12 @@ def test_stand_in_has_the_signatures_of_pynq_and_pynq_solves() -> None:
         [python, str(TESTS / "support" / "pynq_package.py")], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout.splitlines()[-1])
-    assert told["same_bits"]
-    assert told["listed"] == 2 * [[[REGISTERS_AT, 4096], [TABLES_AT, 1 << 16]]]
+    reported = json.loads(done.stdout.splitlines()[-1])
+    assert reported["same_bits"]
+    assert reported["listed"] == 2 * [[[REGISTERS_AT, 4096], [TABLES_AT, 1 << 16]]]
     module = fake_pynq(Fabric(SIZES))
-    assert len(told["signatures"]) == 8
-    for name, parameters in told["signatures"].items():
+    assert len(reported["signatures"]) == 8
+    for name, parameters in reported["signatures"].items():
         kind, _, method = name.replace("write_mm", "write").partition(".")
         mine = inspect.signature(getattr(getattr(module, kind), method)).parameters.values()
         assert [[p.name, "" if p.default is p.empty else repr(p.default)] for p in mine] == parameters, name

@@ -195,7 +195,7 @@ def test_faults_of_a_choice_have_its_name(choice: Any, sentence: str) -> None:
         bl.Problem(**TABLES, alternatives=[bl.Alternative(name="low", choice=choice)])
 
 
-NOBODY = (
+UNAFFORDABLE = (
     "alternative 'dear' must be possible in at least one state, but the cheapest choice in bounds costs at least 88 "
     "more than wealth in all, and consumption must be positive"
 )
@@ -204,7 +204,7 @@ NOBODY = (
 @pytest.mark.parametrize(
     ("dear", "sentence"),
     [
-        ({"cost": GRID + 100.2}, NOBODY),
+        ({"cost": GRID + 100.2}, UNAFFORDABLE),
         ({"wealth": WEALTH - 100.2}, None),
         ({"cost": GRID + 12.2, "choice": 0}, None),
         ({"cost": np.r_[[0.0] * 39, 200.0], "low": 39}, None),

@@ -209,7 +209,7 @@ def header(shape: str, kind: str = "<f8") -> bytes:
 
 
 def repacked(result: bl.Result, path: Path, change: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> None:
-    """Save a result, and write its archive anew with other members."""
+    """Save a result, and write its archive again with other members."""
     result.save(path)
     with zipfile.ZipFile(path) as file:
         members = {info.filename: file.read(info) for info in file.infolist()}

@@ -88,14 +88,14 @@ def test_fraction_bits(bound: float, bits: int) -> None:
 def test_tables_are_correctly_rounded(seed: int) -> None:
     given = random_problem(seed, horizon=1)
     image = fixed_point(given, 1.0)
-    for exact, held, bits in (
+    for exact, words, bits in (
         (given.grid, image.grid, image.amount_bits),
         (given.wealth, image.wealth, image.amount_bits),
         (given.start, image.start, image.value_bits),
     ):
-        assert held.dtype == np.int64
+        assert words.dtype == np.int64
         assert (
-            held.tolist() == np.vectorize(lambda v, b=bits: round(Fraction(v) * 2**b), otypes=[object])(exact).tolist()
+            words.tolist() == np.vectorize(lambda v, b=bits: round(Fraction(v) * 2**b), otypes=[object])(exact).tolist()
         )
     assert image.transition.dtype == np.uint64
     for index, probability in np.ndenumerate(given.transition):

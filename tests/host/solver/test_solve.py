@@ -388,7 +388,7 @@ def test_device_left_running_is_reset_first() -> None:
     assert bl.solve(problem(), device=device).success
 
 
-def test_same_bits_whatever_the_device_held_before() -> None:
+def test_same_bits_after_any_problem_on_the_device() -> None:
     fresh = bl.solve(problem(), device=BruteDevice())
     used = BruteDevice()
     bl.solve(bl.rbc(grid=60), device=used, max_sweeps=3)

@@ -23,7 +23,7 @@ GRID = np.linspace(0, 30, POINTS)
 
 
 def retirement(**more: Any) -> bl.Problem:
-    """The choice to work or to retire for good, of Iskhakov, Jorgensen, Rust and Schjerning (2017)."""
+    """The choice to work or to retire permanently, of Iskhakov, Jorgensen, Rust and Schjerning (2017)."""
     wealth = 0.5 + GRID[:, None]
     return bl.Problem(
         grid=GRID,
@@ -224,11 +224,11 @@ def test_cached_bounds_change_no_result() -> None:
             bl.Alternative(name="exit", value=np.full((60, 3), -8.0)),
         ],
     )
-    held, plain = bl.solve(problem, tol=1e-9), bl.solve(problem, tol=1e-9, steps=0)
-    assert held.success
+    present, plain = bl.solve(problem, tol=1e-9), bl.solve(problem, tol=1e-9, steps=0)
+    assert present.success
     assert plain.success
-    assert held.sweeps < plain.sweeps
-    assert np.abs(held.value - plain.value).max() <= held.error_bound + plain.error_bound
+    assert present.sweeps < plain.sweeps
+    assert np.abs(present.value - plain.value).max() <= present.error_bound + plain.error_bound
     limited = bl.solve(problem, tol=1e-9, max_sweeps=1)
     assert not limited.success
     assert limited.status == "sweep limit reached"

@@ -10,6 +10,7 @@ import pytest
 import beltline as bl
 from beltline.gpu_ref.coarse import FEWEST, coarse_start
 from beltline.gpu_ref.methods import stay_start
+from beltline.gpu_ref.spectral import smooth_start
 from beltline.host.problem.concavity import concave_majorant, first_convexity
 from beltline.host.solver.starts import start_value
 
@@ -28,7 +29,10 @@ def convex(problem: bl.Problem, value: np.ndarray) -> bool:
 
 
 def test_concave_starts_are_taken_as_they_are() -> None:
-    assert np.array_equal(start_value(SMOOTH, "coarse", 1e-6), coarse(SMOOTH))
+    tables = SMOOTH.grid, SMOOTH.wealth, SMOOTH.transition, SMOOTH.beta, SMOOTH.eta
+    smooth = smooth_start(*tables, 1e-6, SMOOTH.start)
+    assert smooth is not None
+    assert np.array_equal(start_value(SMOOTH, "coarse", 1e-6), smooth.value)
     stays = stay_start(SMOOTH.grid, SMOOTH.wealth, SMOOTH.beta, SMOOTH.eta)
     assert np.array_equal(start_value(SMOOTH, "stay", 1e-6), stays)
 

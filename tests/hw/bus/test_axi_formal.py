@@ -21,7 +21,7 @@ from beltline.hw.bus.axi_tables import AxiTables
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import READABLE, REGISTERS, WRITABLE, Access, Table
 from beltline.hw.interface.windows import WindowParameters
-from support.formal import before, formal_module, kept, must, prove
+from support.formal import before, formal_module, must, prove, unchanged
 
 pytestmark = [pytest.mark.gateware, pytest.mark.formal]
 
@@ -43,14 +43,14 @@ class RegistersProof(wiring.Component):
         wiring.connect(m, wiring.flipped(self.bus), dut.bus)
         m.d.comb += [dut.locked.eq(self.locked), dut.registers.read_data.eq(self.read_data)]
         m.d.comb += [
-            Assume(kept(m, bus.awvalid, bus.awready, bus.awaddr)),
-            Assume(kept(m, bus.wvalid, bus.wready, Cat(bus.wdata, bus.wstrb))),
-            Assume(kept(m, bus.arvalid, bus.arready, bus.araddr)),
+            Assume(unchanged(m, bus.awvalid, bus.awready, bus.awaddr)),
+            Assume(unchanged(m, bus.wvalid, bus.wready, Cat(bus.wdata, bus.wstrb))),
+            Assume(unchanged(m, bus.arvalid, bus.arready, bus.araddr)),
         ]
         must(
             m,
-            keep_the_response=kept(m, bus.bvalid, bus.bready, bus.bresp),
-            keep_the_data=kept(m, bus.rvalid, bus.rready, Cat(bus.rdata, bus.rresp)),
+            keep_the_response=unchanged(m, bus.bvalid, bus.bready, bus.bresp),
+            keep_the_data=unchanged(m, bus.rvalid, bus.rready, Cat(bus.rdata, bus.rresp)),
         )
 
         # What is asked and not yet answered: at most one of each, as nothing more is taken until then.
@@ -149,7 +149,7 @@ def test_registers_keep_the_rules_for_ever(tmp_path: Path) -> None:
 
 
 class Burst:
-    """What a burst is, by the book: worked out anew, in bytes, and not as the slave does it.
+    """The bytes of a burst by the specification of AXI, computed in another way than in the slave.
 
     ``begin`` when an address is taken; ``beat`` when one of its beats is done, which moves ``lowest``, the first byte
     of the beat at hand, and leaves ``left`` beats.
@@ -316,8 +316,8 @@ class WritesProof(TablesProof):
         burst = Burst(m, self.windows, bus, "aw", WRITABLE, begin)
         lane_bits = burst.largest
         m.d.comb += [
-            Assume(kept(m, bus.awvalid, bus.awready, address_payload(bus, "aw"))),
-            Assume(kept(m, bus.wvalid, bus.wready, Cat(bus.wdata, bus.wstrb, bus.wlast))),
+            Assume(unchanged(m, bus.awvalid, bus.awready, address_payload(bus, "aw"))),
+            Assume(unchanged(m, bus.wvalid, bus.wready, Cat(bus.wdata, bus.wstrb, bus.wlast))),
             begin.eq(bus.awvalid & bus.awready),
             taken.eq(bus.wvalid & bus.wready),
             burst.beat.eq(taken),
@@ -353,7 +353,7 @@ class WritesProof(TablesProof):
         okay = bus.bresp == Response.OKAY
         must(
             m,
-            keep_the_response=kept(m, bus.bvalid, bus.bready, Cat(bus.bid, bus.bresp)),
+            keep_the_response=unchanged(m, bus.bvalid, bus.bready, Cat(bus.bid, bus.bresp)),
             take_a_write_at_a_time=~begin | ~pending,
             take_its_beats_only=~taken | (pending & (burst.left != 0)),
             respond_to_writes_only=~bus.bvalid | (pending & (burst.left == 0) & (bus.bid == burst.identifier)),
@@ -475,7 +475,7 @@ class ReadsProof(TablesProof):
         # The slave takes an address when the last beat of the burst before may still be on offer: then it is ``old``.
         old, pending, old_identifier = Signal(), Signal(), Signal()
         m.d.comb += [
-            Assume(kept(m, bus.arvalid, bus.arready, address_payload(bus, "ar"))),
+            Assume(unchanged(m, bus.arvalid, bus.arready, address_payload(bus, "ar"))),
             begin.eq(bus.arvalid & bus.arready),
             given.eq(bus.rvalid & bus.rready),
             burst.beat.eq(given & ~old),
@@ -511,7 +511,7 @@ class ReadsProof(TablesProof):
         known = content.word_select(byte[:3], 8)
         must(
             m,
-            keep_the_data=kept(m, bus.rvalid, bus.rready, Cat(bus.rid, bus.rdata, bus.rresp, bus.rlast)),
+            keep_the_data=unchanged(m, bus.rvalid, bus.rready, Cat(bus.rid, bus.rdata, bus.rresp, bus.rlast)),
             take_a_read_at_a_time=~begin | ~pending | ((burst.left == 1) & fresh),
             take_no_third_read=~begin | ~old,
             respond_to_reads_only=~bus.rvalid | old | pending,

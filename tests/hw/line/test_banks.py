@@ -19,7 +19,7 @@ WORDS = tuple(f"word{j}" for j in range(BANKS))
 def clock_by_clock(
     rng: random.Random, parameters: BanksParameters, count: int
 ) -> tuple[dict[str, list[int]], list[list[int | None]]]:
-    """Ports of every clock, and the four words that its read must give (``None``: never written)."""
+    """Return the inputs of each clock, and the four words that its read must return (``None``: never written)."""
     places, inners = BANKS * parameters.rows, 1 << parameters.inner_bits
     cells: dict[tuple[int, int], int] = {}
     columns: dict[str, list[int]] = {name: [] for name in INPUTS}

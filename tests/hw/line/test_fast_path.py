@@ -1,4 +1,4 @@
-"""The fast path of the line's model where values leave the range and where candidates tie."""
+"""The fast path of the assembly line's model with values out of range and with ties."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support.ties import searches
 
 @pytest.mark.parametrize("sweeps", [1, 3])
 def test_values_out_of_range_on_the_fast_path(sweeps: int) -> None:
-    """In the first sweep, and in one in which no choice changes: saving never pays."""
+    """In the first sweep, and in a later one in which no choice changes because saving is never worthwhile."""
     image = fixed_point(rbc(grid=64, states=1), 1e-10)
     image.wealth[:] = image.wealth.max()
     machine = begun(LineSoftwareMachine(MachineParameters(64, 1)), image)

@@ -55,7 +55,7 @@ def test_random_problems_after_every_sweep(device: RtlDevice, build: MachinePara
 
 @pytest.mark.gateware
 def test_random_values_follow_the_stages(device: RtlDevice, build: MachineParameters) -> None:
-    """No concavity: any other candidate, or another order of two that tie, would show."""
+    """Values are not concave, so other candidates or another order of ties would change the result."""
     rng = np.random.default_rng(6)
     for _ in range(30):
         image = fixed_point(problem_of(rng, build.grid - 3, build.states), 1e-6)
@@ -107,7 +107,7 @@ def test_a_reset_in_mid_run_leaves_the_machine_usable(device: RtlDevice, build: 
 
 @pytest.mark.gateware
 def test_clocks_of_a_sweep(device: RtlDevice, build: MachineParameters) -> None:
-    """From the counters of runs of one sweep more, where the last round is full, and where it has one state."""
+    """Counters of two runs, one sweep apart, with a full last round and with one of a single state."""
     members = FoldedLineParameters.of(build).round_states
     counts = {members, members + 1, 2 * members, build.grid * build.states}
     for grid in {count for count in counts if 2 <= count <= build.grid} | {2, build.grid - 1, build.grid}:
@@ -150,7 +150,7 @@ def test_every_stage_is_served_once_and_tables_sit_once(fold: int, evaluators: i
 @pytest.mark.parametrize("fold", [1, 2, 3, 7, 15])
 @pytest.mark.parametrize("evaluators", EVALUATORS)
 def test_a_place_is_read_after_it_was_written_and_no_later_than_need_be(fold: int, evaluators: int) -> None:
-    """A state's next place is written ``decided`` behind its last slot, and read in its first slot a round later."""
+    """A state's next place is written ``decided`` clocks after its last slot, and read a round later."""
     for stage in FoldedLineParameters(16, 4, fold, evaluators).stages:
         slots = [stage.slots(number) for number in stage.stages[:-1]]
         spare = [stage.least_round * count - (count - 1 + stage.decided) for count in slots]

@@ -51,7 +51,7 @@ def enter(entry: Entry) -> dict[str, int]:
 
 
 def brute_force(now: Phase, entry: Entry) -> tuple[int, int] | None:
-    """The lowest best index and its objective, of all."""
+    """Return the lowest best index of all candidates and its objective."""
     choices = now.choices(entry.wealth, entry.state)
     feasible = [(choice.objective, -i) for i, choice in enumerate(choices) if choice.feasible]
     return (-max(feasible)[1], max(feasible)[0]) if feasible else None
@@ -123,7 +123,7 @@ def test_gateware(stream: Stream, with_shared: Callable[..., dict[str, str]]) ->
 
 @pytest.mark.parametrize("line", LINES)
 def test_model(line: LineParameters) -> None:
-    """The model's way through the stages, to the bit, on objectives of every kind."""
+    """The model returns the bits of the stages for objectives with peaks, ties and infeasible candidates."""
     rng = random.Random(line.index_bits)
     raised = Status(0)
     for kind in KINDS:
@@ -143,7 +143,7 @@ def test_model(line: LineParameters) -> None:
 
 
 def test_utilities_out_of_range_are_flagged_where_no_value_is() -> None:
-    """In the model: of the choice, and of a candidate that is not chosen."""
+    """The model flags the utility of a choice and that of a candidate that is not chosen."""
     # 2**53 sqrt(c) reaches 2**63 at c = 2**20.
     constants = UtilityConstants.of(0.5, 0, 52)
     x = np.array([0, 2**21 - 100, 2**21 - 50, MAXIMUM])

@@ -27,7 +27,7 @@ WRITES = ("write", "write_place", "write_inner", "write_data")
 def clock_by_clock(
     rng: random.Random, parameters: PrimeBanksParameters, count: int
 ) -> tuple[dict[str, list[int]], list[list[int | None]]]:
-    """Ports of every clock, and the words that its read must give (``None``: never written, or too lately)."""
+    """Return the inputs of each clock, and the words that its read must return (``None`` if undefined)."""
     places, inners, reads = 1 << parameters.place_bits, 1 << parameters.inner_bits, parameters.reads
     inputs = (*WRITES, "inner", *(f"place{j}" for j in range(reads)))
     columns: dict[str, list[int]] = {name: [] for name in inputs}

@@ -28,7 +28,7 @@ KINDS = ["random", "level", "extreme", "level", "level", "concave", "level", "ov
 
 
 class Probe(wiring.Component):
-    """All stages of a line side by side: the same tables and states for all, every one with its own place."""
+    """All stages of a line in parallel, with the same tables and states, each with its own place."""
 
     def __init__(self, multiplier: Multiplier) -> None:
         self.stages = [Stage(dataclasses.replace(parameters, multiplier=multiplier)) for parameters in STAGES]
@@ -51,7 +51,7 @@ class Probe(wiring.Component):
 
 
 def places(entry: Entry) -> list[int]:
-    """``h`` of every stage: any that its memory holds."""
+    """Return a random ``h`` for each stage, within its memory."""
     return [entry.place % (BANKS * stage.grid_memory.rows - BANKS + 1) for stage in STAGES]
 
 

@@ -41,7 +41,7 @@ def table(machine: SweepSoftwareMachine, image: Image, name: str) -> NDArray[np.
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_sweep_is_full_searchs(kind: str, seed: int) -> None:
-    """Value and choice of every product state; a choice may be another one of the same objective, which is printed."""
+    """Compare value and choice of every product state; differences between equal objectives are allowed and printed."""
     image = product_image(with_alternatives(kind, seed, points=24, states=2), 1e-4)
     machine, search = begun(machine_of(image), image), FullSearch(image)
     ended, ties = False, 0
@@ -62,7 +62,7 @@ def test_every_sweep_is_full_searchs(kind: str, seed: int) -> None:
 
 
 def test_the_kinds_have_what_they_are_for() -> None:
-    """States that can afford nothing, tables of values, several regimes, all of ``kappa``, mixes and bounds."""
+    """Problems with unaffordable states, tables of values, several regimes, ``kappa``, mixes and bounds."""
     images = [product_image(with_alternatives(kind, seed, 24), 1e-4) for kind in KINDS for seed in range(12)]
     forms = [image.products.form for image in images]  # type: ignore[union-attr]
     assert any((image.wealth <= image.grid[0]).any() for image in images)
@@ -89,7 +89,7 @@ def test_bits_do_not_depend_on_lanes_and_searches(kind: str) -> None:
 
 
 def test_problems_without_alternatives_keep_their_bits() -> None:
-    """Each state is a group of its own; only the clocks of the unit that combines are added."""
+    """Each state is its own group; the run takes only the additional clocks of the unit that takes maxima."""
     image = fixed_point(with_cost("jumps", 1), 1e-6)
     build = SweepParameters(128, 4, 2, proof=True, costs=True)
     plain = begun(SweepSoftwareMachine(build, logged=True), image)

@@ -40,7 +40,7 @@ def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_after_every_sweep(pair: Pair, kind: str) -> None:
-    """Full lanes, and lanes with few points and with none; the tests of the model compare it with full search."""
+    """Lanes are full, nearly empty or empty. The model itself is compared with full search in its own tests."""
     build = pair.parameters
     for seed, grid in enumerate((build.grid, build.grid // 2 + 3, 7)):
         image = product_image(with_alternatives(kind, seed, grid), 1e-4)
@@ -63,7 +63,7 @@ def test_neither_shifts_nor_evaluation_steps(pair: Pair) -> None:
 
 
 def test_groups_that_can_afford_nothing(pair: Pair) -> None:
-    """Alone, or with the others of their group: only then the run ends as infeasible, and behind a repair, too."""
+    """The run ends as infeasible only if a whole group can afford nothing, also after a repair."""
     image = product_image(with_alternatives("retirement", 1, pair.parameters.grid), 1e-4)
     assert image.products is not None
     work, retire = (image.products.of(d)[0] for d in (0, 1))
@@ -77,7 +77,7 @@ def test_groups_that_can_afford_nothing(pair: Pair) -> None:
 
 
 def test_random_values_and_marks(pair: Pair) -> None:
-    """Groups, tables of values and what is added are drawn, and values are such that rounds repair and divide."""
+    """Groups, tables of values and additions are random, with values that need repairs and divide and conquer."""
     rng = np.random.default_rng(5)
     build = pair.parameters
     walked = 0
@@ -97,7 +97,7 @@ def test_random_values_and_marks(pair: Pair) -> None:
 
 
 def test_additions_may_leave_the_range(pair: Pair) -> None:
-    """Where a state can afford something; where it cannot, its value stays the lowest."""
+    """A sum out of range is flagged if the state can afford a choice; else its value is the lowest number."""
     image = product_image(with_alternatives("default", 1, pair.parameters.grid), 1e-4)
     assert image.groups is not None
     poor = (image.wealth <= image.grid[0]).any(axis=0)
@@ -112,7 +112,7 @@ def test_additions_may_leave_the_range(pair: Pair) -> None:
 
 
 def test_without_alternatives_problems_keep_their_bits(pair: Pair) -> None:
-    """A sweep takes the clocks of the unit that combines more than on a build without it."""
+    """A sweep takes the clocks of a build without alternatives, and those of the unit that takes maxima."""
     build = pair.parameters
     image = fixed_point(with_cost("laffer", 1, build.grid - 1, 3), 1e-6)
     done = pair.run(image, 7)

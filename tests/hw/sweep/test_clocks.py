@@ -61,7 +61,7 @@ def model(parameters: MachineParameters) -> SweepSoftwareMachine:
 def assert_agree(
     device: RtlDevice, parameters: MachineParameters, image: Image, limits: list[int]
 ) -> SweepSoftwareMachine:
-    """Gateware and model agree after this many sweeps: results, status and counters, that of clocks included."""
+    """Check that gateware and model agree after this number of sweeps, in results, status and counters."""
     for limit in limits:
         machine = model(parameters)
         assert_same(run(device, image, limit), run(ModelDevice(machine, parameters), image, limit))
@@ -106,7 +106,7 @@ def test_random_problems_of_one_peak_or_many(eight: RtlDevice, seed: int) -> Non
 
 
 class Clocked(wiring.Component):
-    """The probe, the number of each clock, and that in which ``start`` was high last."""
+    """The unit with a counter of clocks and a register with the clock in which ``start`` was high last."""
 
     def __init__(self, probe: Probe) -> None:
         self.probe = probe
@@ -126,7 +126,7 @@ class Clocked(wiring.Component):
 
 
 def tables(rng: np.random.Generator, grid: int, states: int, eta: float) -> tuple[np.ndarray, ...]:
-    """``X, W, EV`` with many peaks, ties, candidates that are not feasible, and objectives out of range."""
+    """Return ``X, W, EV`` with many peaks, ties, infeasible candidates and objectives out of range."""
     unit = 2.0**40
     x = np.cumsum(rng.integers(1, 5, grid)) * int(unit / 8)
     w = rng.choice(x, (grid, states)) + rng.integers(-(2**38), 2**39, (grid, states))

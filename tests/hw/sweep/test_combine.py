@@ -19,7 +19,7 @@ NAMES = ("count", "clear", "begins", "ends", "value", "value_valid")
 @pytest.mark.parametrize("gaps", [0.0, 0.5], ids=["a value a clock", "with gaps"])
 @pytest.mark.parametrize("built", [5, 16, 2])
 def test_largest_of_groups(clocks: Clocks, built: int, gaps: float) -> None:
-    """Random words, extremes, and words that differ in one half only; a point that is broken off by ``clear``."""
+    """Random words, extremes, words that differ in one half only, and a point that ``clear`` aborts."""
     rng = random.Random(built)
     unit = CombineParameters(built)
     columns: dict[str, list[int]] = {name: [] for name in NAMES}

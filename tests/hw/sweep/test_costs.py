@@ -31,14 +31,14 @@ def machine_of(image: Image, lanes: int = 2, contexts: int = 64) -> SweepSoftwar
 
 
 def swept(machine: SweepSoftwareMachine, image: Image) -> tuple[NDArray[np.int64], NDArray[np.int64], bool]:
-    """The value before a sweep, its choices, and whether the run ended."""
+    """Yield for each sweep the value before it, its choices, and whether the run ended."""
     before = machine.v[: image.start.size].reshape(image.start.shape).copy()
     ended = machine.step()
     return before, machine.policy[: image.start.size].reshape(image.start.shape), ended
 
 
 def full_search(problem: Problem, image: Image, before: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
-    """Value and choices of a sweep over the problem's own costs, dominated or not, rounded as the image's are."""
+    """Return value and choices of a sweep over the problem's own costs, rounded as in the image."""
     assert problem.cost is not None
     points, states = image.start.shape
     own = np.broadcast_to(np.asarray(problem.cost).reshape(points, -1), (points, states))
@@ -58,7 +58,7 @@ def full_search(problem: Problem, image: Image, before: NDArray[np.int64]) -> tu
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_choice_of_every_sweep_is_full_searchs(shape: str, seed: int) -> None:
-    """Of the table, in every sweep; of the problem, in some of them, where a choice is what it stands for."""
+    """Compare with full search over the machine's costs, and in some sweeps over the problem's own."""
     given = with_cost(shape, seed)
     image = fixed_point(given, 1e-6)
     assert image.stands is not None
@@ -109,7 +109,7 @@ def test_bits_do_not_depend_on_lanes_and_searches(shape: str) -> None:
 
 
 def test_the_grid_as_a_cost_changes_no_bit() -> None:
-    """The grid as the cost, in every state: as a build without costs does it."""
+    """A cost that equals the grid in every state gives the results of a build without costs."""
     given = savings("jumps", 1)
     image = fixed_point(given, 1e-6)
     assert image.grid.ndim == 1

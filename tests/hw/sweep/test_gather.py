@@ -32,7 +32,7 @@ BUILDS = [
 
 
 class Probe(wiring.Component):
-    """One lane's unit, the buses, and memories of all lanes, which one port writes."""
+    """The unit of one lane, the buses, and the memories of all lanes, which are written through one port."""
 
     def __init__(self, build: SweepParameters, lane: int) -> None:
         self.build = build
@@ -74,7 +74,7 @@ class Probe(wiring.Component):
 
 
 def walk(rng: random.Random, build: SweepParameters, points: int, steps: list[int]) -> list[tuple[int, int]]:
-    """States in table order, whose index goes on by one of ``steps`` from point to point."""
+    """Return states in table order, whose index rises by a random one of ``steps`` from point to point."""
     index = [rng.randrange(build.grid // 2) for _ in range(build.states)]
     found = []
     for _ in range(points):

@@ -1,4 +1,4 @@
-"""The sweep engine's software model, against the assembly line's model with one peak, and its gateware's search."""
+"""The software model of the sweep engine, against that of the assembly line on objectives with one peak."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_rbc_is_the_assembly_lines_after_every_sweep(grid: int, states: int, lan
 
 
 def peaked(image: Image, start: np.ndarray) -> bool:
-    """Whether every objective of a sweep from the values ``start`` rises to one peak and does not rise again."""
+    """Return whether every objective of a sweep from the values ``start`` has a single peak."""
     states = start.shape[1]
     weights = image.transition.astype(object)
     ev = (start.astype(object) @ weights.T + 2**63) // 2**64
@@ -101,7 +101,7 @@ def test_random_concave_problems_are_the_assembly_lines(seed: int) -> None:
 
 
 def test_threads_and_searches_do_not_change_results_with_one_peak() -> None:
-    """Twelve thousand states, so that threads take part."""
+    """The problem has 12,000 states, enough for several threads."""
     image = fixed_point(rbc(grid=3_000), 1e-10)
     line = begun(LineSoftwareMachine(MachineParameters(4_096, 4)), image)
     sweeps = [
@@ -189,7 +189,7 @@ def test_a_run_starts_without_guesses_and_stops_on_request() -> None:
 
 @pytest.mark.parametrize(("lanes", "grid", "states"), [(1, 256, 2), (4, 1024, 4), (8, 1024, 4)])
 def test_a_sweep_in_which_nothing_moves_takes_what_the_formula_says(lanes: int, grid: int, states: int) -> None:
-    """With one lane to the clock; with more, choices that lie in another lane change a few."""
+    """The formula is exact for one lane; with more lanes, choices in another lane cost a few clocks more."""
     parameters = MachineParameters(grid=grid, states=states, engine=Engine.SWEEP, lanes=lanes)
     machine = SweepSoftwareMachine(SweepParameters.of(parameters), logged=True)
     run(ModelDevice(machine, parameters), fixed_point(rbc(grid=grid, states=states), 1e-6), 2000)

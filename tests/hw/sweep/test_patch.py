@@ -1,4 +1,4 @@
-"""The pass over the points whose expectations are computed anew, against a plain loop: every state, and every clock."""
+"""The pass that computes expectations again, against a plain loop: every state, and every clock."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def proving(image: Image, lanes: int = 2, contexts: int = 64, logged: bool = Fal
 
 
 def swept(machine: SweepSoftwareMachine, image: Image) -> tuple[NDArray[np.int64], NDArray[np.int64], bool]:
-    """The value before a sweep, the choices of the sweep, and whether the run ended."""
+    """Yield for each sweep the value before it, its choices, and whether the run ended."""
     before = machine.v[: image.start.size].reshape(image.start.shape).copy()
     ended = machine.step()
     return before, machine.policy[: image.start.size].reshape(image.start.shape), ended
@@ -67,7 +67,7 @@ def test_every_choice_of_every_sweep_is_full_searchs(kind: str, seed: int) -> No
 
 
 def test_problems_of_every_kind_are_full_searchs_but_for_what_rounds_to_the_same() -> None:
-    """Random wealth, grids and starts; each choice that is another is listed with what it is short of."""
+    """Random wealth, grids and starts; each choice that differs from full search is listed with its loss."""
     others: list[tuple[int, int, int]] = []
     proven = ended = 0
     for seed in range(60):
@@ -133,7 +133,7 @@ def test_a_single_peak_takes_one_round_and_keeps_its_bits() -> None:
 
 
 def rough(seed: int, points: int = 70, states: int = 2) -> tuple[Image, NDArray[np.int64]]:
-    """A problem, in a third of all draws of the rich, and expected values that rise by chance."""
+    """Return a random problem, in a third of all draws with high wealth, and random rising expected values."""
     rng = np.random.default_rng(seed)
     image = fixed_point(savings("jumps" if seed % 2 else "uneven", seed, points, states), 1e-6)
     if seed % 3 == 0:
@@ -143,7 +143,7 @@ def rough(seed: int, points: int = 70, states: int = 2) -> tuple[Image, NDArray[
 
 
 def proof_of(image: Image, ev: NDArray[np.int64], begin: NDArray[np.int64], lanes: int = 2) -> Proof:
-    """The proof of choices that local searches find from ``begin``."""
+    """Return the proof of the choices that local searches find from ``begin``."""
     points, states = ev.shape
     grid = 128
     dealt = Dealt(WalkParameters(SweepParameters(grid, 2, lanes)), points, states)
@@ -157,7 +157,7 @@ def proof_of(image: Image, ev: NDArray[np.int64], begin: NDArray[np.int64], lane
 
 @pytest.mark.parametrize("period", [3, PERIOD, 10_000])
 def test_any_first_policy_is_repaired(period: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By divide and conquer behind two rounds, behind more, and by rounds alone."""
+    """By divide and conquer after two rounds, after more rounds, and by rounds alone."""
     monkeypatch.setattr(parameters, "PERIOD", period)
     monkeypatch.setattr(proof, "LIMIT", 10_000)
     divided = moved = 0
@@ -206,7 +206,7 @@ def test_the_ends_of_the_grid_look_to_the_ends_of_the_candidates(top: bool) -> N
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_lanes_that_divide_read_what_stood_before_the_round(turned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In plain Python, one lane behind the other from either end, against all candidates of every bracket."""
+    """Compare with plain Python, lane by lane from either end, over all candidates of every bracket."""
     monkeypatch.setattr(software_proof, "prange", lambda count: range(count)[:: -1 if turned else 1])
     size = 16
     ends_moved = 0
@@ -244,7 +244,7 @@ def test_lanes_that_divide_read_what_stood_before_the_round(turned: bool, monkey
 
 
 def test_rounds_are_the_same_on_all_lanes_until_one_divides() -> None:
-    """Also if searches start far from the best candidate; the result is the same."""
+    """This holds if searches start far from the best candidate, too, and the result is the same."""
     for seed in range(6):
         image, ev = rough(seed)
         begin = np.random.default_rng(seed).integers(0, ev.shape[0], ev.shape)
@@ -314,7 +314,7 @@ def test_a_proof_that_runs_out_of_rounds_is_reported(monkeypatch: pytest.MonkeyP
 
 
 def test_a_candidate_that_rounds_to_nearly_the_same_may_be_chosen() -> None:
-    """Utilities are a few units of value, and what rounding does to their differences is as large."""
+    """Utilities are a few units of value, and rounding changes their differences by as much."""
     image = fixed_point(random_problem(61, horizon=False).problem, 1e-6)
     machine = begun(proving(image, 4), image, sweep_limit=1)
     before, choices, ended = swept(machine, image)

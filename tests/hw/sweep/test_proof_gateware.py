@@ -38,7 +38,7 @@ def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_problems_of_several_peaks_after_every_sweep(pair: Pair, kind: str) -> None:
-    """Full lanes, lanes with few points and with none; whatever they take, the last choices are full search's."""
+    """Lanes are full, nearly empty or empty; the last choices are always those of full search."""
     build = pair.parameters
     repaired = 0
     sizes = (build.grid, 3), (build.grid - 5, 2), (build.grid // 2 + 1, 4), (7, 1)
@@ -73,7 +73,7 @@ def test_the_norm_is_that_of_repaired_values(pair: Pair) -> None:
 
 
 def test_random_values(pair: Pair) -> None:
-    """First searches end on any of many peaks, and rounds use divide and conquer."""
+    """Local searches end on any of many peaks, so that rounds use divide and conquer."""
     rng = np.random.default_rng(5)
     divided = 0
     for _ in range(6):
@@ -114,7 +114,7 @@ def test_states_that_can_afford_nothing_and_values_out_of_range(pair: Pair) -> N
 
 
 def test_values_stay_where_a_run_ends_or_is_broken_off(pair: Pair) -> None:
-    """What a run left is what the next one begins with, behind one sweep or two, and behind a reset."""
+    """The next run begins from the values that a run left, after one sweep, after two, and after a reset."""
     device, build = pair.device, pair.parameters
     image = fixed_point(savings("uneven", 1, build.grid, build.states), 1e-6)
     for sweeps in (1, 2):

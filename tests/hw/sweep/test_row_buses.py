@@ -26,7 +26,7 @@ BUILDS = [
 
 
 def word_of(lane: int, address: int, number: int) -> int:
-    """What stands in every word, so that a row shows where it comes from."""
+    """Return a word that encodes its own place, so that a row shows where it comes from."""
     return (lane << 40 | address << 8 | number) * 0x9E3779B97F4A7C15 % 2**WIDTH
 
 

@@ -25,7 +25,7 @@ AMOUNT, VALUE = 40, 44
 
 
 def problem(rng: np.random.Generator, build: SweepParameters, states: int) -> dict[str, Any]:
-    """A grid, wealth and concave expected values in fixed point, and every objective by full search."""
+    """Return a grid, wealth and concave expected values in fixed point, and all objectives by full search."""
     grid, points = build.grid, build.grid // build.lanes
     x = np.cumsum(rng.uniform(0.5, 1.5, grid) * 8 / grid)
     w = np.sort(x[:, None] * rng.uniform(0.9, 1.2, states) + rng.uniform(0.05, 0.5, states), axis=0)

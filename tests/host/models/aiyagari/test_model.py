@@ -237,18 +237,18 @@ def egm_rate(model: Aiyagari, points: int) -> float:
     units, chain = model.labour()
     assets = bl.grid_polynomial(0.0, model.high, points, model.power)
     size = points * units.size
-    held: list[NDArray[np.float64]] = []
+    present: list[NDArray[np.float64]] = []
 
     def gap(interest: float) -> float:
         wealth = (1 + interest) * assets[:, None] + model.wage(interest) * units
-        eaten = held[-1] if held else wealth - 0.95 * assets[:, None]
+        eaten = present[-1] if present else wealth - 0.95 * assets[:, None]
         change = 1.0
         while change > 1e-9:
             wanted = (model.beta * (1 + interest) * eaten**-model.eta @ chain.T) ** (-1 / model.eta)
             saved = [np.interp(wealth[:, s], wanted[:, s] + assets, assets) for s in range(units.size)]
             ahead = wealth - np.stack(saved, axis=1)
             change, eaten = float(np.abs(ahead - eaten).max()), ahead
-        held.append(eaten)
+        present.append(eaten)
         saved_at = (wealth - eaten).ravel()
         below = np.clip(np.searchsorted(assets, saved_at, side="right") - 1, 0, points - 2)
         share = np.clip((saved_at - assets[below]) / np.diff(assets)[below], 0.0, 1.0)
@@ -293,12 +293,12 @@ def test_the_long_run_is_unique_where_one_class_is_closed() -> None:
     chain = np.array([[0.9, 0.1], [0.2, 0.8]])
     start = np.full((4, 2), 1 / 8)
     # Down by one point in the first state, up by one in the second: a random walk on all points, from any start.
-    walk = np.array([[0, 1], [0, 2], [1, 3], [2, 3]], dtype=np.int32)
-    mass, moves, unique = long_run(walk, chain, start)
+    policy = np.array([[0, 1], [0, 2], [1, 3], [2, 3]], dtype=np.int32)
+    mass, moves, unique = long_run(policy, chain, start)
     assert unique
     assert moves < 1e-15
     assert mass.sum(axis=0) == pytest.approx([2 / 3, 1 / 3], rel=1e-14)
-    carried, _ = _carry(start.copy(), walk, np.zeros((4, 2)), chain, 1e-15, 10_000)
+    carried, _ = _carry(start.copy(), policy, np.zeros((4, 2)), chain, 1e-15, 10_000)
     assert mass == pytest.approx(carried, abs=1e-13)
     # Two closed subsets of states: the long run depends on the start.
     halves = np.array([[0, 1], [0, 1], [2, 3], [2, 3]], dtype=np.int32)
@@ -402,12 +402,12 @@ def test_interrupted_it_leaves_no_file(device: str, tmp_path: Path, capsys: pyte
 
 @pytest.mark.parametrize("device", ["emulator", "cpu"])
 def test_progress_says_which_step_it_is(device: str) -> None:
-    told: list[str] = []
-    found = bl.solve(bl.aiyagari(**{**SMALL, "grid": 100}), tol=1e-4, device=device, progress=told.append)
-    steps = [line for line in told if re.match(r"step \d+: r = -?[\d.]+%, supply of capital [\d.]+, demand", line)]
+    lines: list[str] = []
+    found = bl.solve(bl.aiyagari(**{**SMALL, "grid": 100}), tol=1e-4, device=device, progress=lines.append)
+    steps = [line for line in lines if re.match(r"step \d+: r = -?[\d.]+%, supply of capital [\d.]+, demand", line)]
     assert len(steps) == len(found.steps)
     assert steps[-1].startswith(f"step {len(steps)}: r = {found.interest:.4%}")
-    assert any(re.match(rf"step {len(steps)}, r = [\d.]+%: verifying", line) for line in told)
+    assert any(re.match(rf"step {len(steps)}, r = [\d.]+%: verifying", line) for line in lines)
 
 
 @pytest.mark.parametrize(

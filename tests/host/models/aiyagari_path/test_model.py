@@ -50,8 +50,8 @@ def test_the_market_clears_at_every_date(path: bl.TransitionPath) -> None:
     economy, (units, chain) = path.model.economy, path.model.economy.labour()
     grid, mass = path.assets, path.distribution[0]
     for date in range(120):
-        held = float(grid @ mass.sum(axis=1))
-        assert held == pytest.approx(path.capital[date], rel=PATH_TOLERANCE)
+        present = float(grid @ mass.sum(axis=1))
+        assert present == pytest.approx(path.capital[date], rel=PATH_TOLERANCE)
         level = 1 - 0.02 * 0.8**date
         interest = 0.36 * level * path.capital[date] ** -0.64 - 0.08
         wage = 0.64 * level * path.capital[date] ** 0.36
@@ -63,9 +63,9 @@ def test_the_market_clears_at_every_date(path: bl.TransitionPath) -> None:
         moved = np.zeros_like(mass)
         for s in range(3):
             for x in range(80):
-                kept = path.choice[date, x, s]
-                below = min(int(np.searchsorted(grid, kept, side="right")) - 1, 78)
-                up = (kept - grid[below]) / (grid[below + 1] - grid[below])
+                stored = path.choice[date, x, s]
+                below = min(int(np.searchsorted(grid, stored, side="right")) - 1, 78)
+                up = (stored - grid[below]) / (grid[below + 1] - grid[below])
                 moved[below, s] += (1 - up) * mass[x, s]
                 moved[below + 1, s] += up * mass[x, s]
         assert eaten + float(grid @ moved.sum(axis=1)) == pytest.approx(made, rel=PATH_TOLERANCE)
@@ -98,26 +98,26 @@ def found_by_euler_equations(path: bl.TransitionPath) -> Array:
 
     def before(eaten: Array, date: int, next_date: int) -> Array:
         wanted = (0.96 * (1 + rates[next_date]) * eaten**-3.0 @ chain.T) ** (-1 / 3)
-        kept = [np.interp(cash[date, :, s], wanted[:, s] + grid, grid) for s in range(3)]
-        return np.asarray(cash[date] - np.stack(kept, axis=1))
+        stored = [np.interp(cash[date, :, s], wanted[:, s] + grid, grid) for s in range(3)]
+        return np.asarray(cash[date] - np.stack(stored, axis=1))
 
     eaten = 0.5 * cash[-1]
     for _ in range(1500):
         eaten = before(eaten, -1, -1)
-    kept = np.empty((120, 80, 3))
+    stored = np.empty((120, 80, 3))
     for date in reversed(range(120)):
         eaten = before(eaten, date, date + 1)
-        kept[date] = cash[date] - eaten
-    mass, held = path.distribution[0], []
+        stored[date] = cash[date] - eaten
+    mass, present = path.distribution[0], []
     for date in range(120):
-        held.append(float((mass * kept[date]).sum()))
-        below = np.clip(np.searchsorted(grid, kept[date], side="right") - 1, 0, 78)
-        up = (kept[date] - grid[below]) / np.diff(grid)[below]
+        present.append(float((mass * stored[date]).sum()))
+        below = np.clip(np.searchsorted(grid, stored[date], side="right") - 1, 0, 78)
+        up = (stored[date] - grid[below]) / np.diff(grid)[below]
         moved = np.zeros_like(mass)
         np.add.at(moved, (below, np.arange(3)), (1 - up) * mass)
         np.add.at(moved, (below + 1, np.arange(3)), up * mass)
         mass = moved @ chain
-    return np.array(held)
+    return np.array(present)
 
 
 def test_euler_equations_ask_for_the_same_capital(path: bl.TransitionPath, still: bl.TransitionPath) -> None:
@@ -297,10 +297,10 @@ def test_report_saving_and_figures(path: bl.TransitionPath, tmp_path: Path) -> N
 
 
 def test_progress_says_where_it_is() -> None:
-    told: list[str] = []
-    bl.solve(bl.aiyagari_path(**{**SMALL, "periods": 30}), progress=told.append)
-    assert any(re.match(r"steady state, step \d+: r = [\d.]+%, supply of capital [\d.]+, demand", s) for s in told)
-    assert any(re.match(r"path, step 1: largest excess supply [\d.e-]+ of demand", line) for line in told)
+    reported: list[str] = []
+    bl.solve(bl.aiyagari_path(**{**SMALL, "periods": 30}), progress=reported.append)
+    assert any(re.match(r"steady state, step \d+: r = [\d.]+%, supply of capital [\d.]+, demand", s) for s in reported)
+    assert any(re.match(r"path, step 1: largest excess supply [\d.e-]+ of demand", line) for line in reported)
 
 
 def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,11 +31,11 @@ def economy() -> bl.TypesEconomy:
 
 def test_the_market_clears_and_shares_add_up(economy: bl.TypesEconomy) -> None:
     assert economy.success, economy.message
-    held = [float(economy.assets @ mass.sum(axis=1)) for mass in economy.distribution]
-    together = 0.5 * held[0] + 0.3 * held[1] + 0.2 * held[2]
+    present = [float(economy.assets @ mass.sum(axis=1)) for mass in economy.distribution]
+    together = 0.5 * present[0] + 0.3 * present[1] + 0.2 * present[2]
     assert 0.36 * together**-0.64 - 0.08 == pytest.approx(economy.interest, abs=1e-7)
     assert economy.capital == pytest.approx(together, rel=1e-14)
-    assert economy.wealth_shares == pytest.approx(np.array([0.5, 0.3, 0.2]) * held / together, rel=1e-13)
+    assert economy.wealth_shares == pytest.approx(np.array([0.5, 0.3, 0.2]) * present / together, rel=1e-13)
     assert economy.wealth_shares.sum() == pytest.approx(1.0, rel=1e-14)
     assert economy.distribution.sum(axis=(1, 2)) == pytest.approx(1.0, rel=1e-12)
     assert economy.households.sum() == pytest.approx(1.0, rel=1e-12)
@@ -62,18 +62,18 @@ def test_euler_equations_of_each_kind_hold_the_same(economy: bl.TypesEconomy) ->
         eaten = 0.5 * cash
         for _ in range(1500):
             wanted = (beta * (1 + economy.interest) * eaten**-eta @ chain.T) ** (-1 / eta)
-            kept = np.stack([np.interp(cash[:, s], wanted[:, s] + grid, grid) for s in range(3)], axis=1)
-            eaten = cash - kept
-        below = np.clip(np.searchsorted(grid, kept, side="right") - 1, 0, 78)
-        up = ((kept - grid[below]) / np.diff(grid)[below]).ravel()
+            stored = np.stack([np.interp(cash[:, s], wanted[:, s] + grid, grid) for s in range(3)], axis=1)
+            eaten = cash - stored
+        below = np.clip(np.searchsorted(grid, stored, side="right") - 1, 0, 78)
+        up = ((stored - grid[below]) / np.diff(grid)[below]).ravel()
         place = (below * 3 + np.arange(3)).ravel()
         ends = np.concatenate([place, place + 3]), np.tile(np.arange(240), 2)
         choice = csr_matrix((np.concatenate([1 - up, up]), ends), shape=(240, 240))
         moved = (kron(identity(80), chain.T) @ choice).tocsc()
         mass = np.ones(240)
         mass[1:] = spsolve((identity(240, format="csc") - moved)[1:, 1:], moved[1:, [0]].toarray().ravel())
-        held = float(mass @ np.repeat(grid, 3) / mass.sum())
-        assert economy.mean_assets[kind] == pytest.approx(held, rel=0.02)
+        present = float(mass @ np.repeat(grid, 3) / mass.sum())
+        assert economy.mean_assets[kind] == pytest.approx(present, rel=0.02)
 
 
 def test_one_kind_is_aiyagaris_economy() -> None:
@@ -117,8 +117,8 @@ def test_a_grid_that_ends_too_early_is_no_success(tmp_path: Path) -> None:
     [
         ({"types": 0}, "types must be a whole number from 1 to 1000, not 0"),
         (
-            {"spread": 0.05},
-            "spread must be a number from 0 and below 0.04, so that all betas are above 0 and below 1, not 0.05",
+            {"spread": 0.04},
+            "spread must be a number from 0 and below 0.04, so that all betas are above 0 and below 1, not 0.04",
         ),
         ({"betas": [0.9, 1.0]}, "beta must be a number above 0 and below 1, not 1.0"),
         ({"betas": []}, "betas must have one number for each of 1 to 1000 types, not 0"),

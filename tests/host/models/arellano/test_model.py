@@ -206,9 +206,9 @@ def test_standard_errors_are_those_of_many_seeds(economy: bl.DefaultEconomy) -> 
     found = [economy.moments(paths=20, periods=400, seed=seed) for seed in range(60)]
     for name in ("mean_spread", "default_rate", "trade_output"):
         spread = np.std([moments.values[name] for moments in found], ddof=1)
-        told = np.mean([moments.errors[name] for moments in found])
+        reported = np.mean([moments.errors[name] for moments in found])
         # A standard deviation of 60 is off by 9% (one standard error).
-        assert told == pytest.approx(spread, rel=0.35), name
+        assert reported == pytest.approx(spread, rel=0.35), name
 
 
 def test_quarters_before_a_default(economy: bl.DefaultEconomy) -> None:
@@ -404,9 +404,9 @@ def test_where_a_coarse_start_does_not_converge_the_given_one_is_taken(monkeypat
 
 
 def test_progress_is_reported() -> None:
-    told: list[str] = []
-    bl.solve(bl.arellano(bonds=21, incomes=3), tol=1e-2, progress=told.append)
-    assert any(re.fullmatch(r"sweep \d+, largest change of V [\d.e+-]+", line) for line in told)
+    reported: list[str] = []
+    bl.solve(bl.arellano(bonds=21, incomes=3), tol=1e-2, progress=reported.append)
+    assert any(re.fullmatch(r"sweep \d+, largest change of V [\d.e+-]+", line) for line in reported)
 
 
 def test_an_unknown_start_is_refused() -> None:

@@ -245,6 +245,16 @@ def test_economies_that_are_not_solved() -> None:
     assert math.isnan(wanted["distribution not solved"].employment)
     assert wanted["market not solved"].message.startswith("No firm employs anybody without firing costs")
     assert re.match(r"[\d.]+% of employment is in firms that choose the most", wanted["grid ends too early"].message)
+    loose = bl.solve(bl.hopenhayn_rogerson(**SMALL), tol=1.0, progress=False)
+    assert (loose.success, loose.status) == (False, "market not solved")
+    assert re.match(
+        r"The value of entry without firing costs, which determines the cost of entry, is known only within 0\.\d+",
+        loose.message,
+    )
+    # With firing costs as high as these no firm ever dismisses anybody, so some never exit.
+    high = solved(tau=1e6)
+    assert (high.success, high.status) == (False, "distribution not solved")
+    assert high.message.endswith("some firms never exit, so raise fixed_cost or variance, or lower tau.")
 
 
 def test_a_step_that_is_not_solved_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -387,10 +397,10 @@ def test_refusals_of_a_solve(arguments: dict[str, Any], sentence: str) -> None:
 
 
 def test_progress_names_the_price() -> None:
-    told: list[str] = []
-    bl.solve(bl.hopenhayn_rogerson(**SMALL), progress=told.append)
-    assert told[0].startswith("step 1, price 1.000000: ")
-    assert any(line.startswith("step 2, price 1.050000: sweep ") for line in told)
+    reported: list[str] = []
+    bl.solve(bl.hopenhayn_rogerson(**SMALL), progress=reported.append)
+    assert reported[0].startswith("step 1, price 1.000000: ")
+    assert any(line.startswith("step 2, price 1.050000: sweep ") for line in reported)
 
 
 def test_a_problem_is_of_the_general_form() -> None:

@@ -153,14 +153,14 @@ def test_households_beyond_the_grid_are_counted_and_reported(solved: bl.Equilibr
 
 def test_a_grid_that_ends_too_early_is_no_success() -> None:
     away = equilibrium(**FAST | {"low": 42.0, "means": 4, "tol": 1e-3})
-    kept = away.capital[50:-1]
+    stored = away.capital[50:-1]
     assert away.change < away.tol
-    off = int((kept < 42).sum())
+    off = int((stored < 42).sum())
     assert off > 0
     assert (away.success, away.status) == (False, "grid ends too early")
     assert away.message == (
         f"K is off its grid, 42 to 50, in {off} of 250 periods, and at most 0.10% are allowed: "
-        f"K ranges from {kept.min():.4g} to {kept.max():.4g}, so change low or high."
+        f"K ranges from {stored.min():.4g} to {stored.max():.4g}, so change low or high."
     )
     short = equilibrium(**FAST | {"top": 60.0, "tol": 1e-3})
     assert short.near_top == (short.wealth > 54).mean() > 0.01
@@ -203,12 +203,12 @@ def test_the_table_household_finds_the_law_of_euler_iteration() -> None:
 
 
 def test_progress_says_where_it_is() -> None:
-    told: list[str] = []
+    reported: list[str] = []
     small = FAST | {"agents": 100, "top": 200.0, "choices": 100, "tol": 1e-2, "household_tol": 1e-3}
-    equilibrium(**small | {"progress": told.append}, device="emulator")
-    assert told[0] == "drawing the shocks of 100 agents"
-    assert re.fullmatch(r"iteration 1; household: sweep \d+ of at most 10,000, largest change of V .*", told[2])
-    assert any(re.fullmatch(r"iteration 2, law off by [\d.e-]+; panel: period 300", text) for text in told)
+    equilibrium(**small | {"progress": reported.append}, device="emulator")
+    assert reported[0] == "drawing the shocks of 100 agents"
+    assert re.fullmatch(r"iteration 1; household: sweep \d+ of at most 10,000, largest change of V .*", reported[2])
+    assert any(re.fullmatch(r"iteration 2, law off by [\d.e-]+; panel: period 300", text) for text in reported)
 
 
 def test_a_panel_in_single_precision_may_begin_where_the_last_one_ended(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,18 +38,18 @@ def by_hand(firm: bl.LumpyInvestmentResult) -> tuple[Array, NDArray[np.bool_], N
     model, k = firm.model, firm.capital
     z, chain = model.chain
     profit = (1 / model.beta - 1 + model.delta) / model.alpha * z * k[:, None] ** model.alpha
-    kept = np.maximum(np.arange(k.size) - model.steps, 0)
+    stored = np.maximum(np.arange(k.size) - model.steps, 0)
     spent = k - (1 - model.delta) * k[:, None]
     cost = spent + model.fixed + model.convex / 2 * (spent / k[:, None]) ** 2 * k[:, None]
     value = np.zeros_like(profit)
     for _ in range(400):
         ahead = model.beta * value @ chain.T
-        keep = profit + ahead[kept]
+        keep = profit + ahead[stored]
         choices = profit[:, :, None] - cost[:, None, :] + ahead.T[None]
         adjust = choices.max(axis=2)
         value = np.maximum(keep, adjust)
     adjusts = adjust > keep + 1e-10
-    return value, adjusts, np.where(adjusts, choices.argmax(axis=2), kept[:, None])
+    return value, adjusts, np.where(adjusts, choices.argmax(axis=2), stored[:, None])
 
 
 @pytest.mark.parametrize("more", [{}, {"fixed": 0.0, "convex": 1.0}, {"fixed": 0.2, "convex": 0.02, "rho": -0.3}])

@@ -51,11 +51,11 @@ def by_hand(firm: bl.LumpyInvestmentResult) -> tuple[Array, NDArray[np.bool_], N
     np.testing.assert_allclose(firm.capital, k, rtol=1e-13)
     scale = (1 / model.beta - 1 + model.delta) / model.alpha
     profit = scale * z * k[:, None] ** model.alpha
-    kept = np.maximum(np.arange(k.size) - model.steps, 0)
+    stored = np.maximum(np.arange(k.size) - model.steps, 0)
     value = np.zeros_like(profit)
     for _ in range(400):
         ahead = model.beta * value @ chain.T
-        keep = profit + ahead[kept]
+        keep = profit + ahead[stored]
         new = ahead - k[:, None]
         adjust = profit + (1 - model.delta) * k[:, None] - model.fixed + new.max(axis=0)
         value = np.maximum(keep, adjust)
@@ -124,8 +124,8 @@ def test_names_are_consistent(firm: bl.LumpyInvestmentResult) -> None:
     assert (firm.target < firm.upper).all()
     assert (np.diff(firm.lower) > 0).all()
     for s in range(3):
-        kept = (firm.capital >= firm.lower[s]) & (firm.capital <= firm.upper[s])
-        assert (kept == ~firm.adjusts[:, s]).all()
+        stored = (firm.capital >= firm.lower[s]) & (firm.capital <= firm.upper[s])
+        assert (stored == ~firm.adjusts[:, s]).all()
     x, s = 30, 0
     assert firm.adjusts[x, s]
     rate = (firm.target[s] - 0.93 * firm.capital[x]) / firm.capital[x]

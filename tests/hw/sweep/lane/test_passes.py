@@ -20,7 +20,7 @@ OUTPUTS = ("start_check", "start_walk", "start_patch", "checking", "walking", "p
 
 @dataclass(frozen=True)
 class Sweep:
-    """A sweep: its flags, the clocks of its passes, how many choices move, and how long the lane waits behind it."""
+    """A sweep: its flags, the clocks of its passes, the number of choices that move, the wait after it."""
 
     flags: tuple[str, ...] = ()
     points: int = 32
@@ -95,7 +95,7 @@ def test_begins_and_ends(clocks: Clocks, seed: int) -> None:
 def one_sweep(
     sweep: Sweep, unchecks: bool, go: int, columns: dict[str, list[int]], wanted: dict[str, list[int]]
 ) -> tuple[int, int]:
-    """Mark when each pass begins and is under way; the clock in which the last one ends, and its last read."""
+    """Mark the clocks of each pass; return the clock in which the last one ends, and that of its last read."""
     check, walk, patch = sweep.clocks
     walks = unchecks or sweep.marks
     at, works = go, go - PARAMETERS.settle
@@ -103,7 +103,7 @@ def one_sweep(
         return go, works
 
     def under_way(name: str, clocks: int) -> int:
-        """A pass begins, and is under way for so long and a clock more."""
+        """Mark the start of a pass, and this number of clocks and one more as busy."""
         wanted[f"start_{name}"][at] = 1
         until = at + clocks + 1
         flag = {"check": "checking", "walk": "walking", "patch": "patching"}[name]

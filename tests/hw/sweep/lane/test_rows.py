@@ -1,4 +1,4 @@
-"""The rows of a lane as others read them, clock by clock, against dictionaries of words."""
+"""The rows of a lane as other lanes read them, clock by clock, against dictionaries of words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The choices at a lane's ends and beside it, clock by clock, against dictionaries."""
+"""The choices at the ends of a lane and of its neighbours, clock by clock, against dictionaries."""
 
 from __future__ import annotations
 

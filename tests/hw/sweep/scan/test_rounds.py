@@ -73,7 +73,7 @@ def test_rounds_until_none_moves(clocks: Clocks) -> None:
 
 
 def test_rounds_and_the_model_agree() -> None:
-    """Four times odd points and even ones, then one that divides; the second of a kind and the others may end it."""
+    """Odd and even points four times, then divide and conquer; no first round of a kind ends the proof."""
     kinds = [*[("odd", False), ("even", True)], *[("odd", True), ("even", True)] * (ROUNDS - 1), ("divides", False)]
     assert len(kinds) == PERIOD
     for number, (kind, ends) in enumerate(kinds * 3):

@@ -43,7 +43,7 @@ class Lane:
     constants: UtilityConstants
 
     def best(self, point: int, s: int, lo: int, hi: int) -> tuple[int | None, bool]:
-        """The lowest best of these candidates, and whether a word of one of them leaves its range."""
+        """Return the lowest best of these candidates, and whether a word of one of them is out of range."""
         left = [int(self.w[point, s]) - int(x) for x in self.x[lo : hi + 1]]
         excess = [c > MAXIMUM for c in left]
         c = np.array([max(c, -1) & MAXIMUM if big else max(c, -1) for c, big in zip(left, excess, strict=True)])
@@ -52,7 +52,7 @@ class Lane:
         return min(able, key=lambda j: (-able[j], j), default=None), bool(over.any()) or any(excess)
 
     def visits(self, divide: bool, odd: bool) -> Iterator[tuple[int, int]]:
-        """Points in the order of a round, and the distance of those beside them."""
+        """Return the points in the order of a round, and the distance to their neighbours in it."""
         full = self.build.grid // self.build.lanes
         if not divide:
             yield from ((point, 1) for point in range(int(odd), self.points, 2))
@@ -66,7 +66,7 @@ class Lane:
     def round(
         self, choices: NDArray[np.int64], below: NDArray[np.int64], above: NDArray[np.int64], divide: bool, odd: bool
     ) -> tuple[list[list[int]], bool, bool, dict[tuple[int, int], tuple[int, int]]]:
-        """Results, whether choices cross, whether a word leaves its range, and brackets; ``choices`` are changed."""
+        """Return results, whether choices cross, whether a word is out of range, and brackets; changes ``choices``."""
         results, crossed, saturated, brackets = [], False, False, {}
         for (point, distance), s in itertools.product(self.visits(divide, odd), range(self.states)):
             own = int(choices[point, s])
@@ -89,7 +89,7 @@ class Lane:
 
 
 def drawn(rng: np.random.Generator, build: SweepParameters, points: int, states: int, eta: float) -> Lane:
-    """Tables with many peaks, ties and candidates that are not feasible, and wealth that leaves its range."""
+    """Return random tables with many peaks, ties, infeasible candidates and utilities out of range."""
     unit = 2.0**AMOUNT
     x = np.cumsum(rng.integers(1, 5, build.grid)) * int(unit / 8)
     w = rng.choice(x, (points, states)) + rng.integers(-(2**38), 2**39, (points, states))

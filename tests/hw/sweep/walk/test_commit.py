@@ -19,7 +19,7 @@ Fields = dict[str, Any]
 
 
 def decide(old: Fields, given: Fields, candidate: Fields) -> tuple[Fields, bool]:
-    """The search after its turn, and whether it has found its peak."""
+    """Return the search after its turn, and whether it has found its peak."""
     new = dict(old)
     if not (given["found"] or given["nowhere"]):
         return new, False
@@ -50,7 +50,7 @@ def decide(old: Fields, given: Fields, candidate: Fields) -> tuple[Fields, bool]
 
 
 def turned(old: Fields, given: Fields, candidate: Fields) -> tuple[Fields, bool, bool]:
-    """The search, ``done`` and ``over``, with the waiting state."""
+    """Return the search with its waiting state, ``done`` and ``over``."""
     new, done = decide(old, given, candidate)
     if done:
         new |= {"active": 0, "shift": given["move"], "begun": 1}

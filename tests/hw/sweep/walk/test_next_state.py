@@ -21,7 +21,7 @@ MOST = BUILD.grid // BUILD.lanes
 
 
 def search(flags: dict[tuple[int, int], int], given: dict[str, int], walker: dict[str, Any]) -> dict[str, int]:
-    """What a turn finds; no ``item`` without a hit."""
+    """Return the result of a turn; it has no ``item`` if no state was found."""
     state, begin = given["context"] % 4, walker["point"]
     end = min(given["points"], given["limit"])
     point, item = begin, None

@@ -19,7 +19,7 @@ NUMBERS = 1 << NUMBER_BITS
 
 
 def walker(rng: random.Random, top: int, arrived: int) -> dict[str, Any]:
-    """At any candidate, most of the time near its halves of rows."""
+    """Return a search at a random candidate, in most cases near the half-rows that it has."""
     fields = any_word(PARAMETERS.walker, rng)
     index = rng.choice((0, 1, top, rng.randint(0, top)))
     near = max(0, index // (2 * HALF_WORDS) + rng.choice((-1, 0, 0, 1)))
