@@ -34,7 +34,8 @@ from beltline.hw.sweep.gather_clocks import (
 )
 from beltline.hw.sweep.lane.parameters import LaneParameters
 from beltline.hw.sweep.parameters import HALF_SHIFT, ROW_SHIFT, SweepParameters
-from beltline.hw.sweep.patch import NOTES, PatchParameters
+from beltline.hw.sweep.patch import PatchParameters
+from beltline.hw.sweep.patch_clocks import patches
 from beltline.hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters
 from beltline.hw.sweep.scan.parameters import ScanParameters
 from beltline.hw.sweep.scan_clocks import REGISTERS, scan_begin, scan_run
@@ -293,35 +294,6 @@ def _groups(slots, begins, of_build, tables, results, scans):  # type: ignore[no
         _group(phase, slots, begins, of_build, tables, results, scans)
 
 
-@njit(cache=True)
-def _patches(notes, lane_shift, states, turns, busy, last):  # type: ignore[no-untyped-def]
-    """Count each lane's clocks of a patch of points ``notes``: all (``busy``) and to the last state read (``last``).
-
-    Two states are ``turns`` clocks apart or more; with more than one turn all points are noted.
-    """
-    for lane in range(busy.size):
-        first = lane << lane_shift
-        end = min(first + (1 << lane_shift), notes.size)
-        clocks = 0
-        if turns > 1 and first < end:
-            # The clock of each word of notes is one between two states.
-            last[lane] = ((end - first) * states - 1) * turns + 1
-            busy[lane] = last[lane] + 1
-            continue
-        while first < end:
-            word_end = min(first + NOTES, end)
-            behind = word_end
-            while behind > first and not notes[behind - 1]:
-                behind -= 1
-            for point in range(first, behind):
-                clocks += states if notes[point] else 1
-            if behind > first:
-                last[lane] = clocks
-            clocks += 1
-            first = word_end
-        busy[lane] = clocks
-
-
 @dataclass(frozen=True, eq=False)
 class LaneClocks:
     """Clocks of events in a sweep; ``NEVER`` for an event that does not occur.
@@ -451,7 +423,7 @@ def pass_clocks(dealt: Dealt, log: SweepLog | None = None, shifts: bool = False,
         ends = np.full(build.lanes, finish)
         done = max(done, finish + 2)
     busy, last = np.zeros(build.lanes, np.int64), np.zeros(build.lanes, np.int64)
-    _patches(notes, dealt.lane_shift, dealt.states, turns, busy, last)
+    patches(notes, dealt.lane_shift, dealt.states, turns, busy, last)
     for lane in range(build.lanes):
         if last[lane]:
             first = int(ends[lane]) + PatchParameters(build).begin

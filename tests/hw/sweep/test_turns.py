@@ -65,7 +65,7 @@ def test_every_sweep_is_full_searchs(kind: str, states: int) -> None:
             assert np.array_equal(machine.v[: image.start.size].reshape(image.start.shape), value)
     few, more, one = (machine.clocks for machine in machines)
     assert few < more < one
-    # The values of a lane's points enter one in so many clocks: most of what a single multiplier takes.
+    # A single multiplier takes as many clocks as there are products.
     assert one > 4 * 17 // 2 * count * count
 
 
