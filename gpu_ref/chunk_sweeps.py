@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from beltline.compiled import njit, prange, serial_and_parallel
 from beltline.gpu_ref.brackets import state_slack
+from beltline.gpu_ref.row_scan import scanned_row
 from beltline.gpu_ref.row_search import (
     CLOSE,
     FAILED,
@@ -49,6 +50,9 @@ proven and was not made."""
 WARM, FRESH, FIXED = 0, 1, 2
 """Source of a sweep's guesses: the last sweep's choices; neighbouring states only; no search, choices are fixed."""
 
+MANY = 8
+"""A chunk is scanned while more than one in ``MANY`` of its choices moves, if as many brackets had to be searched."""
+
 MOST_MOVED = 256
 """Largest number of choices that the proof between chunks may move in a sweep."""
 
@@ -80,6 +84,9 @@ class Tables(NamedTuple):
     quiet
         ``(C, N_z)``: value of the whole row's clock up to which the last proof of a chunk stays valid while none of its
         choices moves, as :func:`~beltline.gpu_ref.row_search.proven_row` returns it.
+    scans
+        ``(C, N_z)``: whether the next sweep scans the brackets of a chunk (:mod:`beltline.gpu_ref.row_scan`) rather
+        than guesses its choices.
     chunk
         Number of grid points in a chunk.
     """
@@ -102,6 +109,7 @@ class Tables(NamedTuple):
     changes: Array
     measured: NDArray[np.int64]
     quiet: Array
+    scans: NDArray[np.bool_]
     chunk: int
 
 
@@ -165,6 +173,12 @@ def _chunk(
         if how == FIXED:
             evaluated_row(ev[s], cached, own)
             t.quiet[c, s] = -np.inf
+        elif t.scans[c, s] and how == WARM:
+            count = scanned_row(t.X, wealth, t.eta, ev[s], cached, own)
+            if count < 0:
+                return UNPROVEN
+            low[s], high[s] = changes(before[s, begin:end], own)
+            doubts[s], t.quiet[c, s], t.scans[c, s] = False, -np.inf, MANY * count > end - begin
         else:
             if how == FRESH:
                 _forget(cached)
@@ -176,21 +190,14 @@ def _chunk(
             # Objectives, and with them their rounding errors, may have grown by these changes.
             t.quiet[c, s] -= ROUNDING * max(abs(low[s]), abs(high[s]))
             if guess != CLOSE and (moved or how != WARM or not shown(clocks) < t.quiet[c, s]):
-                proof, t.quiet[c, s] = proven_row(
-                    t.X,
-                    wealth,
-                    t.eta,
-                    ev[s],
-                    clocks,
-                    cached,
-                    guess,
-                    own,
-                    t.watched[2, s, begin:end],
-                    t.rivals[s, begin:end],
+                rival, rivals = t.watched[2, s, begin:end], t.rivals[s, begin:end]
+                proof, searched, corrected, t.quiet[c, s] = proven_row(
+                    t.X, wealth, t.eta, ev[s], clocks, cached, guess, own, rival, rivals
                 )
                 if proof == FAILED:
                     return UNPROVEN
                 doubts[s] = proof != KNOWN
+                t.scans[c, s] = MANY * min(moved + corrected, searched) > end - begin
                 if proof == MOVED:
                     low[s], high[s] = changes(before[s, begin:end], own)
         for i in range(begin, end if age.size else begin):
@@ -420,7 +427,7 @@ def _take_state(t: Tables, turn: int, s: int, value: Array, policy: Indexes, low
     """Exogenous state ``s`` of :func:`take`."""
     new, cached = t.values[turn, s], _piece(t, s, 0, t.X.size)
     t.clocks[s, :] = 0.0
-    t.quiet[:, s] = -np.inf
+    t.quiet[:, s], t.scans[:, s] = -np.inf, True
     chosen = cached.policy
     for x in range(new.size):
         new[x] = value[x, s]

@@ -84,6 +84,8 @@ def _ends_by_chunk(table: Array, found: Array) -> None:
 
 def _ends(table: Array) -> tuple[float, float]:
     """Return the lowest and the highest entry."""
+    if table.shape[0] <= _CHUNK:
+        return float(table.min()), float(table.max())
     found = np.empty((2, (table.shape[0] - 1) // _CHUNK + 1))
     _ends_by_chunk(table, found)
     return float(found[0].min()), float(found[1].max())
@@ -200,8 +202,8 @@ def compare(
     # Waking threads takes longer than the work of a small problem.
     with threads(threads_for(W.size)):
         ev = expectation(Q, V, beta)
-        largest = _largest(V)
-        ends = _ends(value) if search is None else (-largest, largest)
+        ends = _ends(value)
+        largest = max(-ends[0], ends[1]) if V is value else _largest(V)
     if search is None:
         found = confirmed(X, W, ev, eta, value, own, largest, ends, *allowed)
         if found is not None:

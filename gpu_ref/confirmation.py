@@ -307,9 +307,36 @@ def _all_rows(
 
 
 @njit(cache=True)
-def _slack(pieces: Array, errors: Array) -> float:
-    """Bound the error of all maxima, by composing the chunks in either direction."""
-    found = 0.0
+def _errors(ev: Array, low: float, high: float, eta: float) -> tuple[Array, float, bool]:
+    """Return the error ``e`` of each exogenous state, :data:`MAX_GAP` in units of utility, and whether all is finite.
+
+    ``low`` and ``high`` are the ends of the value to be confirmed.
+    """
+    states, one = ev.shape[0], 1.0 if eta == 1.0 else 0.0
+    max_gap = MAX_GAP * max(-low, high)
+    power = DOUBLE * (abs(1.0 - eta) + 4.0)
+    errors = np.empty(states)
+    finite = abs(low) < np.inf and abs(high) < np.inf
+    for s in range(states):
+        least, most = np.inf, -np.inf
+        for entry in ev[s]:
+            finite &= abs(entry) < np.inf
+            least, most = min(least, entry), max(most, entry)
+        errors[s] = power * (max(high - least, most - low) + max_gap)
+        errors[s] += DOUBLE * (one + (states + 4) * max(most, -least))
+    return errors, max_gap, finite
+
+
+@njit(cache=True)
+def _conclude(facts: Array, pieces: Array, errors: Array) -> tuple[float, float, float, float]:
+    """Return the largest gap, ``|U|`` and ``|best|`` of all chunks, and a bound on the error of all maxima.
+
+    The bound follows by composing the chunks in either direction.
+    """
+    gap = size = largest = found = 0.0
+    for k in range(facts.shape[0]):
+        gap, size = max(gap, facts[k, GAP]), max(size, facts[k, SIZE])
+        largest = max(largest, facts[k, LARGEST])
     for s in range(pieces.shape[1]):
         worst = 0.0
         for side in range(2):
@@ -319,7 +346,7 @@ def _slack(pieces: Array, errors: Array) -> float:
                 worst = max(worst, piece[ERROR], excess + piece[ERROR_STEP])
                 excess = max(piece[EXCESS], excess + piece[EXCESS_STEP])
         found = max(found, errors[s] + worst)
-    return found
+    return gap, size, largest, found
 
 
 def confirmed(
@@ -349,26 +376,28 @@ def confirmed(
         ``None`` if the value is wrong somewhere, or if too many choices are not the best ones, be it only by a tie.
     """
     grid, states = W.shape
-    one = 1.0 if eta == 1.0 else 0.0
-    least, most = ev.min(axis=1), ev.max(axis=1)
-    if not (np.isfinite(least).all() and np.isfinite(most).all() and math.isfinite(ends[0]) and math.isfinite(ends[1])):
+    errors, max_gap, finite = _errors(ev, *ends, eta)
+    if not finite:
         return None
-    max_gap = MAX_GAP * max(-ends[0], ends[1])
-    power = DOUBLE * (abs(1.0 - eta) + 4.0)
-    errors = power * (np.maximum(ends[1] - least, most - ends[0]) + max_gap)
-    errors += DOUBLE * (one + (states + 4) * np.maximum(most, -least))
+    one = 1.0 if eta == 1.0 else 0.0
     chunks = (grid - 1) // _CHUNK + 1
     facts, pieces = np.empty((chunks, 4)), np.empty((chunks, states, 2, 4))
     allowed = np.array([change, constant, share, c_rounding, times])
     ev_error = DOUBLE * (one + (states + 4) * largest)
     exact = policy.copy()
+    tables = X, W, ev, eta, errors, value, policy, exact, allowed, ev_error
     todo = np.arange(chunks)
     repairs = 0
     while todo.size:
-        with threads(threads_for(todo.size * _CHUNK * states)):
-            _all_rows(X, W, ev, eta, errors, value, policy, exact, allowed, ev_error, todo, facts, pieces)
+        if todo.size == 1:
+            _chunk(*tables, todo[0], facts, pieces)
+        else:
+            with threads(threads_for(todo.size * _CHUNK * states)):
+                _all_rows(*tables, todo, facts, pieces)
         again: set[int] = set()
-        for state in facts[facts[:, STATE] != CONFIRMED, STATE]:
+        for state in facts[:, STATE].tolist():
+            if state == CONFIRMED:
+                continue
             repairs += 1
             if state == WRONG or repairs > MAX_REPAIRS:
                 return None
@@ -377,9 +406,8 @@ def confirmed(
                 return None
             again |= {*range(max(lowest - 1, 0) // _CHUNK, min(highest + 1, grid - 1) // _CHUNK + 1)}
         todo = np.array(sorted(again), np.int64)
-    gap = float(facts[:, GAP].max())
+    gap, size, most_best, slack = _conclude(facts, pieces, errors)
     if gap > max_gap:
         return None
-    ev_error = DOUBLE * (one + (states + 4) * max(largest, float(facts[:, LARGEST].max())))
-    slack = _slack(pieces, errors)
-    return Confirmed(gap, max(power * float(facts[:, SIZE].max()) + ev_error, slack))
+    ev_error = DOUBLE * (one + (states + 4) * max(largest, most_best))
+    return Confirmed(gap, max(DOUBLE * (abs(1.0 - eta) + 4.0) * size + ev_error, slack))

@@ -7,6 +7,9 @@ import os
 RESERVE = 2**28
 """Bytes left free for everything else."""
 
+UNCHECKED = 2**20
+"""Bytes below which nothing is checked, because that would take longer than a small solve."""
+
 
 def available() -> int:
     """Return the bytes that can be allocated without swapping; 0 if the system does not say."""
@@ -31,6 +34,8 @@ def check_memory(needed: int, what: str) -> None:
     MemoryError
         ``needed`` bytes are more than this computer has free; the message has both numbers.
     """
+    if needed < UNCHECKED:
+        return
     free = available()
     if free and needed + RESERVE > free:
         raise MemoryError(

@@ -149,10 +149,10 @@ def _lose(clock: float, until: float, best: float) -> bool:
 @njit(cache=True)
 def guessed_row(
     X: Array, W: Array, eta: float, ev: Array, clocks: Array, cached: Cached, before: Array, value: Array
-) -> tuple[int, bool, float, float]:
+) -> tuple[int, int, float, float]:
     """Guess the choice of every state of a piece, and write the objectives of the choices into ``value``.
 
-    Returns :data:`CLOSE`, :data:`FAR` or :data:`FALLING`; whether any choice moved; and the least and the largest
+    Returns :data:`CLOSE`, :data:`FAR` or :data:`FALLING`; how many choices moved; and the least and the largest
     change from ``before``, as :func:`changes` returns them.
     """
     policy, below, here, above, until, lowest, highest = cached
@@ -182,7 +182,7 @@ def guessed_row(
                 clock = clocks[0] + clocks[window(X.size, lowest[i], highest[i])]
                 until[i] = min(until[i], _until(clock, best, lost)) if within else -np.inf
             drift = q - p
-            moved |= q != p
+            moved += q != p
             p = q
             if best == -np.inf:
                 p = -1
@@ -196,7 +196,7 @@ def guessed_row(
         least = change if change < least else least
         most = change if change > most else most
         value[i] = best
-    return FALLING if falling else FAR if far else CLOSE, moved != 0, least, most
+    return FALLING if falling else FAR if far else CLOSE, moved, least, most
 
 
 @njit(cache=True)
@@ -363,7 +363,7 @@ def _made_rising(X: Array, W: Array, eta: float, ev: Array, cached: Cached, valu
 def proven_row(
     X: Array, W: Array, eta: float, ev: Array, clocks: Array, cached: Cached, guess: int, value: Array,
     rival: Indexes, rivals: Array,
-) -> tuple[int, float]:  # fmt: skip
+) -> tuple[int, int, int, float]:  # fmt: skip
     """Prove, or correct, the choices of all states of a piece except the first and the last.
 
     ``guess`` is the shape that :func:`guessed_row` returned. ``rival`` and ``rivals``, ``(n,)``, are each state's rival
@@ -371,18 +371,19 @@ def proven_row(
     bracket contains more than the choice and the candidates next to it, then those whose bracket has grown since.
 
     Returns the outcome, :data:`KNOWN`, :data:`STAYED` or :data:`MOVED`, or :data:`FAILED` if the work exceeds
-    :data:`WORTH` candidates a row; and the value of the whole row's clock up to which the proof stays valid, as long as
-    no choice moves and no objective grows. ``EV`` must be finite, since an infinite ``EV`` bounds no bracket.
+    :data:`WORTH` candidates a row; of the first visits, how many brackets were searched and how many choices moved; and
+    the value of the whole row's clock up to which the proof stays valid, as long as no choice moves and no objective
+    grows. ``EV`` must be finite, since an infinite ``EV`` bounds no bracket.
     """
     if guess == FALLING and not _made_rising(X, W, eta, ev, cached, value):
-        return FAILED, -np.inf
+        return FAILED, 0, 0, -np.inf
     # Numba counts references whenever an array is taken out of a tuple, so this is done once.
     policy, below, here, above, until, lowest, highest = cached
-    size, count, left = value.size, 0, WORTH * value.size
+    size, count, left, searched, moved = value.size, 0, WORTH * value.size, 0, 0
     proof, spare = MOVED if guess == FALLING else KNOWN, np.inf
     # States whose bracket has grown since they were visited.
     listed = np.zeros(size, np.bool_)
-    following = policy[size - 1]
+    following, best = policy[size - 1], 0.0
     # Downwards, so that a choice that rises makes room for those below it.
     for i in range(size - 2, 0, -1):
         p, low, high = policy[i], max(policy[i - 1], 0), following
@@ -400,22 +401,29 @@ def proven_row(
             if lowest[i] <= low and high <= highest[i] and margin > 0.0 and _loses(rival[i], objective, p, best):
                 spare = min(spare, margin, best - objective - ROUNDING * abs(best))
                 continue
-        proof = max(proof, STAYED)
+        proof, searched = max(proof, STAYED), searched + 1
         left -= max(high - low, 1)
-        q, until[i], lowest[i], highest[i], rival[i], rivals[i] = settle(
-            X, W[i], eta, ev, clocks, p, below[i], here[i], above[i], until[i], lowest[i], highest[i], rival[i],
-            rivals[i], low, high,
-        )  # fmt: skip
+        lose = False
+        if guess != FALLING and low <= p <= high:
+            lose, until[i], lowest[i], highest[i], rival[i], rivals[i] = _compare(
+                X, W[i], eta, ev, clocks, p, best, until[i], lowest[i], highest[i], rival[i], rivals[i], low, high
+            )
+        q = p
+        if not lose:
+            q, until[i], lowest[i], highest[i], rival[i], rivals[i] = settle(
+                X, W[i], eta, ev, clocks, p, below[i], here[i], above[i], until[i], lowest[i], highest[i], rival[i],
+                rivals[i], low, high,
+            )  # fmt: skip
         if q == p:
             clock = clocks[0] + clocks[window(X.size, lowest[i], highest[i])]
             margin = min(until[i] - clock, value[i] - (rivals[i] + ev[rival[i] + 1]))
             spare = min(spare, margin - ROUNDING * abs(value[i]))
             continue
-        proof, policy[i], following = MOVED, q, q
+        proof, policy[i], following, moved = MOVED, q, q, moved + 1
         below[i], here[i], above[i] = beside(X, W[i], eta, q)
         value[i] = here[i] + ev[q + 1]
         if value[i] == -np.inf or left < 0:
-            return FAILED, -np.inf
+            return FAILED, 0, 0, -np.inf
         if q < p and i < size - 2:
             listed[i + 1] = True
             count += 1
@@ -431,7 +439,7 @@ def proven_row(
             p, low, high = policy[i], max(policy[i - 1], 0), policy[i + 1]
             left -= max(high - low, 1)
             if left < 0:
-                return FAILED, -np.inf
+                return FAILED, 0, 0, -np.inf
             q, until[i], lowest[i], highest[i], rival[i], rivals[i] = settle(
                 X, W[i], eta, ev, clocks, p, below[i], here[i], above[i], until[i], lowest[i], highest[i], rival[i],
                 rivals[i], low, high,
@@ -442,7 +450,7 @@ def proven_row(
             below[i], here[i], above[i] = beside(X, W[i], eta, q)
             value[i] = here[i] + ev[q + 1]
             if value[i] == -np.inf:
-                return FAILED, -np.inf
+                return FAILED, 0, 0, -np.inf
             # The bracket of the other neighbour has become smaller.
             grown = i - 1 if q > p else i + 1
             if 0 < grown < size - 1 and policy[grown] >= 0 and not listed[grown]:
@@ -450,8 +458,8 @@ def proven_row(
                 count += 1
         upwards = not upwards
     if proof == MOVED:
-        return MOVED, -np.inf
-    return proof, (shown(clocks) + spare) * (1.0 - ROUNDING)
+        return MOVED, searched, moved, -np.inf
+    return proof, searched, moved, (shown(clocks) + spare) * (1.0 - ROUNDING)
 
 
 @njit(cache=True)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
-
 from numba import get_num_threads, set_num_threads
 
 THREADS_WORTH = 16_384
@@ -16,15 +13,21 @@ def threads_for(states: int) -> int:
     return 1 if states < THREADS_WORTH else int(get_num_threads())
 
 
-@contextlib.contextmanager
-def threads(count: int) -> Iterator[None]:
-    """Run the block with at most ``count`` threads of Numba."""
-    before = get_num_threads()
-    if count >= before:
-        yield
-        return
-    set_num_threads(count)
-    try:
-        yield
-    finally:
-        set_num_threads(before)
+class threads:
+    """Run a ``with`` block with at most ``count`` threads of Numba."""
+
+    # A class, because a generator takes longer, and small solves have several such blocks.
+
+    __slots__ = ("_before", "_count")
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def __enter__(self) -> None:
+        self._before = get_num_threads()
+        if self._count < self._before:
+            set_num_threads(self._count)
+
+    def __exit__(self, *exception: object) -> None:
+        if self._count < self._before:
+            set_num_threads(self._before)

@@ -89,6 +89,7 @@ class ValueIteration:
             changes=np.zeros((2, states, blocks(grid))),
             measured=np.empty((2, states), np.int64),
             quiet=np.empty(((grid - 1) // chunk + 1, states)),
+            scans=np.zeros(((grid - 1) // chunk + 1, states), np.bool_),
             chunk=chunk,
         )  # fmt: skip
         self.low, self.high = np.zeros(states), np.zeros(states)
@@ -105,7 +106,7 @@ class ValueIteration:
         t.policy[:] = 0
         for utilities in (t.below, t.here, t.above, t.until, t.rivals, t.quiet):
             utilities[:] = -np.inf
-        t.clocks[:] = 0.0
+        t.clocks[:], t.scans[:] = 0.0, False
         t.measured[0], t.measured[1] = 0, _MEASURED
         self._now = 0
         self.sweeps = self.maximising_sweeps = self.exact_sweeps = 0

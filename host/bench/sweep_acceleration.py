@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -36,7 +36,9 @@ Start = Literal["flat", "stay", "coarse"]
 STARTS: tuple[Start, ...] = get_args(Start)
 
 SHIFTS = ("none", "point", "midpoint")
-"""Shifts after a sweep: none; by the change at one grid point; by the mean of the smallest and the largest change."""
+"""Shifts after a sweep: none; by the change at one grid point; by the mean of the smallest and the largest change, in
+a build with midpoints.
+"""
 
 EVALUATION_STEPS = (0, 1, 4, 10)
 """Numbers of policy evaluation steps after each maximising sweep."""
@@ -60,18 +62,13 @@ WAYS = (
 
 
 class _Elsewhere(SweepSoftwareMachine):
-    """Takes the shift from the change at point ``index``, or if that is None, from the mid-point of all changes."""
+    """Takes the shift from the change at point ``index``."""
 
-    index: int | None = None
+    index: int = 0
 
     def _prepare(self, below: bool, value: NDArray[np.int64], before: NDArray[np.int64]) -> None:
-        change = value - before
-        if self.index is None:
-            d = (change.min(axis=0) >> 1) + (change.max(axis=0) >> 1)
-        else:
-            d = change[self.index]
         moved = before.copy()
-        moved[self._grid // 2] += d
+        moved[self._grid // 2] += (value - before)[self.index]
         super()._prepare(below, moved, before)
 
 
@@ -158,10 +155,12 @@ def solve(
         The run did not converge.
     """
     image = fixed_point(problem, tol)
+    if way.shift == "midpoint":
+        build = replace(build, midpoints=True)
     machine = SweepSoftwareMachine(build, logged=True)
-    if way.shift == "midpoint" or point is not None:
+    if way.shift != "midpoint" and point is not None:
         machine = _Elsewhere(build, logged=True)
-        machine.index = None if way.shift == "midpoint" else point
+        machine.index = point
     points, states = image.start.shape
     count = points * states
     machine.x[:points] = image.grid

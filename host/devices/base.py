@@ -18,6 +18,7 @@ from beltline.hw.interface.registers import (
     ALTERNATIVES_ENGINE,
     COSTS_ENGINE,
     IDENTITY,
+    MIDPOINTS_ENGINE,
     PROVING_ENGINE,
     READABLE,
     REGISTERS,
@@ -275,12 +276,14 @@ def built_sizes(device: Device) -> MachineParameters:
     alternatives = number == ALTERNATIVES_ENGINE
     costs = alternatives or number == COSTS_ENGINE
     proof = costs or number == PROVING_ENGINE
-    if proof:
+    midpoints = number == MIDPOINTS_ENGINE
+    if proof or midpoints:
         number = Engine.SWEEP
     if number not in set(Engine):
         names = ", ".join(f"{engine.value} ({engine.name})" for engine in Engine)
         names += f", {PROVING_ENGINE} (SWEEP with proof), {COSTS_ENGINE} (SWEEP with proof and costs)"
         names += f", {ALTERNATIVES_ENGINE} (SWEEP with proof, costs and alternatives)"
+        names += f", {MIDPOINTS_ENGINE} (SWEEP with midpoints)"
         raise DeviceError(f"device {device.name!r} has engine {number}, but this host knows only {names}")
     sizes: dict[str, Any] = {what: read_steady(device, f"{what.upper()}_MAX") for what in ("grid", "states", "results")}
     sizes["lanes"] = read_steady(device, "LANES")
@@ -288,7 +291,7 @@ def built_sizes(device: Device) -> MachineParameters:
         sizes |= {what: read_steady(device, what.upper()) for what in ("fold", "evaluators")}
     try:
         multiplier = Multiplier.of(read_steady(device, "MULTIPLIER"))
-        kinds: dict[str, Any] = {"proof": proof, "costs": costs, "alternatives": alternatives}
+        kinds: dict[str, Any] = {"proof": proof, "costs": costs, "alternatives": alternatives, "midpoints": midpoints}
         kinds["multipliers"] = multipliers
         return MachineParameters(**sizes, **kinds, engine=Engine(number), multiplier=multiplier)
     except ValueError as error:

@@ -26,6 +26,7 @@ OPTIONS = {
     "proof": "1 for a sweep engine that proves the choices of every sweep (default 0)",
     "costs": "1 for a sweep engine that supports a cost of each choice; needs proof=1 (default 0)",
     "alternatives": "1 for a sweep engine that supports alternatives and regimes; needs costs=1 (default 0)",
+    "midpoints": "1 for a sweep engine whose shifts take fewer sweeps; without proof (default 0)",
     "multipliers": f"multipliers of the expectation, taken in turn: a power of two up to {MULTIPLIERS_LIMIT}, for up "
     f"to {TURNS_STATES_LIMIT} alternatives times exogenous states; needs alternatives=1 (default 0: one a state)",
 }
@@ -84,9 +85,14 @@ def check_options(**options: object) -> None:
                     f"option {name!r} is for the assembly line, but lanes = {lanes} selects the sweep engine: leave "
                     f"out one of them"
                 )
+    name = "midpoints"
+    if name in options and whole(name, options[name], "0 or 1", lambda v: v in (0, 1)) and "lanes" not in options:
+        raise ProblemError(f"option {name!r} needs the sweep engine: pass lanes=, too")
     proves = "proof" in options and whole("proof", options["proof"], "0 or 1", lambda v: v in (0, 1))
     if proves and "lanes" not in options:
         raise ProblemError("option 'proof' needs the sweep engine: pass lanes=, too")
+    if proves and options.get(name):
+        raise ProblemError(f"option {name!r} is for a sweep engine without proofs: leave out {name!r} or 'proof'")
     costs = "costs" in options and whole("costs", options["costs"], "0 or 1", lambda v: v in (0, 1))
     if costs and not proves:
         raise ProblemError("option 'costs' needs a sweep engine that proves its choices: pass lanes= and proof=1, too")
@@ -137,6 +143,7 @@ def made(
     proof: int | None = None,
     costs: int | None = None,
     alternatives: int | None = None,
+    midpoints: int | None = None,
     multipliers: int | None = None,
 ) -> MachineParameters:
     """Return the parameters of an accelerator with at least these sizes and these options.
@@ -148,7 +155,8 @@ def made(
         if alternatives and build.states == 1:
             build = replace(build, states=2, results=0)
         kinds: dict[str, Any] = {"proof": bool(proof), "costs": bool(costs), "alternatives": bool(alternatives)}
-        return replace(build, **kinds, multipliers=in_turn(multipliers or 0, build.states))
+        turns = in_turn(multipliers or 0, build.states)
+        return replace(build, **kinds, midpoints=bool(midpoints), multipliers=turns)
     return replace(
         parameters,
         fold=parameters.fold if fold is None else fold,

@@ -105,6 +105,7 @@ def open_rtl(
     proof: int | None = None,
     costs: int | None = None,
     alternatives: int | None = None,
+    midpoints: int | None = None,
     multipliers: int | None = None,
 ) -> RtlDevice:
     """Generate and compile the gateware, or load it from the cache, and open its simulation.
@@ -126,9 +127,8 @@ def open_rtl(
     try:
         from beltline.sim.board import SimulatedBoard
 
-        machine = made(
-            parameters or MachineParameters(grid=256), fold, evaluators, lanes, proof, costs, alternatives, multipliers
-        )
+        base, sizes = parameters or MachineParameters(grid=256), (fold, evaluators, lanes)
+        machine = made(base, *sizes, proof, costs, alternatives, midpoints, multipliers)
         files = _verilog(machine, progress)
     except ImportError as error:
         raise DeviceError(f"device 'rtl' needs the Python package {error.name}, which is not installed") from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import math
 import os
+import sys
 from dataclasses import InitVar, dataclass
 from typing import Any, Literal, cast, get_args
 
@@ -73,7 +74,7 @@ class SolveOptions:
     device: InitVar[object] = None
 
     def __post_init__(self, device: object) -> None:
-        if importlib.util.find_spec("numba") is None:
+        if "numba" not in sys.modules and importlib.util.find_spec("numba") is None:
             raise ProblemError(
                 "solving needs the Python package numba, which is not installed here: compiled code checks the "
                 "results; `beltline selftest` makes most of its checks without it"

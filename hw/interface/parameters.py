@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass, replace
 
 from beltline.hw.interface.features import FEATURES, EngineFeatures
-from beltline.hw.interface.registers import ALTERNATIVES_ENGINE, COSTS_ENGINE, PROVING_ENGINE, Engine
+from beltline.hw.interface.registers import ALTERNATIVES_ENGINE, COSTS_ENGINE, MIDPOINTS_ENGINE, PROVING_ENGINE, Engine
 
 CLOCK_HZ = 250_000_000
 """Clock in Hz by which reports convert clocks to time: the target of the boards the machine is meant for.
@@ -145,6 +145,9 @@ class MachineParameters:
     alternatives
         Whether the maximum over groups of exogenous states is taken before the expectation. Requires ``costs`` and at
         least 2 ``states``.
+    midpoints
+        Whether a sweep engine's shifts follow from the smallest and the largest change of each exogenous state, which
+        saves sweeps, and not from the change at the middle point of the grid. Excludes ``proof``.
     multipliers
         Multipliers of the expectation that are taken in turn, each for ``states / multipliers`` exogenous states: a
         power of two below ``states``. 0 (the default) for one multiplier for each exogenous state. Requires
@@ -169,6 +172,7 @@ class MachineParameters:
     proof: bool = False
     costs: bool = False
     alternatives: bool = False
+    midpoints: bool = False
     multipliers: int = 0
 
     def __post_init__(self) -> None:
@@ -210,6 +214,8 @@ class MachineParameters:
                 "alternatives of a build must be False without costs, or with 1 state, because each alternative has "
                 "its own costs and its own state"
             )
+        if self.midpoints and (self.proof or not self.features.lanes):
+            raise ValueError("midpoints of a build must be False with proof, and for the assembly line")
         if self.multipliers and not self.alternatives:
             raise ValueError(f"multipliers of a build must be 0 without alternatives, not {self.multipliers}")
 
@@ -258,6 +264,8 @@ class MachineParameters:
         """Contents of register ``ENGINE``."""
         if self.alternatives:
             return ALTERNATIVES_ENGINE | self.multipliers << 8
+        if self.midpoints:
+            return MIDPOINTS_ENGINE
         return COSTS_ENGINE if self.costs else PROVING_ENGINE if self.proof else int(self.engine)
 
     @property

@@ -18,6 +18,7 @@ from beltline.hw.control.sequencer import DRAIN, check_clocks
 from beltline.hw.interface.parameters import ROW_WORDS
 from beltline.hw.sweep.check import CheckParameters
 from beltline.hw.sweep.datapath import DECIDED, ROUND_BEGINS, join_clocks, largest_norm_clocks
+from beltline.hw.sweep.extremes import shift_clocks
 from beltline.hw.sweep.gather import GatherParameters
 from beltline.hw.sweep.gather_clocks import (
     ARRIVED,
@@ -39,7 +40,6 @@ from beltline.hw.sweep.patch_clocks import patches
 from beltline.hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters
 from beltline.hw.sweep.scan.parameters import ScanParameters
 from beltline.hw.sweep.scan_clocks import REGISTERS, scan_begin, scan_run
-from beltline.hw.sweep.shift import ShiftParameters
 from beltline.hw.sweep.walk.halves import UNLOAD_CLOCKS
 from beltline.hw.sweep.walk.parameters import WalkParameters
 from beltline.hw.sweep.walk_clocks import FIELDS, LAST, LEFT, walk_begin, walk_run
@@ -428,7 +428,7 @@ def pass_clocks(dealt: Dealt, log: SweepLog | None = None, shifts: bool = False,
         if last[lane]:
             first = int(ends[lane]) + PatchParameters(build).begin
             done = max(done, first + int(last[lane]) - 1 + waits + settle + 2, first + int(busy[lane]) + 2)
-    of_shift = ShiftParameters(build).clocks(dealt.states) + 1 if shifts else 0
+    of_shift = shift_clocks(build, dealt.states, largest_norm_clocks(build)) if shifts else 0
     return _around(build, done) + 1 + of_shift + _DECIDE
 
 

@@ -20,6 +20,7 @@ from beltline.hw.interface.parameters import ROW_WORDS, MachineParameters
 from beltline.hw.interface.registers import STEPS_FIELD, Mode, Table
 from beltline.hw.interface.windows import WORD_BYTES
 from beltline.hw.memory.ram import READ_LATENCY
+from beltline.hw.sweep.extremes import LANE_CLOCKS, Midpoints, MidpointsParameters
 from beltline.hw.sweep.group_table import GroupTable
 from beltline.hw.sweep.lane.lane import LaneInstance
 from beltline.hw.sweep.lane.parameters import LaneParameters
@@ -67,7 +68,7 @@ class LargestNorm(wiring.Component):
     """Finds the largest of the lanes' norms, in a tree of comparators.
 
     Latency: ``clocks`` clocks. Contract: the output is valid ``clocks`` clocks after the last change of an input; while
-    inputs change it is undefined.
+    inputs change it is undefined, except in a build with midpoints, where it takes new inputs in every clock.
 
     Attributes
     ----------
@@ -99,11 +100,16 @@ class LargestNorm(wiring.Component):
             for a, b in zip(norms[::2], norms[1::2], strict=True):
                 above, equal, low = Signal(), Signal(), Signal()
                 best = Signal(WIDTH)
+                first, second = a, b
+                if self.build.midpoints:
+                    # Words that follow each other: these two are those that were compared.
+                    first, second = Signal(WIDTH), Signal(WIDTH)
+                    m.d.sync += [first.eq(a), second.eq(b)]
                 m.d.sync += [
                     above.eq(a[half:] > b[half:]),
                     equal.eq(a[half:] == b[half:]),
                     low.eq(a[:half] > b[:half]),
-                    best.eq(Mux(above | (equal & low), a, b)),
+                    best.eq(Mux(above | (equal & low), first, second)),
                 ]
                 larger.append(best)
             norms = larger
@@ -144,6 +150,13 @@ class SweepDatapath(Datapath):
         else:
             m.submodules.shift = shift = Shift(ShiftParameters(build))
         m.submodules.norm = norm = LargestNorm(build)
+        midpoints: Midpoints | None = None
+        sends = Const(0, 1)
+        if build.midpoints:
+            m.submodules.midpoints = midpoints = Midpoints(MidpointsParameters(build, norm.clocks))
+            sends = self._midpoints(m, p, lanes, midpoints)
+            # When the shifts are known, the norm is again that of the lanes.
+            assert ShiftParameters(build).clocks(1) > LANE_CLOCKS + norm.clocks + DECIDED
         self._held, self._plain_after = Signal(), Signal(init=1)
         self._seek, self._above, self._again = Signal(), Signal(), Signal()
         self._point_shift = Signal(range(build.point_bits + 1))
@@ -151,7 +164,16 @@ class SweepDatapath(Datapath):
         self._values = Signal(reset_less=True)
         self._problem(m, lanes, buses)
         self._accesses(m, p, lanes, shift)
-        if shift is not None:
+        if midpoints is not None and shift is not None:
+            m.d.comb += [
+                midpoints.states.eq(self.settings.states),
+                midpoints.word.eq(norm.norm),
+                *(
+                    getattr(shift, name).eq(getattr(midpoints, name))
+                    for name in ("sample_valid", "sample_state", "sample")
+                ),
+            ]
+        elif shift is not None:
             self._samples(m, p, lanes, shift)
         go, prologue, cold, half = (Signal(name=name) for name in ("go", "prologue", "cold", "half"))
         m.d.sync += [
@@ -180,7 +202,7 @@ class SweepDatapath(Datapath):
                 lane.seek.eq(self._seek),
                 lane.above.eq(self._above),
                 *self._added(lane, shift),
-                norm.norms[number].eq(lane.norm),
+                norm.norms[number].eq(lane.norm if midpoints is None else Mux(sends, lane.extreme, lane.norm)),
             ]
 
         # A pass is done when all lanes are, their norms and flags are joined, and the next pass is decided.
@@ -201,7 +223,7 @@ class SweepDatapath(Datapath):
         with m.Elif(wait != 0):
             m.d.sync += wait.eq(wait - 1)
         if shift is not None:
-            self._kinds(m, shift, ended)
+            self._kinds(m, shift, midpoints, ended)
         else:
             self._one_kind(m, ended)
 
@@ -255,7 +277,13 @@ class SweepDatapath(Datapath):
         ]
         return begins
 
-    def _kinds(self, m: Module, shift: Shift, ended: Value) -> None:
+    def _midpoints(self, m: Module, p: Pipeline, lanes: list[LaneInstance], midpoints: Midpoints) -> Value:
+        """Connect the lanes' extremes; returns the flag that lanes send extremes in place of norms."""
+        for lane in lanes:
+            m.d.comb += lane.extreme_place.eq(p.register(midpoints.place, 0).value)
+        return p.valid(p.input(midpoints.reading), LANE_CLOCKS)
+
+    def _kinds(self, m: Module, shift: Shift, midpoints: Midpoints | None, ended: Value) -> None:
         """Control the kinds of the sweeps, their shifts, and the passes that look for other peaks.
 
         Plain sweeps, that maximise and are not shifted, are the first sweep, the last one before the limit, and those
@@ -299,6 +327,10 @@ class SweepDatapath(Datapath):
                     m.d.comb += shift.clear.eq(1)
                     m.next = "END"
                 with m.Else():
+                    m.d.comb += (shift if midpoints is None else midpoints).start.eq(1)
+                    m.next = "SHIFT" if midpoints is None else "MIDPOINTS"
+            if midpoints is not None:
+                with m.State("MIDPOINTS"), m.If(midpoints.done):
                     m.d.comb += shift.start.eq(1)
                     m.next = "SHIFT"
             with m.State("SHIFT"), m.If(~shift.busy):
@@ -390,13 +422,13 @@ class SweepDatapath(Datapath):
             m.d.sync += [
                 lane.points.eq(Mux(is_full, full, Mux(has_rest, rest, 0))),
                 lane.count.eq(Mux(is_full, full_count, Mux(has_rest, rest_count, 0))),
-                lane.refers.eq(of_middle == number),
+                *([] if build.midpoints else [lane.refers.eq(of_middle == number)]),
                 lane.first_point.eq(Const(number, max(1, build.lane_bits)) << point_shift),
             ]
             m.d.comb += [
                 lane.states.eq(states),
                 lane.last_index.eq(last_index),
-                lane.sample_place.eq(reference),
+                *([] if build.midpoints else [lane.sample_place.eq(reference)]),
                 lane.part_shift.eq(part_shift),
                 *(getattr(lane, name).eq(constants[name]) for name in CONSTANTS),
             ]

@@ -19,6 +19,7 @@ from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import STEPS_FIELD, Engine, Mode, Status
 from beltline.hw.sweep.clocks import Dealt, Round, SweepLog, begin_clocks, pass_clocks, seek_clocks
 from beltline.hw.sweep.combine import CombineParameters
+from beltline.hw.sweep.extremes import midpoints
 from beltline.hw.sweep.lane.parameters import MOST_SHIFT, LaneParameters
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.proof import Proof
@@ -125,6 +126,7 @@ class SweepSoftwareMachine(SoftwareMachine):
             proof=build.proof,
             costs=build.costs,
             alternatives=build.alternatives,
+            midpoints=build.midpoints,
             multipliers=build.multipliers,
         )
 
@@ -244,9 +246,10 @@ class SweepSoftwareMachine(SoftwareMachine):
         of_shift = ShiftParameters(self.build)
         if shifts:
             middle = self._grid // 2
-            self._before, self._after = of_shift.model(
-                value[middle] - before[middle], self._shift_weights, self._weights
-            )
+            change = value[middle] - before[middle]
+            if self.build.midpoints:
+                change = midpoints(value, before)
+            self._before, self._after = of_shift.model(change, self._shift_weights, self._weights)
         if self._logged:
             assert self.log is not None
             # No shifts follow the passes that look for other peaks.

@@ -63,6 +63,9 @@ class SweepParameters:
     alternatives
         Whether the maximum over each group of exogenous states is taken before the expectation
         (:mod:`beltline.hw.sweep.combine`). Requires ``costs`` and at least 2 ``states``. Such a build has no shifts.
+    midpoints
+        Whether shifts follow from the extremes of each exogenous state's changes (:mod:`beltline.hw.sweep.extremes`),
+        and not from the change at the middle point of the grid. Excludes ``proof``.
     multipliers
         Multipliers of the expectation that are taken in turn (:mod:`beltline.hw.sweep.turns`); 0 for one multiplier for
         each exogenous state. Requires ``alternatives``.
@@ -81,6 +84,7 @@ class SweepParameters:
     proof: bool = False
     costs: bool = False
     alternatives: bool = False
+    midpoints: bool = False
     multipliers: int = 0
 
     def __post_init__(self) -> None:
@@ -92,6 +96,8 @@ class SweepParameters:
             raise ValueError("costs of a build must be False without proof")
         if self.alternatives and not (self.costs and self.states > 1):
             raise ValueError("alternatives of a build must be False without costs, or with 1 state")
+        if self.midpoints and self.proof:
+            raise ValueError("midpoints of a build must be False with proof")
         if self.multipliers and not self.alternatives:
             raise ValueError("multipliers of a build must be 0 without alternatives")
 
@@ -100,7 +106,8 @@ class SweepParameters:
         """Return the sizes of the sweep engine of ``machine``."""
         slots = SLOTS[0] if machine.lanes <= FEW_LANES else SLOTS[1]
         sizes = machine.grid, machine.states, machine.lanes, slots
-        return cls(*sizes, machine.multiplier, machine.proof, machine.costs, machine.alternatives, machine.multipliers)
+        kinds = machine.proof, machine.costs, machine.alternatives, machine.midpoints, machine.multipliers
+        return cls(*sizes, machine.multiplier, *kinds)
 
     @property
     def index_bits(self) -> int:

@@ -205,6 +205,12 @@ def option_parser(prog: str) -> argparse.ArgumentParser:
     )
     option("multipliers", "with --alternatives: multipliers of the expectation, taken in turn; 0: one for each state")
     parser.add_argument(
+        "--midpoints",
+        action="store_const",
+        const=True,
+        help="build a sweep engine whose shifts follow from the smallest and the largest change of each state",
+    )
+    parser.add_argument(
         "--baud",
         type=int,
         metavar="N",

@@ -225,9 +225,20 @@ def test_choices_of_a_sweep_before_are_repaired_where_choices_rise_by_one() -> N
     slow = compare(*tables, value, policy, generous, proven)
     assert found.residual == slow.residual
     assert slow.rounding <= found.rounding < 1e-10
-    # What a repaired choice loses counts.
-    assert confirm(tables, value, policy, Allowed(1e-3)) is not None
+    # A stretch one point too low: what its first row should choose is between its bounds only after the second.
+    for s in range(2):
+        first, last = np.flatnonzero(rises[600:, s] == 0)[:2] + 600
+        policy = sweep.policy.copy()
+        policy[first : last + 1, s] -= 1
+        assert set(np.diff(policy[:, s])) == {0, 1}
+        exact = confirm(tables, sweep.value, policy, generous)
+        assert exact is not None
+        assert exact.residual == 0.0
+    # What a repaired choice loses counts, also where all rows of a piece are smooth.
+    policy = sweep.policy.copy()
+    policy[520:1000] = given[520:1000]
     loss = compare(*tables, sweep.value, policy, Allowed(0.0), proven).amount
+    assert confirm(tables, sweep.value, policy, Allowed(loss)) is not None
     assert confirm(tables, sweep.value, policy, Allowed(0.4 * loss)) is None
 
 

@@ -9,6 +9,8 @@ from beltline.gpu_ref.exact import divide_and_conquer
 from beltline.gpu_ref.row_search import (
     CLOSE,
     FAILED,
+    FAR,
+    KNOWN,
     MOVED,
     STAYED,
     Cached,
@@ -25,6 +27,8 @@ from beltline.gpu_ref.row_search import (
 )
 from beltline.gpu_ref.window_clocks import blocks, length, measure_blocks, pass_all, pass_windows, window
 from beltline.gpu_ref.window_clocks import shown as shown_by_all
+
+from .rows import cached_of, random_row, stepped_row
 
 CONSUMPTION = 2.0 ** np.arange(5.0, -1.0, -1.0)
 """Of the choices in turn: ``-1/c`` is exact, and so are sums with it."""
@@ -57,14 +61,6 @@ def test_the_lower_of_two_that_tie(objectives: list[float], lowest: int) -> None
         assert here == UTILITY[lowest]
         assert lowest == 0 or below == UTILITY[lowest - 1]
         assert lowest == X.size - 1 or above == UTILITY[lowest + 1]
-
-
-def cached_of(policy: np.ndarray) -> Cached:
-    """Return the cache of rows with the choices ``policy`` before any sweep has filled it."""
-    count = policy.size
-    return Cached(
-        policy.astype(np.int32), *(np.full(count, -np.inf) for _ in range(4)), *np.zeros((2, count), np.int32)
-    )
 
 
 def clocks_at(grid: int, clock: float) -> np.ndarray:
@@ -105,24 +101,6 @@ def test_a_cached_choice_stays_where_it_is_the_lower_of_two_that_tie(cached: int
     assert (row.below[0], row.here[0], row.above[0]) == tuple(UTILITY[1:4])
 
 
-def random_row(number: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
-    """Return a grid, wealth, ``eta`` and an ``EV`` that need not be concave."""
-    points = int(rng.integers(3, 60)) if number % 20 else int(rng.integers(250, 800))
-    grid = np.append(0.0, rng.exponential(size=points - 1).cumsum())
-    wealth = np.sort(rng.uniform(0.1, 1.3 * grid[-1] + 0.2, points)) + (0.01 if number % 2 else 0.0)
-    ev = rng.normal(size=points).cumsum() * rng.choice([0.0, 0.1, 3.0])
-    return grid, wealth, float(rng.choice([0.5, 1.0, 2.0, 5.0])), ev
-
-
-def stepped_row(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
-    """Return a grid, wealth with a step at every few points, ``eta`` and an ``EV`` with which many candidates tie."""
-    points, every = int(rng.integers(10, 200)), int(rng.integers(1, 7))
-    grid = np.arange(points) / 8.0
-    wealth = 1.0 + grid[np.arange(points) // every * every] + rng.choice([0.0, 0.25]) * (np.arange(points) // every)
-    promise = -20.0 / (1.0 + wealth) if rng.random() < 0.5 else np.floor(wealth) / 16.0
-    return grid, wealth, float(rng.choice([0.0, 1.0, 2.0, 5.0])), promise
-
-
 @pytest.mark.parametrize("kind", ["any wealth", "steps"])
 def test_a_proven_row_is_that_of_full_search_from_any_policy(kind: str) -> None:
     """It remains so while ``EV`` and the clocks change, whatever bracket was searched before."""
@@ -149,7 +127,7 @@ def test_a_proven_row_is_that_of_full_search_from_any_policy(kind: str) -> None:
                 # No choice moves, and no row is looked at.
                 still += 1
             elif guess != CLOSE:
-                proof, quiet = proven_row(
+                proof, _, _, quiet = proven_row(
                     grid, wealth, eta, padded, clocks, row, guess, found, rival, rivals
                 )  # fmt: skip
             ends = row.policy[[0, -1]]
@@ -172,6 +150,21 @@ def test_a_proven_row_is_that_of_full_search_from_any_policy(kind: str) -> None:
     assert wide > 300
     assert spared > 700
     assert still > (5 if kind == "steps" else 0)
+
+
+def test_a_piece_stays_proven_until_the_nearest_rival_can_win() -> None:
+    """The objective of the nearest rival is lower by 1, and that of all other candidates by 4."""
+    wealth, ev, clocks = np.full(3, WEALTH), expected([5.0, 3.0, 1.0, 4.0, 0.0, -1.0]), clocks_at(6, 2.0)
+    row = cached_of(np.array([0, 0, 5]))
+    cache_row(X, wealth, 2.0, row)
+    value, rival, rivals = np.array([5.0, 5.0, -1.0]), np.zeros(3, np.int32), np.full(3, -np.inf)
+    # First the bracket is searched, then cached values prove it.
+    for outcome, searches in ((STAYED, 1), (KNOWN, 0)):
+        proof, searched, moved, quiet = proven_row(X, wealth, 2.0, ev, clocks, row, FAR, value, rival, rivals)
+        assert (proof, searched, moved) == (outcome, searches, 0)
+        assert (rival[1], row.until[1]) == (3, pytest.approx(6.0, abs=1e-9))
+        assert quiet == pytest.approx(3.0, abs=1e-9)
+        assert quiet < 3.0
 
 
 def shown(clocks: np.ndarray, row: Cached) -> np.ndarray:

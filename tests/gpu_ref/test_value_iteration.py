@@ -62,6 +62,36 @@ def test_a_choice_that_moves_between_chunks_has_its_chunk_proven_again(monkeypat
     assert [c for c in range(t.quiet.shape[0]) if t.quiet[c, 0] < np.inf] == [first // t.chunk]
 
 
+def test_after_a_scan_nothing_is_known_of_a_piece_but_its_choices() -> None:
+    """Choices of a jagged value are found by guesses, by scans and from neighbours alike."""
+    problem = rough(seed=3)
+    iteration, other = swept(problem, 20), swept(problem, 20)
+    iteration._tables.scans[:] = True
+    iteration._tables.quiet[:] = np.inf
+    other._tables.scans[:] = False
+    for sweep in range(3):
+        iteration.sweep("change", 0.0, 1)
+        other.sweep("change", 0.0, 1)
+        if sweep == 0:
+            assert (iteration._tables.quiet == -np.inf).all()
+            assert (iteration._tables.until[:, 1:-1] == -np.inf).all()
+        for a, b in zip(iteration.read("change"), other.read("change"), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_a_piece_is_scanned_while_many_of_its_choices_move() -> None:
+    problem = rough(2000, seed=1)
+    few, many = swept(problem, 300), swept(problem, 300)
+    many.load(problem[-1])
+    many._divide("change", 0.0)
+    assert not few._tables.scans.any()
+    assert many._tables.scans.all()
+    many.sweep("change", 0.0, 1)
+    assert many._tables.scans.any()
+    many.sweep("change", 0.0, 299)
+    assert not many._tables.scans.any()
+
+
 def test_threads_change_no_bit() -> None:
     one, two = (swept(rough(2000), 30, threads) for threads in (1, 2))
     for a, b in zip(one.read("spans"), two.read("spans"), strict=True):

@@ -123,8 +123,8 @@ FAULTS = (
     Fault(
         "weights refer to the first alternative of a group",
         PRODUCTS,
-        "last = [max(self.place[d]",
-        "last = [min(self.place[d]",
+        "last = self.count, self.arrangement.last",
+        "last = self.count, self.arrangement.first",
         OF_DEFAULT,
     ),
     Fault(

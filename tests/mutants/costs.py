@@ -97,8 +97,8 @@ FAULTS = (
     Fault(
         "a starting value that falls is refused although costs rise",
         COSTS,
-        "not costs.dominated or not falls.any()",
-        "not falls.any()",
+        "if costs is None or not costs.dominated:\n        return start",
+        "if costs is None:\n        return start",
         OF_STARTS,
     ),
     Fault(

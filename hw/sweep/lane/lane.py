@@ -90,6 +90,9 @@ class Lane(wiring.Component):
         The reference point lies in this lane.
     sample_valid, sample_state, sample : out, 1 bit, ``state_bits``, signed 64 bits
         The change of value of a state of the reference point, before ``done``.
+    extreme_place, extreme : in and out, ``state_bits + 1`` and 64 bits
+        Only with midpoints, in place of the five ports of the reference point: ``place`` and ``word`` of
+        :class:`beltline.hw.sweep.extremes.Extremes`.
     done : out, 1 bit
         Falls in the clock after ``go``, unless the lane has no point. Rises when everything has been written.
     norm : out, 64 bits
@@ -208,10 +211,7 @@ class Lane(wiring.Component):
             self.word.eq(tables.word),
             self.done.eq(passes.done),
             self.other.eq(walk.other),
-            *(
-                getattr(self, name).eq(getattr(values, name))
-                for name in ("norm", "retired", "sample_valid", "sample_state", "sample")
-            ),
+            *(getattr(self, name).eq(getattr(values, name)) for name in ("norm", "retired", *parameters.changes)),
         ]
         lost, over = expects.lost, Const(0, 1)
         fetches: list[tuple[Any, Value]] = [(check, ~passes.walking), (walk, passes.walking)]

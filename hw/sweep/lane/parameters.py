@@ -109,11 +109,7 @@ class LaneParameters:
             "norm": Out(WIDTH),
             "shift_after": In(build.states * WIDTH),
             "shift_before": In(build.states * WIDTH),
-            "sample_place": In(build.position_bits),
-            "refers": In(1),
-            "sample_valid": Out(1),
-            "sample_state": Out(build.state_bits),
-            "sample": Out(signed(WIDTH)),
+            **(self._of_midpoints() if build.midpoints else self._of_reference()),
             "retired": Out(1),
             "saturated": Out(1),
             "infeasible": Out(1),
@@ -123,6 +119,20 @@ class LaneParameters:
             **(self._of_proof() if build.proof else {}),
             **({name: In(build.states) for name in ("begins", "ends", "keeps")} if build.alternatives else {}),
         }
+
+    def _of_reference(self) -> dict[str, wiring.Member]:
+        """Ports of shifts by the change at a reference point."""
+        return {
+            "sample_place": In(self.build.position_bits),
+            "refers": In(1),
+            "sample_valid": Out(1),
+            "sample_state": Out(self.build.state_bits),
+            "sample": Out(signed(WIDTH)),
+        }
+
+    def _of_midpoints(self) -> dict[str, wiring.Member]:
+        """Ports of shifts by the extremes of the changes."""
+        return {"extreme_place": In(self.build.state_bits + 1), "extreme": Out(WIDTH)}
 
     def _of_proof(self) -> dict[str, wiring.Member]:
         """Ports that only a build with ``proof`` has."""
@@ -134,6 +144,11 @@ class LaneParameters:
             **{name: Out(choices) for name in ("first", "last")},
             **{name: Out(1) for name in ("met", "better", "crossed")},
         }
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """Output ports with changes of values, from which shifts follow."""
+        return ("extreme",) if self.build.midpoints else ("sample_valid", "sample_state", "sample")
 
     @property
     def settle(self) -> int:

@@ -10,6 +10,7 @@ from beltline.hw.arithmetic.decision import clamped
 from beltline.hw.arithmetic.norm import Norm, NormParameters
 from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline, Term, Timed
+from beltline.hw.sweep.extremes import Extremes
 from beltline.hw.sweep.lane.parameters import SHIFT_CLOCKS, LaneParameters
 
 
@@ -58,6 +59,9 @@ class Values(wiring.Component):
         state.
     sample : out, signed 64 bits
         Its new value minus its old one, low 64 bits.
+    extreme_place, extreme : in and out, ``state_bits + 1`` and 64 bits
+        Only with midpoints, in place of the last five ports: ``place`` and ``word`` of
+        :class:`beltline.hw.sweep.extremes.Extremes`.
     again : in, 1 bit
         Only with ``proof``: the result of the check is a value that was already written. It counts for the norm,
         without a shift, and is not written again.
@@ -87,15 +91,15 @@ class Values(wiring.Component):
             "shift_before",
             "retired",
             "norm",
-            "sample_place",
-            "refers",
+            *(("extreme_place",) if build.midpoints else ("sample_place", "refers")),
+            *parameters.changes,
         )
         if build.alternatives:
             outside += ("keeps",)
         super().__init__(
             {
                 **{f"{unit}_{name}": member for unit in ("check", "walk") for name, member in results.items()},
-                **{name: ports[name] for name in (*outside, "sample_valid", "sample_state", "sample")},
+                **{name: ports[name] for name in outside},
                 "written": Out(1),
                 "place": Out(build.position_bits),
                 "new": Out(signed(WIDTH)),
@@ -150,6 +154,10 @@ class Values(wiring.Component):
             self.retired.eq(self.written),
         ]
 
+        if self.parameters.build.midpoints:
+            self._extremes(m, p, norm, of_state, clear)
+            return m
+
         # The change of value at the states of the reference point.
         of_point = p.register(self.place - p.delay(of_state, after.time).value, after.time)
         change = p.total(
@@ -165,3 +173,17 @@ class Values(wiring.Component):
         ]
         m.d.comb += self.sample.eq(change.value)
         return m
+
+    def _extremes(self, m: Module, p: Pipeline, norm: Norm, of_state: Timed, clear: Value) -> None:
+        """Collect the extremes of the changes of each exogenous state, from the words of which the norm is taken."""
+        m.submodules.extremes = extremes = Extremes(self.parameters.build)
+        after, before = (Timed(word, SHIFT_CLOCKS + 1) for word in (norm.after, norm.before))
+        change = p.total([Term(after), Term(before, negative=True)], WIDTH)
+        m.d.comb += [
+            extremes.clear.eq(clear),
+            extremes.valid.eq(p.valid(Timed(norm.valid, after.time), change.time)),
+            extremes.state.eq(p.delay(of_state, change.time).value),
+            extremes.change.eq(change.value),
+            extremes.place.eq(self.extreme_place),
+            self.extreme.eq(extremes.word),
+        ]

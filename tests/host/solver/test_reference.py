@@ -17,6 +17,7 @@ from beltline.gpu_ref.cuda import device_confirmation
 from beltline.gpu_ref.cuda import solver as cuda
 from beltline.gpu_ref.methods import METHODS
 from beltline.host.cli.main import main
+from beltline.host.solver import reference
 from beltline.host.solver.reference import nearest_index
 from support.fakes import convex_kink, problem
 
@@ -59,6 +60,10 @@ def test_what_a_graphics_card_does_not_confirm_is_looked_at_on_the_processor(
     monkeypatch.setattr(cuda, "solve", lambda *arguments, previous, **more: cpu.solve(*arguments, **more))
     monkeypatch.setattr(device_confirmation, "Confirmation", Card)
     given = bl.rbc(grid=64)
+    small = bl.solve(given, tol=1e-6, device="gpu", method="warm")
+    assert small.verified
+    assert not asked, "a small problem is compared on the processor"
+    monkeypatch.setattr(reference, "GPU_COMPARES", 256)
     result = bl.solve(given, tol=1e-6, device="gpu", method="warm")
     assert result.success
     assert result.verified
@@ -168,8 +173,10 @@ def test_ages_by_other_methods_are_refused() -> None:
 
 def test_what_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("beltline.gpu_ref.memory.available", lambda: 2**28 + 1000)
-    with pytest.raises(bl.ProblemError, match=r"^method 'warm' on 64 x 4 states needs 0\.00 GiB, more than"):
-        bl.solve(bl.rbc(grid=64), device="cpu")
+    with pytest.raises(bl.ProblemError, match=r"^method 'warm' on 4,096 x 4 states needs 0\.00 GiB, more than"):
+        bl.solve(bl.rbc(grid=4096), device="cpu")
+    # Less than a megabyte is not worth a look at the free memory.
+    assert bl.solve(bl.rbc(grid=64), device="cpu").success
 
 
 def test_without_a_graphics_card(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,187 @@
+"""Mid-points of changes: units against Python's integers, machines with them against their software model."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+import beltline as bl
+from beltline.host.models.rbc import rbc
+from beltline.host.solver.fixed_point import fixed_point
+from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM, WIDTH
+from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.interface.registers import MIDPOINTS_ENGINE, STEPS_FIELD, Engine, Mode, Status
+from beltline.hw.sweep.datapath import LargestNorm, largest_norm_clocks
+from beltline.hw.sweep.extremes import EXTREMES_CLOCKS, Extremes, Midpoints, MidpointsParameters, midpoints
+from beltline.hw.sweep.parameters import SweepParameters
+from support.machines import opened
+from support.pairs import Pair
+from support.streams import Clocks
+
+BUILD = SweepParameters(grid=64, states=3, lanes=4, slots=4, midpoints=True)
+WORD = 1 << WIDTH
+ENDS = (MINIMUM, MINIMUM + 1, -1, 0, 1, MAXIMUM - 1, MAXIMUM)
+
+SIZES = [
+    pytest.param((1, 32, 1), marks=pytest.mark.slow),
+    pytest.param((2, 16, 4), marks=pytest.mark.slow),
+    pytest.param((4, 64, 4), marks=pytest.mark.slow),
+]
+
+
+class Joined(wiring.Component):
+    """The extremes of all lanes, whose words take the way that they take in a machine; ``lane`` has the change."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "clear": In(1),
+                "lane": In(range(BUILD.lanes)),
+                "valid": In(1),
+                "state": In(BUILD.state_bits),
+                "change": In(WIDTH),
+                "start": In(1),
+                "states": In(5),
+                "sample_valid": Out(1),
+                "sample_state": Out(BUILD.state_bits),
+                "sample": Out(WIDTH),
+                "done": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.norm = norm = LargestNorm(BUILD)
+        m.submodules.midpoints = unit = Midpoints(MidpointsParameters(BUILD, norm.clocks))
+        place, sends = Signal.like(unit.place), Signal(2)
+        m.d.sync += [place.eq(unit.place), sends.eq(Cat(unit.reading, sends))]
+        for number in range(BUILD.lanes):
+            m.submodules[f"lane{number}"] = lane = Extremes(BUILD)
+            m.d.comb += [
+                lane.clear.eq(self.clear),
+                lane.valid.eq(self.valid & (self.lane == number)),
+                lane.state.eq(self.state),
+                lane.change.eq(self.change),
+                lane.place.eq(place),
+                # A norm comes before and after them.
+                norm.norms[number].eq(Mux(sends[1], lane.word, ~number)),
+            ]
+        m.d.comb += [
+            unit.start.eq(self.start),
+            unit.states.eq(self.states),
+            unit.word.eq(norm.norm),
+            self.done.eq(unit.done),
+            *(getattr(self, name).eq(getattr(unit, name)) for name in ("sample_valid", "sample_state", "sample")),
+        ]
+        return m
+
+
+@pytest.mark.gateware
+def test_midpoints_of_all_lanes(clocks: Clocks) -> None:
+    rng = random.Random(3)
+    names = ("clear", "lane", "valid", "state", "change", "start", "states")
+    columns: dict[str, list[int]] = {name: [] for name in names}
+
+    def clock(**given: int) -> None:
+        noise = {"lane": rng.randrange(4), "state": rng.randrange(3), "change": rng.randrange(WORD)}
+        for name, column in columns.items():
+            column.append(({"clear": 0, "valid": 0, "start": 0, "states": 3} | noise | given)[name])
+
+    wanted: dict[int, tuple[int, int]] = {}
+    ends = []
+    for states, bits in ((3, 64), (1, 64), (3, 3), (2, 34), (3, 33)):
+        clock(clear=1, states=states)
+        seen: dict[int, list[int]] = {}
+        for _ in range(40):
+            change = rng.choice((*ENDS, rng.randrange(WORD) - WORD // 2)) >> 64 - bits
+            state = rng.randrange(states) if len(seen) == states else len(seen)
+            seen.setdefault(state, []).append(change)
+            # Lane 3 has no state.
+            clock(valid=1, state=state, lane=rng.randrange(3), change=change % WORD, states=states)
+        for _ in range(EXTREMES_CLOCKS):
+            clock(states=states)
+        latency = MidpointsParameters(BUILD, largest_norm_clocks(BUILD)).clocks(states)
+        ends.append(len(columns["start"]) + latency)
+        for state, changes in seen.items():
+            middle = (min(changes) >> 1) + (max(changes) >> 1)
+            wanted[ends[-1] - 2 * (states - 1 - state)] = state, middle % WORD
+        clock(start=1, states=states)
+        for _ in range(latency):
+            clock(states=states)
+    found = clocks(Joined(), columns)
+    assert [t for t, flag in enumerate(found["done"]) if flag] == ends
+    assert {
+        t: (found["sample_state"][t], found["sample"][t]) for t, flag in enumerate(found["sample_valid"]) if flag
+    } == wanted
+
+
+def test_model_is_half_of_each_extreme() -> None:
+    rng = np.random.default_rng(1)
+    value, before = rng.integers(MINIMUM // 2, MAXIMUM // 2, (2, 9, 3))
+    change = [[int(a) - int(b) for a, b in zip(*both, strict=True)] for both in zip(value.T, before.T, strict=True)]
+    assert midpoints(value, before).tolist() == [(min(column) >> 1) + (max(column) >> 1) for column in change]
+
+
+def test_midpoints_take_fewer_sweeps() -> None:
+    problem = rbc(grid=4096)
+    plain, fewer = (
+        bl.solve(problem, device="emulator", lanes=16, midpoints=given, method="shift", start="coarse", tol=1e-8)
+        for given in (0, 1)
+    )
+    for result in (plain, fewer):
+        assert result.success, result.message
+        assert result.verified
+    assert fewer.sweeps < plain.sweeps
+    assert np.abs(plain.value - fewer.value).max() <= plain.error_bound + fewer.error_bound
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({}, "option 'midpoints' needs the sweep engine: pass lanes=, too"),
+        (
+            {"lanes": 2, "proof": 1},
+            "option 'midpoints' is for a sweep engine without proofs: leave out 'midpoints' or 'proof'",
+        ),
+    ],
+)
+def test_builds_that_cannot_be_are_refused(options: dict[str, int], sentence: str) -> None:
+    with pytest.raises(bl.ProblemError) as caught:
+        bl.solve(rbc(grid=16), device="emulator", midpoints=1, **options)
+    assert str(caught.value) == sentence
+    for changed in ({"proof": True, "lanes": 2}, {"engine": Engine.ASSEMBLY_LINE}):
+        with pytest.raises(ValueError, match="^midpoints of a build must be False with proof, and for the assembly"):
+            replace(MachineParameters(32, 4, engine=Engine.SWEEP), midpoints=True, **changed)
+
+
+@pytest.fixture(scope="module", params=SIZES, ids="{0[0]}-lanes".format)
+def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
+    lanes, grid, states = request.param
+    parameters = MachineParameters(grid, states, engine=Engine.SWEEP, lanes=lanes, midpoints=True)
+    for device in opened(parameters):
+        assert device.read_register("ENGINE") == MIDPOINTS_ENGINE
+        yield Pair(device, parameters)
+
+
+@pytest.mark.gateware
+@pytest.mark.parametrize("mode", [0, Mode.SHIFT, Mode.SHIFT | 3 << STEPS_FIELD.start, Mode.SHIFT | Mode.PEAKS])
+def test_machine(pair: Pair, mode: int) -> None:
+    """Each sweep of the beginning, and the end."""
+    build, rng = pair.parameters, np.random.default_rng(4)
+    for grid in (build.grid, build.grid // 2 + 3):
+        image = fixed_point(rbc(grid=grid, states=build.states), 1e-6)
+        for sweeps in (1, 2, 3, 6):
+            pair.run(image, sweeps, mode)
+        assert pair.run(image, 10_000, mode).status == Status.DONE | Status.CONVERGED
+    for _ in range(4):
+        image = pair.drawn(rng)
+        wild = np.round(rng.integers(-(2**58), 2**58, image.start.shape) / 2**57).astype(np.int64) * 2**50
+        for given in (image, replace(image, start=wild)):
+            pair.run(given, 4, mode)
