@@ -106,8 +106,8 @@ class SweepParameters:
         """Return the sizes of the sweep engine of ``machine``."""
         slots = SLOTS[0] if machine.lanes <= FEW_LANES else SLOTS[1]
         sizes = machine.grid, machine.states, machine.lanes, slots
-        kinds = machine.proof, machine.costs, machine.alternatives, machine.midpoints, machine.multipliers
-        return cls(*sizes, machine.multiplier, *kinds)
+        kinds = machine.proof, machine.costs, machine.alternatives, machine.midpoints
+        return cls(*sizes, machine.multiplier, *kinds, machine.multipliers)
 
     @property
     def index_bits(self) -> int:
