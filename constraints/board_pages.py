@@ -34,6 +34,9 @@ _PARTS = {
     "DP16KD": "RAM blocks of 18 kbit",
 }
 
+SOURCE = "source of the resources"
+"""Name of the row that says how the use of the chip was found."""
+
 BEGIN, END = f"<!-- Written by `{COMMAND} --write`. -->\n", "<!-- Until here. -->\n"
 
 
@@ -65,16 +68,16 @@ def _engine(board: Board) -> tuple[str, str]:
     machine = board.machine
     if machine.features.lanes:
         count = f"{machine.lanes} lane{'s' if machine.lanes > 1 else ''}"
-        return "sweep engine", f"{count}, with an evaluator each"
+        return "sweep engine", f"{count} with one evaluator{' each' if machine.lanes > 1 else ''}"
     evaluators = _evaluators(machine)
-    return "line", f"{_line(machine)}; {evaluators} evaluator{'s' if evaluators > 1 else ''}"
+    return "assembly line", f"{_line(machine)}; {evaluators} evaluator{'s' if evaluators > 1 else ''}"
 
 
 def _line(machine: MachineParameters) -> str:
     stages = f"the search's {machine.stages} stages"
     count = len(line_of(machine).stages)
     if not machine.folded:
-        return f"{stages}, each in hardware of its own"
+        return f"{stages}, one physical stage for each"
     return f"{count} physical {'stage serves' if count == 1 else 'stages serve'} {stages} in turn"
 
 
@@ -98,7 +101,7 @@ def _sweep_row(board: Board) -> tuple[str, str]:
         what, where = "a sweep of the largest problem in which no choice moves", "beltline.hw.sweep.engine.quiet_clocks"
     else:
         what, where = "a sweep of the largest problem", "beltline.hw.line.clocks.pass_clocks"
-    return what, f"{clocks:,} clocks, {share:.2f} a state, by `{where}`"
+    return what, f"{clocks:,} clocks, {share:.2f} per state, computed by `{where}`"
 
 
 def _of_chip(board: Board) -> list[tuple[str, ...]]:
@@ -110,16 +113,15 @@ def _of_chip(board: Board) -> list[tuple[str, ...]]:
         used = sweep_area.total(sweep_area.recorded()[board.name], board.machine.lanes)
         rows = [("LUTs", f"{_share(used['lut'], chip.lut)}, {_share(used['lut_sites'], chip.lut)} with two to a site")]
         dsp, bram, uram = used["dsp"], used["bram18"] // 2, used["uram"]
-        last = "by synthesis with Yosys, before anything is placed"
+        last = "synthesis with Yosys; nothing was placed"
     else:
         found = blocks(board.machine)
         rows, (dsp, bram, uram) = [], (found.dsp, found.bram, found.uram)
-        last = "by arithmetic, `constraints/blocks.py`, before anything is placed"
+        last = "computed by `constraints/blocks.py`; nothing was synthesised or placed"
     memory = f"{_share(bram, chip.bram18 // 2)} RAMB36"
     if chip.uram:
         memory += f", {_share(uram, chip.uram)} UltraRAM"
-    all_of = "all" if board.machine.features.lanes else "both"
-    return [*rows, ("multipliers", f"{_share(dsp, chip.dsp)} DSPs"), ("memory", memory), (all_of, last)]
+    return [*rows, ("multipliers", f"{_share(dsp, chip.dsp)} DSPs"), ("memory", memory), (SOURCE, last)]
 
 
 def _placed(board: Board) -> list[tuple[str, ...]]:
@@ -128,11 +130,11 @@ def _placed(board: Board) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [
         ("greatest clock", f"{report.fmax_hz / 1e6:.1f} MHz by nextpnr's timing analysis: the requested clock is met"),
         *((what, _share(report.used[part], report.available[part])) for part, what in _PARTS.items()),
-        ("these", f"from place and route of build `{report.measured or report.build_hash}`"),
+        (SOURCE, f"place and route of build `{report.measured or report.build_hash}`"),
     ]
     if report.measured:
-        since = "which also adds up the transferred words, and has another serial bridge"
-        rows.append(("not placed", f"build `{report.build_hash}`, {since}"))
+        since = "with check sums of transferred words and another serial bridge, was not placed yet"
+        rows.append(("present build", f"`{report.build_hash}`, {since}"))
     return rows
 
 
@@ -144,13 +146,13 @@ def machine_table(board: Board) -> str:
         ("the machine", ""),
         ("---", "---"),
         ("chip", f"`{board.part}`"),
-        ("largest problem", f"{_sizes(board)} (`N_k x N_z`); smaller ones run in it as they are"),
-        ("numbers", "64-bit fixed point: the bits of every other device"),
+        ("largest problem", f"{_sizes(board)} (`N_k x N_z`); the same bitstream solves smaller problems"),
+        ("numbers", "64-bit fixed point; results have the same bits as on every other device"),
         _engine(board),
         ("clock", f"{machine.clock_hz:,} Hz, which register `CLOCK_HZ` reports"),
         ("reached by", _reached(board)),
         _sweep_row(board),
-        ("so if timing closes at that clock", f"{_time(clocks, board)} a sweep: modelled, not measured"),
+        ("time of this sweep", f"{_time(clocks, board)} if timing closes at this clock: modelled, not measured"),
     ]
     if board.flow in APERTURES:
         places = settings(board, "")
@@ -165,7 +167,7 @@ def machine_table(board: Board) -> str:
 def boards_table() -> str:
     """Markdown table of all boards."""
     rows: list[tuple[str, ...]] = [
-        ("board", "chip", "`N_k x N_z`", "evaluators", "clock", "clocks a state", "a sweep, modelled", "`device=`"),
+        ("board", "chip", "`N_k x N_z`", "evaluators", "clock", "clocks per state", "time of a sweep", "`device=`"),
         ("---",) * 8,
     ]
     for board in BOARDS.values():

@@ -65,14 +65,20 @@ def device_name(device: int = 0) -> str:
     return str(properties["name"].decode())
 
 
+@functools.cache
+def _attributes(device: int) -> dict[str, int]:
+    """Return the attributes of a CUDA device. CuPy asks the driver for all of them, a hundred calls, each time."""
+    return dict(cupy_module().cuda.Device(device).attributes)
+
+
 def room() -> int:
     """Return the bytes of shared memory that a block of the current device may have."""
-    return int(cupy_module().cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"])
+    return int(_attributes(cupy_module().cuda.Device().id)["MaxSharedMemoryPerBlockOptin"])
 
 
 def processors(cupy: Any) -> int:
     """Return the number of multiprocessors of the current device."""
-    return int(cupy.cuda.Device().attributes["MultiProcessorCount"])
+    return int(_attributes(cupy.cuda.Device().id)["MultiProcessorCount"])
 
 
 def refuse(cupy: Any, needed: int, what: str = "the solve") -> None:

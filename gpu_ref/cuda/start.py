@@ -125,11 +125,14 @@ def replace_bad_starts(cupy: Any, problems: Sequence[Arguments], X: Any, W: Any,
         # A number is faster than an array of equal ones.
         eta = float(etas[begin]) if (etas[some] == etas[begin]).all() else cupy.asarray(etas[some])[:, None, None]
         stay = utility(cupy, W[some] - X[some, :, None], eta)
-        richest = W[some].max(axis=(1, 2), keepdims=True) - X[some, :1, None]
+        # Wealth does not fall in x.
+        richest = W[some, -1:].max(axis=2, keepdims=True) - X[some, :1, None]
         low = cupy.minimum(stay.min(axis=2, keepdims=True), 0.0) / left
         high = cupy.maximum(utility(cupy, richest, eta), 0.0) / left
         slack = _SLACK * (high - low)
-        between = ((V0[some] >= low - slack) & (V0[some] <= high + slack)).all(axis=(1, 2)).tolist()
+        inside = (V0[some] >= low - slack) & (V0[some] <= high + slack)
+        # CuPy computes one number from a whole table faster than from an axis.
+        between = [bool(inside.all())] if inside.shape[0] == 1 else inside.all(axis=(1, 2)).tolist()
         for i, good in enumerate(between):
             at = begin + i
             if not good and known[i] and asked[at]:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 AGES = {"cpu": ("grid", "binary", "monotone", "warm"), "gpu": ("monotone", "warm")}
 """Methods for problems with a finite horizon, by device."""
 
-GPU_COMPARES = 2**14
+GPU_COMPARES = 2**12
 """Number of states from which a GPU compares a solution. Smaller ones take it longer than a processor, because of its
 launches and copies.
 """

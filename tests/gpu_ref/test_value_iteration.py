@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from beltline.gpu_ref import brute_force, value_iteration
-from beltline.gpu_ref.chunk_sweeps import MOST_MOVED, _between_chunks, _piece
+from beltline.gpu_ref.chunk_sweeps import MOST_MOVED, _between_chunks, _piece, _update_moved
 from beltline.gpu_ref.row_search import choose
 from beltline.gpu_ref.tables import expectation
 from beltline.gpu_ref.value_iteration import ValueIteration
@@ -92,6 +92,20 @@ def test_a_piece_is_scanned_while_many_of_its_choices_move() -> None:
     assert not many._tables.scans.any()
 
 
+def test_a_choice_repaired_between_chunks_counts_in_the_change_of_its_block() -> None:
+    """Its change, larger than all others of the block, becomes a bound of them in every exogenous state."""
+    iteration = swept(rough(), 20)
+    t, x, turn = iteration._tables, 37, 1 - iteration._now
+    t.changes[:] = 0.0
+    t.both[turn, :, x + 1] -= np.array([5.0, 0.0, -5.0])
+    ends = np.zeros((t.quiet.shape[0], 3)), np.zeros((t.quiet.shape[0], 3))
+    assert _update_moved(t, turn, 0, np.array([x], np.int32), *ends, np.empty((0, 0)), np.empty((0, 0), np.int32))
+    change = t.both[1 - turn, :, x + 1] - t.both[turn, :, x + 1]
+    assert (np.abs(change[[0, 2]]) > 1.0).all()
+    np.testing.assert_array_equal(t.changes[0, :, x // BLOCK], np.minimum(change, 0.0))
+    np.testing.assert_array_equal(t.changes[1, :, x // BLOCK], np.maximum(change, 0.0))
+
+
 def test_threads_change_no_bit() -> None:
     one, two = (swept(rough(2000), 30, threads) for threads in (1, 2))
     for a, b in zip(one.read("spans"), two.read("spans"), strict=True):
@@ -126,9 +140,6 @@ def test_clocks_cover_what_a_sweep_changes(seed: int, fewest: int, monkeypatch: 
         divided, common = iteration.exact_sweeps, iteration._tables.clocks[:, 0].copy()
         iteration.sweep("change", 0.0, 1)
         if iteration.exact_sweeps > divided:
-            # Nothing is known of any rival any more.
-            assert (iteration._tables.until == -np.inf).all()
-            assert (iteration._tables.clocks == 0.0).all()
             continue
         proven += 1
         measured += int((iteration._tables.clocks[:, 0] == common).all())
@@ -141,6 +152,15 @@ def test_clocks_cover_what_a_sweep_changes(seed: int, fewest: int, monkeypatch: 
             assert (passed <= spreads_of(change) + 1e-12).mean() > 0.8
     assert proven >= 3
     assert measured >= 1
+
+
+def test_after_a_full_search_nothing_is_known_of_rivals() -> None:
+    iteration = swept(rough(), 200)
+    assert (iteration._tables.until > -np.inf).any()
+    assert (iteration._tables.clocks > 0.0).any()
+    iteration._divide("change", 0.0)
+    assert (iteration._tables.until == -np.inf).all()
+    assert (iteration._tables.clocks == 0.0).all()
 
 
 def test_clocks_include_policy_evaluation_steps() -> None:

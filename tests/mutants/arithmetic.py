@@ -93,7 +93,7 @@ FAULTS = (
         (TESTS + "test_expectation.py::test_model",),
     ),
     Fault(
-        "the gateware's expectation is rounded by a quarter",
+        "the gateware's expectation is rounded by adding a quarter of a unit instead of half a unit",
         HERE + "expectation.py",
         "half = 1 << (FRACTION - 1)\n    if interval",
         "half = 1 << (FRACTION - 2)\n    if interval",
@@ -107,21 +107,21 @@ FAULTS = (
         (TESTS + "test_norm.py::test_model",),
     ),
     Fault(
-        "the gateware's norm keeps a smaller lower half",
+        "the gateware's norm keeps the smaller lower half of two changes whose upper halves are equal",
         HERE + "norm.py",
         "(lower > low)",
         "(lower < low)",
         (TESTS + "test_norm.py::test_gateware",),
     ),
     Fault(
-        "the gateware's norm takes the lower half of a change although its upper half is only equal",
+        "the gateware's norm takes the lower half of any change whose upper half is equal",
         HERE + "norm.py",
         "with m.If(size.value[_HALF:] > high):",
         "with m.If(size.value[_HALF:] >= high):",
         (TESTS + "test_norm.py::test_gateware",),
     ),
     Fault(
-        "numbers are rounded down",
+        "numbers are rounded down to fixed point instead of to the nearest",
         HERE + "numbers.py",
         "scaled = np.rint(np.ldexp(",
         "scaled = np.floor(np.ldexp(",
@@ -135,7 +135,7 @@ FAULTS = (
         (TESTS + "test_numbers.py::test_fraction_out_of_range",),
     ),
     Fault(
-        "a tie counts as above",
+        "of two objectives whose upper words tie, the first counts as larger even if the lower words tie, too",
         HERE + "objective.py",
         "a[0] == b[0] and a[1] > b[1]",
         "a[0] == b[0] and a[1] >= b[1]",

@@ -19,14 +19,14 @@ FAULTS = (
         (COHORT + "test_it_is_backward_induction_in_plain_numpy",),
     ),
     Fault(
-        "pensions are a share of the first income of work",
+        "pensions are a share of the first labour income instead of the last",
         MODELS + "cohort/calibration.py",
         "pension = np.log(self.replacement * self.income[-1])",
         "pension = np.log(self.replacement * self.income[0])",
         (COHORT + "test_incomes_follow_profile_chain_and_pension",),
     ),
     Fault(
-        "no member of a cohort dies before the last age",
+        "in simulated lives no member of a cohort dies before the last age",
         MODELS + "cohort/paths.py",
         "lives * chain[age])",
         "chain[age])",
@@ -47,7 +47,7 @@ FAULTS = (
         (PATH + "test_a_path_that_is_too_short_is_no_success",),
     ),
     Fault(
-        "a path is solved though a market of a date does not clear",
+        "a path counts as solved although the market of some date does not clear",
         MODELS + "aiyagari_path/model.py",
         "if not path.largest_excess <= PATH_TOLERANCE:",
         "if not path.largest_excess <= 1.0:",
@@ -61,7 +61,7 @@ FAULTS = (
         (PATH + "test_answers_to_prices_are_those_of_small_changes",),
     ),
     Fault(
-        "in the long run all choices between two points go to the lower one",
+        "in the long-run distribution all choices between two points go to the lower one",
         "host/analysis/long_run.py",
         "(1.0 - above) * chances, above * chances",
         "chances, 0.0 * chances",
@@ -75,7 +75,7 @@ FAULTS = (
         (TYPES + "test_the_most_patient_types_hold_most",),
     ),
     Fault(
-        "a convex cost is paid on next capital and not on investment",
+        "a convex cost is computed from next capital instead of investment",
         "host/models/lumpy_investment/calibration.py",
         "0.5 * self.convex * invested**2 / capital",
         "0.5 * self.convex * following**2 / capital",
