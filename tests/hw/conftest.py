@@ -21,7 +21,7 @@ from support.streams import Clocks, Enclosed, Segment, Stream, with_gaps
 
 @pytest.fixture
 def stream(tmp_path: Path) -> Stream:
-    """Runs operands through a unit of fixed latency and returns its outputs, in the operands' order.
+    """Return a function that sends operands through a unit of fixed latency and returns its outputs in their order.
 
     Operands and outputs are unsigned words; an output is a uint64 array, or one of Python integers where it is wider.
     Ports named in ``late`` get their word this many clocks after the others. Without ``segments``, half of the operands
@@ -71,7 +71,7 @@ def stream(tmp_path: Path) -> Stream:
 
 @pytest.fixture
 def clocks(tmp_path: Path, with_shared: Callable[..., dict[str, str]]) -> Clocks:
-    """Drives all inputs of a unit every clock, and returns every output as it is in each clock, before its edge.
+    """Return a function that drives all inputs of a unit every clock, and returns all outputs before each clock's edge.
 
     The unit may read the RAM and the evaluator, which are instances. Words are unsigned Python integers.
     """
@@ -105,7 +105,7 @@ def _shared_modules(multiplier: Multiplier) -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def with_shared() -> Callable[..., dict[str, str]]:
-    """The Verilog files of a component, module ``top``, together with those of the modules that it instances."""
+    """Return a function for the Verilog of a component, module ``top``, and of the modules that it instantiates."""
 
     def files(component: wiring.Component, multiplier: Multiplier = Multiplier.DSP48E2) -> dict[str, str]:
         text = to_verilog(Enclosed(component), "top")

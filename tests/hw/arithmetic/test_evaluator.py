@@ -38,9 +38,9 @@ def operands(rng: random.Random, count: int) -> list[Operand]:
 
 
 def wanted(rows: list[Operand], constants: UtilityConstants) -> list[tuple[int | None, bool, bool]]:
-    """Objective (``None`` where it is not valid), ``feasible``, ``over``."""
+    """Return the objective (``None`` where it is not valid), ``feasible`` and ``over``."""
     consumption = [wealth - x for wealth, x, _ in rows]
-    # Beyond 63 bits, of which only that it is so is specified.
+    # Consumption of more than 63 bits: only the flag is specified, not the objective.
     clipped = np.array([min(max(c, -1), MAXIMUM) for c in consumption], dtype=np.int64)
     u, feasible, over = UtilityParameters().model(clipped, constants)
     return [
@@ -60,7 +60,7 @@ def test_consumption_model() -> None:
 @pytest.mark.parametrize("multiplier", Multiplier)
 def test_times(multiplier: Multiplier) -> None:
     unit = EvaluatorParameters(multiplier)
-    # Two clocks for a difference of 65 bits before the utility, two for the sum behind it.
+    # Two clocks for a difference of 65 bits before the utility, and two for the sum after it.
     assert unit.ev_time == 2 + UtilityParameters(multiplier).latency
     assert unit.latency == unit.ev_time + 2
 

@@ -16,7 +16,7 @@ CELL = FRACTION - tables.EXP_FIRST - tables.EXP_SECOND
 
 
 def operands(rng: np.random.Generator, count: int) -> NDArray[np.int64]:
-    """Any, and such whose bits below the tables' are nearly all ones, where every cut loses most."""
+    """Return operands, a quarter of which have nearly all ones below the tables' bits, where truncation loses most."""
     tops = rng.integers(0, 1 << (FRACTION - CELL), count // 4) << CELL
     worst = tops | ((1 << CELL) - 1 - rng.integers(0, 1 << 16, tops.size))
     extremes = [0, 1, 2, (1 << FRACTION) - 1, (1 << FRACTION) - 2, *(1 << k for k in range(FRACTION))]

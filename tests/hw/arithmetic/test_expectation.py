@@ -22,14 +22,14 @@ ALL = 2**64 - 1
 
 
 def expected(values: list[int], row: list[int]) -> tuple[int, bool]:
-    """``floor(sum / 2**64 + 1/2)``, and whether it had to be saturated."""
+    """Return ``floor(sum / 2**64 + 1/2)``, limited to 64 bits, and whether it had to be saturated."""
     exact = sum(value * weight for value, weight in zip(values, row, strict=True))
     rounded = (2 * exact + 2**64) // 2**65
     return min(max(rounded, MINIMUM), MAXIMUM), not MINIMUM <= rounded <= MAXIMUM
 
 
 def weights(rng: random.Random, size: int) -> Matrix:
-    """Rows like ``beta Q``, and such that no problem has: any words, all ones, halves."""
+    """Return rows like those of ``beta Q``, or rows that no problem has: random words, all ones, powers of 2."""
     kind = rng.randrange(4)
     if kind == 0:
         rows = [[rng.random() for _ in range(size)] for _ in range(size)]
@@ -83,7 +83,7 @@ def cases(rng: random.Random, states: int) -> list[dict[str, Any]]:
     found = []
     for count in [*range(1, states + 1), *(rng.randint(1, states) for _ in range(8))]:
         for gaps in (0.0, 0.5):
-            # Rows and columns that this problem does not use carry words all the same.
+            # Rows and columns that this problem does not use contain words that must be ignored.
             q = weights(rng, states)
             order = [(row, column, q[row][column]) for row in range(states) for column in range(states)]
             rng.shuffle(order)

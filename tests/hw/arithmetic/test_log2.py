@@ -23,7 +23,7 @@ def operands(rng: np.random.Generator, count: int) -> NDArray[np.int64]:
 
 
 def boundaries() -> NDArray[np.int64]:
-    """The first mantissa, 60 fraction bits, of every cell of the second table within every cell of the first."""
+    """Return the first mantissa, in 60 fraction bits, of each second-table cell within each first-table cell."""
     found = []
     cell = 1 << (MANTISSA - tables.LOG_FIRST)
     for first, reciprocal in enumerate(tables.load().reciprocal):
@@ -47,7 +47,7 @@ def test_error_against_oracle() -> None:
                 for operand, word in zip(c.tolist(), found.tolist(), strict=True)
             ]
         )
-    # In units of 2**-58: half a unit of rounding, the tables' budget, and the cut of a long mantissa.
+    # In units of 2**-58: half a unit of rounding, the error of the tables, and the truncation of a long mantissa.
     exact = c < 2**61
     bound = 0.5 + 2.0**-3.5 + np.where(exact, 0, 2.0**-1.4)
     assert (np.abs(error) < bound).all()
@@ -65,7 +65,8 @@ def test_never_falls_at_any_boundary_of_the_tables() -> None:
     assert 512 * 1024 < edges.size < 1024 * 1024
     edges = edges[edges > 1 << MANTISSA]
     model = Log2Parameters().model
-    # In this octave the mantissa is the operand; lower octaves have fewer mantissas, higher ones cut theirs to these.
+    # In this octave the mantissa is the operand; lower octaves have a part of these mantissas, and higher ones are
+    # truncated to them.
     before, at, after = (model(edges + d) for d in (-1, 0, 1))
     assert (before <= at).all()
     assert (at <= after).all()

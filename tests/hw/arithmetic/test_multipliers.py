@@ -1,4 +1,4 @@
-"""Builds for the multipliers of another chip: the same bits, with other clocks."""
+"""Builds for the multipliers of another chip return the same bits, with other latencies."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def test_model() -> None:
 
 
 def run_of_pairs(rng: random.Random, count: int, bits: int, rate: float) -> list[tuple[int, int, int, int]]:
-    """``after, before, valid, clear``: growing changes, so that the maximum moves often, then quiet and a clear."""
+    """Return rows ``after, before, valid, clear``: growing changes, which raise the maximum often, a pause, a clear."""
     rows = []
     for k in range(count):
         centre = rng.randint(-(2**62), 2**62 - 1)
@@ -51,7 +51,7 @@ def test_gateware(stream: Stream) -> None:
     for bits in (1, 20, 29, 32, 45, 60):
         for rate in (1.0, 0.5, 0.1):
             rows += run_of_pairs(rng, 150, bits, rate)
-    # Differences beyond 64 bits of sign, then a tie in the upper half that the lower half decides.
+    # Differences that do not fit into 64 signed bits, then equal upper halves, so that the lower half decides.
     directed = [
         (MAXIMUM, MINIMUM, 1, 0),
         (MINIMUM, MAXIMUM, 1, 0),
@@ -78,15 +78,15 @@ def test_gateware(stream: Stream) -> None:
     )["norm"].tolist()
     compared = begin = 0
     for k in range(len(rows)):
-        # A clear acts at the next clock, however long the way of a pair is.
+        # A clear acts at the next clock, although a pair takes several.
         if k + unit.latency <= len(rows) and clear[k + unit.latency - 1]:
             begin = k + unit.latency - 1
-        # The upper half of the next pair's change would be there already.
+        # With a valid pair in the next clock, the norm would already contain the upper half of that pair's change.
         if k + 1 == len(rows) or not valid[k + 1]:
             counting = [j for j in range(begin, k + 1) if valid[j]]
             assert found[k] == max((abs(after[j] - before[j]) for j in counting), default=0), k
             compared += 1
     assert compared > 1000
-    # A change of the lower half alone counts at its clock and not before.
+    # A change of the lower half alone appears in its own clock and not before.
     assert found[first_directed + len(directed) - 3] == (5 << 32) + 8
     assert found[first_directed + len(directed) - 2] == (5 << 32) + 9

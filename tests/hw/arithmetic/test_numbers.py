@@ -33,7 +33,7 @@ CORNERS = [
 
 
 def nearest(value: float, fraction: int) -> int:
-    """``value * 2**fraction`` rounded to nearest, ties to even, by exact arithmetic."""
+    """Return ``value * 2**fraction`` rounded to nearest, ties to even, by exact arithmetic."""
     exact = gmpy2.mpq(value) * 2**fraction
     below = exact.numerator // exact.denominator
     rest = 2 * (exact - below)
@@ -41,7 +41,7 @@ def nearest(value: float, fraction: int) -> int:
 
 
 def near_range(rng: np.random.Generator, count: int, fraction: int) -> NDArray[np.float64]:
-    """Doubles of every size that matters to this format, ties, and the borders of the range."""
+    """Return doubles of every size that this format distinguishes, ties, and the limits of the range."""
     any_size = np.ldexp(rng.uniform(-2, 2, count), rng.integers(-fraction - 8, 66 - fraction, count))
     ties = np.ldexp(rng.integers(-(2**20), 2**20, count) + 0.5, -fraction)
     beside = np.concatenate([np.nextafter(ties, np.inf), np.nextafter(ties, -np.inf)])

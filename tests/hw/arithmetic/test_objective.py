@@ -38,5 +38,5 @@ def test_order_and_ties() -> None:
         one, other = (objective_word(np.int64(left), np.int64(right)) for left, right in ((a, b), (c, d)))
         assert is_above(one, other) == (a + b > c + d)
         ties += a + b == c + d
-    # More than each with itself.
+    # There are ties besides each number with itself.
     assert ties > len(sums)

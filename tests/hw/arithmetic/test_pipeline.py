@@ -30,7 +30,7 @@ Words = dict[str, int]
 
 @dataclass(frozen=True)
 class Path:
-    """A datapath: how it is built from the inputs, and the integer whose low ``width`` bits it must give."""
+    """A datapath: a function that builds it, and one that computes the integer whose low ``width`` bits it returns."""
 
     width: int
     build: Callable[[Pipeline, dict[str, Timed]], Timed]
@@ -48,7 +48,7 @@ def product(a: str, b: str, width: int) -> Path:
 
 
 def scaled(a: str, constant: int, shape: Shape, width: int) -> Path:
-    """Product with a constant, of which the builder may know."""
+    """Return the path of a product with a constant, which the builder can see."""
     return Path(
         width,
         lambda p, x: p.total(p.products(x[a], Timed(Const(constant, shape), 0)), width, signed=True),
@@ -66,12 +66,12 @@ def summed(terms: list[tuple[str, int, bool]], width: int, constant: int) -> Pat
 
 
 def dot(pairs: list[tuple[str, str, bool]], width: int, constant: int) -> Path:
-    """Sum of products, some subtracted, read as a signed word and cut."""
+    """Return the path of a sum of products, some subtracted, as a signed word without its lowest bits."""
     cut = min(5, width - 1)
 
     def build(p: Pipeline, x: dict[str, Timed]) -> Timed:
         terms = [Term(term.value, term.shift, negative) for a, b, negative in pairs for term in p.products(x[a], x[b])]
-        # The sign must survive: the cut word is extended again by the shape of the port.
+        # The result must stay signed, because the wider port extends its sign.
         return p.compute(lambda value: value >> cut, p.total(terms, width, constant, signed=True))
 
     def oracle(v: Words) -> int:
@@ -82,7 +82,7 @@ def dot(pairs: list[tuple[str, str, bool]], width: int, constant: int) -> Path:
 
 
 def chained(a: str, b: str, c: str) -> Path:
-    """``(a + b) c - a``, which needs ``a`` and ``c`` again later."""
+    """Return the path of ``(a + b) c - a``, which needs ``a`` and ``c`` again in later clocks."""
     width = INPUTS[a].width + INPUTS[b].width + INPUTS[c].width + 2
 
     def build(p: Pipeline, x: dict[str, Timed]) -> Timed:
@@ -94,7 +94,7 @@ def chained(a: str, b: str, c: str) -> Path:
 
 
 def picked(a: str, b: str, c: str) -> Path:
-    """A comparison, and a choice a clock later."""
+    """Return the path of a comparison that selects one of two words a clock later."""
 
     def build(p: Pipeline, x: dict[str, Timed]) -> Timed:
         less = p.compute(lambda left, right: left < right, x[a], x[b])
@@ -112,7 +112,7 @@ def looked_up(a: str, bits: int, width: int, contents: list[int]) -> Path:
 
 
 def delayed(a: str, clocks: int) -> Path:
-    """Twice the same delay, which shares its registers, and one that goes on from it."""
+    """Return the path of two equal delays, which share their registers, and a longer one that extends them."""
 
     def build(p: Pipeline, x: dict[str, Timed]) -> Timed:
         first, again, further = p.delay(x[a], clocks), p.delay(x[a], clocks), p.delay(x[a], clocks + 3)
@@ -130,7 +130,7 @@ def paths(rng: random.Random) -> list[Path]:
         return INPUTS[name].width
 
     found = []
-    # Every width, whole products and such cut short or extended.
+    # Inputs of every width; products in full, truncated or extended.
     for a in names:
         b = rng.choice(names)
         whole = width_of(a) + width_of(b)
@@ -146,7 +146,7 @@ def paths(rng: random.Random) -> list[Path]:
         terms = [(rng.choice(names), rng.choice([0, 0, 1, 7, 40, 100]), rng.random() < 0.4) for _ in range(rows)]
         constant = rng.choice([0, 1, -1, 2**width - 1, rng.getrandbits(width), 1 << (width - 1)])
         found.append(summed(terms, width, constant))
-    # The adder's carries through whole segments of ones, with a carry into the lowest bit.
+    # Carries of the adder that pass through whole segments of ones, with a carry into the lowest bit.
     found += [summed([("in64u", 0, False), ("in64s", 0, True)], width, 0) for width in (32, 33, 64, 65, 96, 97, 128)]
     found += [summed([("in64u", 0, True)], width, 0) for width in (20, 64, 100)]
     found += [summed([("in64u", 0, False)], width, 1) for width in (20, 64, 100)]
@@ -165,7 +165,7 @@ def paths(rng: random.Random) -> list[Path]:
 
 
 class Probe(wiring.Component):
-    """All paths side by side, delayed to one clock, ``latency``."""
+    """All paths in parallel, delayed to the same ``latency``."""
 
     def __init__(self, every: list[Path], multiplier: Multiplier) -> None:
         self.paths = every
@@ -189,7 +189,7 @@ class Probe(wiring.Component):
         inputs = {name: p.input(getattr(self, name), LATE.get(name, 0)) for name in INPUTS}
         for k, path in enumerate(self.paths):
             result = path.build(p, inputs)
-            # Counting without a module and building give the same time.
+            # A pipeline without a module, which only counts clocks, gives the same latency as one that builds.
             assert result.time == self.times[k]
             m.d.comb += getattr(self, f"out{k}").eq(p.delay(result, self.latency - result.time).value)
         m.d.comb += self.valid_out.eq(p.valid(p.input(self.valid_in), self.latency))
@@ -197,7 +197,7 @@ class Probe(wiring.Component):
 
 
 def words(rng: random.Random, shape: Shape, count: int) -> list[int]:
-    """Unsigned words: any, all ones and all zeros in runs, and extremes."""
+    """Return unsigned words: random ones, runs of ones and of zeros, and extremes."""
     top = (1 << shape.width) - 1
     found = []
     for _ in range(count):
@@ -213,7 +213,7 @@ def words(rng: random.Random, shape: Shape, count: int) -> list[int]:
 @pytest.mark.parametrize("multiplier", MULTIPLIERS)
 def test_paths_against_integers(stream: Stream, multiplier: Multiplier) -> None:
     rng = random.Random(4)
-    # What multiplies nothing is the same whatever the multiplier.
+    # The latency of paths without a product does not depend on the multiplier.
     every = [path for path in paths(rng) if path.multiplies or multiplier is Multiplier.DSP48E2]
     probe = Probe(every, multiplier)
     count = 400

@@ -36,7 +36,7 @@ def _digits():  # type: ignore[no-untyped-def]
 
 
 def first_remainders(first: int) -> tuple[int, int]:
-    """``z1`` in 64 fraction bits at both ends of a cell of the first table."""
+    """Return ``z1`` in 64 fraction bits at both ends of a cell of the first table."""
     cell = 1 << (MANTISSA - LOG_FIRST)
     low = (1 << MANTISSA) + first * cell
     reciprocal = tables.load().reciprocal[first]
@@ -45,7 +45,7 @@ def first_remainders(first: int) -> tuple[int, int]:
 
 
 def second_remainder(z1: int, deficit: int) -> int:
-    """``z2`` in 64 fraction bits."""
+    """Return ``z2`` in 64 fraction bits."""
     return z1 - (deficit << (TABLE_BITS - DEFICIT_BITS)) - (z1 * deficit >> DEFICIT_BITS)
 
 
@@ -88,7 +88,7 @@ def test_second_remainder_is_below_2_to_minus_19_6() -> None:
 
 
 def extremes(error, reach, points: int = 400) -> tuple[mpmath.mpf, mpmath.mpf]:  # type: ignore[no-untyped-def]
-    """Least and greatest of a smooth ``error`` on ``[0, reach]``; between points it is a cubic at most."""
+    """Return bounds on a smooth ``error`` on ``[0, reach]`` that is at most cubic between the points used."""
     found = [error(reach * k / points) for k in range(points + 1)]
     # Between two of 400 points a cubic with these values changes by less than 1% of its size.
     slack = (max(found) - min(found)) / 100
@@ -96,7 +96,7 @@ def extremes(error, reach, points: int = 400) -> tuple[mpmath.mpf, mpmath.mpf]: 
 
 
 def log_budget() -> tuple[mpmath.mpf, mpmath.mpf]:
-    """Bounds of the error of the logarithm's sum before it is rounded, for mantissas of 60 fraction bits."""
+    """Return bounds on the error of the logarithm's sum before rounding, for mantissas of 60 fraction bits."""
     t = tables.load()
     first = [
         mpmath.ldexp(word, -TABLE_BITS) + mpmath.log(mpmath.ldexp(r, -RECIPROCAL_BITS), 2)
@@ -111,7 +111,7 @@ def log_budget() -> tuple[mpmath.mpf, mpmath.mpf]:
     k1, k2 = mpmath.ldexp(t.k1, -K1_BITS), mpmath.ldexp(t.k2, -K2_BITS)
     quadratic = extremes(lambda z: k1 * z - k2 * z * z - mpmath.log(1 + z, 2), reach)
     assert max(map(abs, quadratic)) < mpmath.mpf(2) ** -63.4
-    # z1 is cut, which lowers it; the product subtracted in z2 is cut, which raises z2. Both are of 64 fraction bits.
+    # Truncation lowers z1; truncation of the product that z2 subtracts raises z2. Both have 64 fraction bits.
     cut = ULP / mpmath.log(2)
     # A lower z2 in the square and a lower square raise the sum.
     square = k2 * (2 * reach * mpmath.ldexp(1, log2._TOP_CUT - TABLE_BITS))
@@ -124,14 +124,14 @@ def test_log_budget() -> None:
     low, high = log_budget()
     print(f"log2 before rounding: from -2^{mpmath.log(-low, 2)} to 2^{mpmath.log(high, 2)}")
     assert max(-low, high) < mpmath.mpf(2) ** -61.5
-    # Neighbours are furthest apart in log2 at the bottom of the octave and closest at its top.
+    # The logarithms of neighbouring mantissas differ most at the bottom of the octave, and least at its top.
     closest = mpmath.log(2 / (2 - mpmath.ldexp(1, -MANTISSA)), 2)
     assert closest > mpmath.mpf(2) ** -60.5
     assert high - low < closest
 
 
 def exp_budget() -> tuple[mpmath.mpf, mpmath.mpf, mpmath.mpf]:
-    """Bounds of the error of ``2**f``, absolute, and the larger of both relative to the result."""
+    """Return the bounds on the error of ``2**f``, and the larger of both relative to the result."""
     t = tables.load()
     first = [
         mpmath.ldexp(word, -TABLE_BITS) + 1 - mpmath.power(2, mpmath.ldexp(j, -EXP_FIRST))
@@ -152,7 +152,7 @@ def exp_budget() -> tuple[mpmath.mpf, mpmath.mpf, mpmath.mpf]:
     largest_q = c1 * reach + c2 * reach * reach
     short = largest_q * mpmath.ldexp(1, 1 - exp2._FACTOR_BITS)
     worst = [mpmath.mpf(0), mpmath.mpf(0), mpmath.mpf(0)]
-    # Cuts: the product of the tables, its 44 bits, the product with q, and the result.
+    # Truncations: of the product of the tables, to its 44 bits, of the product with q, and of the result.
     cuts = ULP + short + ULP + mpmath.ldexp(1, -exp2.RESULT_FRACTION)
     for j in range(1 << EXP_FIRST):
         factor = mpmath.power(2, mpmath.ldexp(j, -EXP_FIRST))
@@ -174,7 +174,7 @@ def test_exp_budget() -> None:
 
 
 def test_quadratics_are_the_best_ones() -> None:
-    """Nudging a coefficient by one unit makes the worst error no smaller by more than what rounding them may cost."""
+    """A change of a coefficient by one unit does not reduce the worst error by more than its rounding explains."""
     t = tables.load()
     reach = mpmath.ldexp(1.25, -LOG_SECOND_STEP)
 

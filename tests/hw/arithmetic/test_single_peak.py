@@ -15,7 +15,7 @@ POINTS = 50
 
 @pytest.mark.parametrize("eta", [0.5, 1.0, 2.0, 5.0])
 def test_room_is_what_errors_leave_of_the_curvature(eta: float) -> None:
-    """``EV`` rises as fast as utility falls, on finer and finer grids: at last there are peaks of rounding alone."""
+    """``EV`` rises as fast as utility falls; grids are refined until rounding alone causes additional peaks."""
     constants = UtilityConstants.of(eta, AMOUNT, VALUE)
     proven, rough = [], []
     for bits in range(4, 34):
@@ -27,7 +27,7 @@ def test_room_is_what_errors_leave_of_the_curvature(eta: float) -> None:
         slope = int(u[0] - u[-1]) // (POINTS - 1)
         ev = slope * np.arange(POINTS, dtype=np.int64)[:, None]
         signs = np.sign(np.diff(u + ev[:, 0]))
-        # Up, at most one tie at the top, then down.
+        # The objective rises, has at most one tie at the top, and then falls.
         rough.append(bool((np.diff(signs) > 0).any() or (signs == 0).sum() > 1))
         proven.append(single_peaked(ev, x, curvature_room(x, w, constants)))
     assert not any(a and b for a, b in zip(proven, rough, strict=True))

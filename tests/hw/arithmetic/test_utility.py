@@ -37,7 +37,7 @@ def test_error_against_oracle(eta: float) -> None:
 
 @pytest.mark.parametrize("eta", [2.0**-6, 0.9876295538210846, 1.0034207887234134, 1.0 + 2.0**-20, 7.3, 9.999])
 def test_proven_bound_at_other_etas(eta: float) -> None:
-    """Close to 1 the rounding of ``b`` and the cut of the product weigh most."""
+    """The bound holds for other ``eta``; near 1 the rounding of ``b`` and the truncation of the product matter most."""
     rng = np.random.default_rng(5)
     for amount, value in (*FORMATS, (51, 50), (50, 50)):
         worst = worst_error(operands(rng, 1000, eta, amount, value), eta, amount, value)
@@ -47,7 +47,7 @@ def test_proven_bound_at_other_etas(eta: float) -> None:
 
 @pytest.mark.parametrize("eta", [0.2, 1.0, 2.0, 10.0, 16.0])
 def test_error_of_small_amounts(eta: float) -> None:
-    """The host allows a unit of value, or 2**-50 of utility."""
+    """The error of small amounts is at most a unit of value or 2**-50 of utility, as the host assumes."""
     rng = np.random.default_rng(6)
     for amount, value in ((60, 52), (79, 52), (90, 52), (90, 0)):
         worst = worst_error(operands(rng, 1000, eta, amount, value), eta, amount, value)
@@ -56,7 +56,7 @@ def test_error_of_small_amounts(eta: float) -> None:
 
 
 def test_exact_rationals_for_eta_2() -> None:
-    """``-1/c`` needs no oracle but integers."""
+    """With ``eta`` 2 utility is ``-1/c``, for which exact rationals are the oracle."""
     rng = np.random.default_rng(6)
     amount, value = 40, 52
     c = operands(rng, 20_000, 2.0, amount, value)
@@ -69,12 +69,12 @@ def test_exact_rationals_for_eta_2() -> None:
             assert numerator > ci * (2**63 - 2**10)
             continue
         error = abs(ui * ci + numerator)
-        # Half a unit and 2**-55 of the size, all times c.
+        # The bound is half a unit plus 2**-55 of the utility; both sides are multiplied by c.
         assert error * 2**56 <= ci * 2**55 + numerator * 2
 
 
 def test_one_has_its_exact_utility() -> None:
-    """``U(1) = 1/(1 - eta)``, and 0 for the logarithm."""
+    """``U(1)`` is exactly ``1/(1 - eta)``, and 0 for the logarithm."""
     for eta in (0.5, 1.5, 2.0, 3.0, 5.0):
         u, feasible, _ = MODEL([1 << 40], UtilityConstants.of(eta, 40, 48))
         assert feasible.all()
@@ -95,7 +95,7 @@ def test_never_falls(eta: float) -> None:
 
 
 def thresholds(constants: UtilityConstants) -> NDArray[np.int64]:
-    """The lowest consumptions with utilities of ``2**k`` and ``-2**k``, and those around them."""
+    """Return the lowest consumptions with utilities of ``2**k`` and ``-2**k``, and their neighbours."""
     wanted = np.array([2**k for k in range(63)] + [-(2**k) for k in range(63)], dtype=np.int64)
     low, high = np.zeros(wanted.size, np.int64), np.full(wanted.size, 2**63 - 1)
     while (high - low > 1).any():
@@ -117,7 +117,7 @@ def assert_rising(c: NDArray[np.int64], constants: UtilityConstants) -> None:
 
 @pytest.mark.parametrize("eta", [0.2, 0.5, 1.0, 1.5, 2.0, 10.0])
 def test_never_falls_over_runs_of_neighbours(eta: float) -> None:
-    """Long runs without a gap, which cross cells of both tables of the exponential wherever the slope is large."""
+    """Utility does not fall on runs of neighbours across cells of both tables of the exponential, where it is steep."""
     rng = np.random.default_rng(int(eta * 10) + 200)
     for amount, value in ((52, 52), (20, 30)):
         constants = UtilityConstants.of(eta, amount, value)
@@ -199,7 +199,7 @@ def test_formats_out_of_range(kind: str, most: int, bits: int) -> None:
 def compare(
     stream: Stream, design: wiring.Component | Mapping[str, str], multiplier: Multiplier, operands_each: int
 ) -> None:
-    """Every ``eta``, two formats each, in one simulation: the constants change between operands, as at run time."""
+    """Compare every ``eta`` in two formats, in one simulation whose constants change between operands."""
     rng = np.random.default_rng(7)
     unit = UtilityParameters(multiplier)
     columns, wanted, segments = [], [], []
@@ -245,6 +245,6 @@ def test_gateware_equals_model(stream: Stream, multiplier: Multiplier, operands_
 @pytest.mark.gateware
 @pytest.mark.slow
 def test_gates_equal_model(stream: Stream) -> None:
-    """The netlist of 7-series cells that synthesis makes of the unit."""
+    """The netlist of 7-series cells that synthesis makes of the unit returns the model's bits."""
     unit = UtilityParameters(gates.MULTIPLIER)
     compare(stream, gates.gates(Utility(unit)), gates.MULTIPLIER, 300)

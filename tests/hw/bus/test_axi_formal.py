@@ -30,7 +30,7 @@ ANSWER_CLOCKS = 3
 
 
 class RegistersProof(wiring.Component):
-    """Everything around the slave is free, but that what a master offers stays until it is taken."""
+    """The slave with free inputs; only, as AXI requires, a master keeps what it offers until it is accepted."""
 
     def __init__(self) -> None:
         super().__init__({"bus": In(AxiLite(ADDRESS_BITS)), "locked": In(1), "read_data": In(32)})
@@ -53,7 +53,7 @@ class RegistersProof(wiring.Component):
             keep_the_data=unchanged(m, bus.rvalid, bus.rready, Cat(bus.rdata, bus.rresp)),
         )
 
-        # What is asked and not yet answered: at most one of each, as nothing more is taken until then.
+        # Requests without an answer yet: at most one of each kind, as no other is accepted until then.
         aw, w, ar = Signal(), Signal(), Signal()
         address, read_address = Signal(ADDRESS_BITS), Signal(ADDRESS_BITS)
         data, strobes = Signal(32), Signal(4)
@@ -77,7 +77,7 @@ class RegistersProof(wiring.Component):
             respond_to_reads_only=~bus.rvalid | ar,
         )
 
-        # A write reaches the registers once, or is refused once, or is illegal; the response says which.
+        # A write reaches the registers once, or is refused once, or is illegal; the response tells which.
         def among(number: Signal, *accesses: Access) -> Signal:
             found = Signal()
             words = [r.offset + 4 * k for r in REGISTERS.values() if r.access in accesses for k in range(r.words)]
@@ -104,7 +104,7 @@ class RegistersProof(wiring.Component):
             take_commands=~bus.bvalid | ~command | written,
         )
 
-        # A read shows what the register file gave in the clock before, and nothing of what cannot be read.
+        # A read returns what the register file returned in the clock before, and 0 for registers that cannot be read.
         begins = bus.rvalid & ~before(m, bus.rvalid)
         asked = before(m, before(m, Cat(dut.registers.address, 0, 0) == read_address[2:]))
         must(
@@ -114,7 +114,7 @@ class RegistersProof(wiring.Component):
             read_nothing_else=~bus.rvalid | readable | (bus.rdata == 0),
         )
 
-        # Every request is answered soon, and neither kind waits for the other for ever.
+        # Every request is answered within a few clocks, even if requests of the other kind keep arriving.
         state = dut.states
         stalls = (bus.rvalid & ~bus.rready) | (bus.bvalid & ~bus.bready)
         for name, asks, answers, slow in (
@@ -129,7 +129,7 @@ class RegistersProof(wiring.Component):
             must(m, **{f"answer_a_{name}_soon": waits <= ANSWER_CLOCKS})
             must(m, **{f"answer_a_{name}_soon_{s}": ~state[s] | (waits <= clocks) for s, clocks in slow.items()})
 
-        # What makes the proof inductive.
+        # Invariants that make the proof inductive.
         must(
             m,
             state=Cat(*state.values()).any(),
@@ -151,8 +151,8 @@ def test_registers_keep_the_rules_for_ever(tmp_path: Path) -> None:
 class Burst:
     """The bytes of a burst by the specification of AXI, computed in another way than in the slave.
 
-    ``begin`` when an address is taken; ``beat`` when one of its beats is done, which moves ``lowest``, the first byte
-    of the beat at hand, and leaves ``left`` beats.
+    ``begin`` is high when an address is accepted, and ``beat`` when one of its beats is done. ``lowest`` is the first
+    byte of the present beat, and ``left`` the number of beats that remain.
     """
 
     def __init__(
@@ -204,7 +204,7 @@ class Burst:
 
     @staticmethod
     def floor(byte: Value, size: Value, most: int = 7) -> Value:
-        """The multiple of ``1 << size``, or of ``1 << most`` if less, at or below ``byte``."""
+        """Return the largest multiple of ``1 << min(size, most)`` that is at most ``byte``."""
         return Cat(*(byte[i] & (size <= i) for i in range(most)), byte[most:])
 
     @classmethod
@@ -217,7 +217,7 @@ class Burst:
 
     @property
     def final(self) -> Value:
-        """Where the last word begins, or the last beat if that is less."""
+        """Address of the last word, or of the last beat if beats are smaller than words."""
         whole = self.last | (self.step - 1)[:7]
         clipped = Mux(whole >= self.end, self.end - 1, whole)
         return Mux(self.size < 3, self.last, self.floor(clipped, Const(3, 3)))
@@ -226,7 +226,7 @@ class Burst:
         return Mux(lowest < self.start, self.start, lowest)
 
     def covers(self, lowest: Value, byte: Value) -> Value:
-        """Whether the beat at ``lowest`` has this byte, of window and table."""
+        """Return whether the beat at ``lowest`` contains this byte, given by table and address in the window."""
         place = byte[: self.window_bits]
         return (
             (byte[self.window_bits :] == self.table) & (place >= self.from_start(lowest)) & (place < lowest + self.step)
@@ -236,12 +236,12 @@ class Burst:
         return byte[: self.window_bits] < self.end
 
     def beyond(self, lowest: Value) -> Value:
-        """The bytes of the bus that are bytes of the beat at ``lowest`` and lie beyond the table."""
+        """Return a flag for each byte of the bus: it belongs to the beat at ``lowest`` and lies beyond the table."""
         places = [Cat(Const(k, self.largest), lowest[self.largest :]) for k in range(self.bus_bytes)]
         return Cat((p >= self.end) & (p >= lowest) & (p < lowest + self.step) for p in places)
 
     def well_formed(self) -> Value:
-        """What follows from being legal."""
+        """Return what holds for every legal burst."""
         return ~self.legal | (
             (self.kind == Kind.INCR)
             & (self.size <= self.largest)
@@ -256,7 +256,7 @@ class Burst:
         )
 
     def is_taken_by(self, burst: Any) -> Value:
-        """Whether the slave holds it as it was given."""
+        """Return whether the slave has stored the burst as it was requested."""
         return (
             (burst.address == Cat(self.start, self.table))
             & (burst.kind == self.kind)
@@ -265,7 +265,7 @@ class Burst:
         )
 
     def is_at(self, burst: Any, lowest: Value) -> Value:
-        """Whether the slave is in the beat at ``lowest``."""
+        """Return whether the slave is in the beat at ``lowest``."""
         address = burst.address[: self.window_bits]
         return (
             (burst.table == self.table)
@@ -279,8 +279,10 @@ class Burst:
 
 
 class TablesProof(wiring.Component):
-    """One side of the slave. The tables answer after ``latency`` clocks and hold one word that is known, any one; all
-    else is free, but that what a master offers stays until it is taken.
+    """One side of the slave, for writes or for reads.
+
+    Tables answer after ``latency`` clocks. The proof knows the contents of one word, at any address. All other inputs
+    are free; only, as AXI requires, a master keeps what it offers until it is accepted.
     """
 
     def __init__(self, data_bits: int, latency: int = 1) -> None:
@@ -308,7 +310,7 @@ def address_payload(bus: Any, prefix: str) -> Value:
 
 
 class WritesProof(TablesProof):
-    """Every write, of any length."""
+    """All rules of writes, for bursts of any length."""
 
     def claim(self, m: Module, dut: AxiTables, byte: Signal) -> None:
         bus = dut.bus
@@ -337,7 +339,7 @@ class WritesProof(TablesProof):
             strobed = bus.wstrb.bit_select(byte[:lane_bits], 1)
             with m.If(burst.covers(burst.lowest, byte) & burst.inside(byte) & strobed):
                 m.d.sync += [wanted.eq(1), word.eq(bus.wdata.word_select(byte[:lane_bits], 8))]
-        # In the clock after its address is taken, nothing of a burst is under way.
+        # In the clock after a burst's address is accepted, none of its beats has begun.
         began = before(m, begin)
         with m.If(pending & ~began & ~bus.bvalid & self.locked):
             m.d.sync += locked.eq(1)
@@ -358,17 +360,17 @@ class WritesProof(TablesProof):
             take_its_beats_only=~taken | (pending & (burst.left != 0)),
             respond_to_writes_only=~bus.bvalid | (pending & (burst.left == 0) & (bus.bid == burst.identifier)),
             say_okay=~bus.bvalid | (bus.bresp == Mux(burst.legal & ~locked & ~wrong, Response.OKAY, Response.SLVERR)),
-            # Any byte is written once, as it was given, if it was given, or not at all, and that is said.
+            # Each byte that was sent is written once, unchanged, or not at all, and then the response reports an error.
             write_once=~hit | (pending & ~bus.bvalid & wanted & ~written),
             write_what_is_legal=~hit | (burst.legal & ~self.locked & ~locked),
             write_that=~hit | (dut.tables.write_data.word_select(byte[:3], 8) == word),
             lose_no_write=~bus.bvalid | ~okay | (written == wanted),
-            # The lock is flagged once, and nothing else is.
+            # A write that the lock refuses is flagged once; nothing else is flagged.
             refuse_for_the_lock=~dut.refused | (pending & burst.legal & self.locked & ~refused),
             refuse_in_words=~bus.bvalid | (refused == (burst.legal & locked & refused)),
         )
 
-        # What makes the proof inductive: how the slave's state goes with the book's.
+        # Invariants that make the proof inductive: relations between the slave's state and that of ``burst``.
         inner = dut.writing
         state, slave, failed = inner["states"], inner["burst"], inner["failed"]
         moving = state["DATA"] | state["STORE"]
@@ -430,7 +432,7 @@ class WritesProof(TablesProof):
 
 
 class Fifo(wiring.Component):
-    """Stands in for Amaranth's FIFO of the same interface, its words in signals that the proof can speak of."""
+    """Replaces Amaranth's FIFO with the same interface; its words are signals, so that claims can name them."""
 
     def __init__(self, *, width: int, depth: int) -> None:
         self.slots = [Signal(width, name=f"slot_{k}") for k in range(depth)]
@@ -466,13 +468,13 @@ class Fifo(wiring.Component):
 
 
 class ReadsProof(TablesProof):
-    """Every read, of any length."""
+    """All rules of reads, for bursts of any length."""
 
     def claim(self, m: Module, dut: AxiTables, byte: Signal) -> None:
         bus = dut.bus
         begin, given = Signal(), Signal()
         burst = Burst(m, self.windows, bus, "ar", READABLE, begin)
-        # The slave takes an address when the last beat of the burst before may still be on offer: then it is ``old``.
+        # The slave may accept an address while the last beat of the previous burst, ``old``, waits for the master.
         old, pending, old_identifier = Signal(), Signal(), Signal()
         m.d.comb += [
             Assume(unchanged(m, bus.arvalid, bus.arready, address_payload(bus, "ar"))),
@@ -490,7 +492,7 @@ class ReadsProof(TablesProof):
         content = Signal(64)
         m.d.comb += content.eq(AnyConst(64))
         asked = Cat(dut.tables.read_address, dut.tables.read_table) == byte[3:]
-        # What comes back: whether, the word, and whether it is the known one.
+        # Answers of the tables by age in clocks: whether there is one, and its word.
         flight = [(dut.tables.read, Mux(asked, content, AnySeq(64)))]
         for _ in range(self.latency):
             flight.append((before(m, flight[-1][0]), before(m, flight[-1][1])))
@@ -524,11 +526,11 @@ class ReadsProof(TablesProof):
             refuse_for_a_reason=~fresh | okay | ~burst.legal | locked,
             refuse_the_rest=~fresh | ~was_refused | ~okay,
             read_nothing_else=~bus.rvalid | okay | (bus.rdata == 0),
-            # Any byte of a beat is that of the table, or 0 where there is no table.
+            # Each byte of a beat is that of the table, or 0 beyond its end.
             read_that=~fresh | ~okay | ~burst.covers(burst.lowest, byte) | (shown == Mux(burst.inside(byte), known, 0)),
         )
 
-        # What makes the proof inductive: how the slave's state goes with the book's.
+        # Invariants that make the proof inductive: relations between the slave's state and that of ``burst``.
         inner = dut.reading
         state, slave, words = inner["states"], inner["burst"], inner["words"]
         under_way, asking, ask, begins = (inner[name] for name in ("under_way", "asking", "ask", "begins"))
@@ -544,12 +546,12 @@ class ReadsProof(TablesProof):
         place = byte[:window_bits]
 
         def is_word(position: Value) -> Value:
-            """Whether the word this many places after the next one to be taken is the known one."""
+            """Return whether the known word is this number of places after the next word that the bus takes."""
             word = address + (position << Mux(burst.size < 3, burst.size[:2], 3))
             return (byte[3:window_bits] == word[3:window_bits]) & (byte[window_bits:] == burst.table)
 
         held = [~(words.level > k) | ~is_word(Const(k, 4)) | (slot == content) for k, slot in enumerate(words.slots)]
-        # The words on their way lie behind those that are there, the oldest first.
+        # Words that tables have not returned yet follow those in the FIFO, the oldest first.
         behind = words.level
         for valid, word in reversed(flight[1:]):
             held.append(~valid | ~is_word(behind) | (word == content))

@@ -16,7 +16,7 @@ from beltline.sim.cocotb_runner import run_bench
 
 
 class Probe(wiring.Component):
-    """The slave with a register file behind it, whose settings and reports are ports."""
+    """The slave connected to a register file, whose settings and reports are ports."""
 
     def __init__(self) -> None:
         super().__init__(

@@ -66,7 +66,7 @@ class Probe(wiring.Component):
             ram.read_address.eq(place),
             tables.read_valid.eq(valid[-1]),
         ]
-        # Only in the clock in which they are valid.
+        # Tables return data only in the clock in which they are valid.
         held = Signal(64)
         m.d.sync += held.eq(ram.read_data)
         with m.If(tables.read_valid):

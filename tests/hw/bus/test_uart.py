@@ -14,7 +14,7 @@ from beltline.sim.cocotb_runner import run_bench
 
 
 class Both(wiring.Component):
-    """Side by side."""
+    """Receiver and transmitter in one component."""
 
     def __init__(self, parameters: UartParameters) -> None:
         self._parameters = parameters

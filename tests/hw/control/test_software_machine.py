@@ -1,4 +1,4 @@
-"""When a run of the software models ends: the same rules for both engines."""
+"""The software models of both engines end a run by the same rules."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_epsilon_is_strict(made: Callable[[], SoftwareMachine]) -> None:
 
 
 def test_a_horizon_ends_at_its_last_age() -> None:
-    """However little the ages differ."""
+    """A finite horizon ends at its last age, even if values of successive ages hardly differ."""
     machine = LineSoftwareMachine(MachineParameters(64, 3, 3 * 64 * 3))
     to_the_end(begun(machine, replace(IMAGE, epsilon=2**64 - 1), True, 3))
     assert (machine.sweeps, machine.status) == (3, Status.DONE | Status.LIMIT)

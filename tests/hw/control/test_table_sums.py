@@ -1,5 +1,5 @@
 # amaranth: UnusedElaboratable=no
-"""The sums of tables: their definition, their gateware clock by clock, and that changed tables have other sums."""
+"""Checksums of tables: their definition, their gateware clock by clock, and that changed tables have other sums."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def fold(a: list[int], count: int) -> list[int]:
 
 
 def oracle(word: int, address: int, strobes: int = FULL) -> int:
-    """The hash of a word, bit by bit, from the law's formula."""
+    """Return the hash of a word, computed bit by bit from the formula."""
     total = 0
     for half in range(2):
         given = strobes >> 4 * half & 15
@@ -75,7 +75,7 @@ def test_law() -> None:
         wanted = sum(oracle(word, first + i) for i, word in enumerate(words)) % 2**32
         assert table_sum(signed(words), first) == wanted
     assert table_sum(signed([])) == 0
-    # However they are cut, which decides between two computations, and wherever they lie in memory.
+    # The sum is the same for any division into blocks, whose size selects one of two algorithms, and any memory layout.
     long = np.random.default_rng(2).integers(-(2**63), 2**63 - 1, 20_000)
     cut = (table_sum(long[:7]) + table_sum(long[7:9_001], 7) + table_sum(long[9_001:], 9_001)) % 2**32
     assert cut == table_sum(long)
@@ -87,7 +87,7 @@ def test_law() -> None:
 
 @pytest.mark.parametrize("table", ["random", "smooth", "zero", "indexes"])
 def test_every_fault_of_one_or_two_words_shows(table: str) -> None:
-    """Also where tables are regular, as those of problems are."""
+    """A change of one or two words changes the sum, even in regular tables such as those of problems."""
     rng = np.random.default_rng(3)
     size = 512
     words = {
@@ -145,7 +145,7 @@ def test_hash_of_a_word_a_clock() -> None:
 
 
 class Bench:
-    """:class:`TableSums`, tables that answer after ``READ_CLOCKS``, and a host that may read itself."""
+    """:class:`TableSums`, tables that answer after ``READ_CLOCKS``, and a host that may read tables, too."""
 
     def __init__(self, seed: int, stalls: float) -> None:
         self.unit = TableSums(WINDOWS, READ_CLOCKS)
@@ -156,7 +156,7 @@ class Bench:
         self.asked = 0
 
     async def clock(self, ctx: Any, **ports: int) -> None:
-        """One clock; ports that are not named are 0."""
+        """Advance one clock; ports that are not named are 0."""
         unit = self.unit
         given = {"held": int(self.rng.random() < self.stalls)} | ports
         for name in ("write", "write_table", "write_address", "write_data", "held", "stop"):

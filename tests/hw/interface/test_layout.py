@@ -45,7 +45,7 @@ def test_a_problem_as_large_as_the_build_lies_in_table_order() -> None:
     layout = Layout(sweep(512, 4, 16), 512, 4)
     assert layout.blocks(Table.W) == (Words(0, 0, 2048),)
     assert layout.blocks(Table.X) == (Words(0, 0, 512),)
-    # With fewer states only the grid does.
+    # With fewer states only the grid still lies in table order.
     layout = Layout(sweep(512, 4, 16), 512, 3)
     assert len(layout.blocks(Table.V)) == 16
     assert layout.blocks(Table.X) == (Words(0, 0, 512),)

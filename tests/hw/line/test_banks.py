@@ -28,7 +28,7 @@ def clock_by_clock(
     sweep = [(h, inner) for h in range(0, places, BANKS) for inner in range(inners)]
     just_read: set[tuple[int, int]] = set()
     for clock in range(count):
-        # First every word is written, at the end every word is read back with nothing more written.
+        # First every word is written; at the end every word is read back, without further writes.
         filling, checking = clock < len(every), clock >= count - len(sweep)
         place, inner = every[clock] if filling else rng.choice(every)
         write = filling or (not checking and rng.random() < 0.6 and (place, inner) not in just_read)
@@ -39,7 +39,7 @@ def clock_by_clock(
         if strobes:
             old = cells.get((place, inner), 0)
             cells[place, inner] = stored(old, data, strobes, parameters.width, parameters.lanes)
-        # Words are fetched in the clock after this one, in which none of them may be written.
+        # Words are fetched in the next clock, in which none of them may be written.
         just_read = {(h + j, read_inner) for j in range(BANKS)}
         wanted.append([cells.get((h + j, read_inner)) for j in range(BANKS)])
         for name, value in zip(INPUTS, (strobes, place, inner, data, h, read_inner), strict=True):

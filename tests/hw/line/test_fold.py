@@ -1,4 +1,4 @@
-"""Machines with a folded line: the bits of the software model, in the clocks of the formula."""
+"""Machines with a folded line return the software model's bits in the number of clocks of the formula."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from beltline.hw.line.line import LineParameters
 from support.machines import assert_all_agree, assert_same, opened, problem_of, software
 
 BUILDS = [
-    # One evaluator for everything; several physical stages, the last of one stage only; two evaluators.
+    # One evaluator for all stages; several physical stages, the last with one stage only; two evaluators.
     MachineParameters(32, 5, results=32 * 5 * 6, fold=15, evaluators=1, multiplier=Multiplier.MULT18X18D),
     MachineParameters(64, 3, results=64 * 3 * 6, fold=2, evaluators=4),
     MachineParameters(16, 4, results=16 * 4 * 6, fold=3, evaluators=2, multiplier=Multiplier.DSP48E1),
@@ -55,7 +55,7 @@ def test_random_problems_after_every_sweep(device: RtlDevice, build: MachinePara
 
 @pytest.mark.gateware
 def test_random_values_follow_the_stages(device: RtlDevice, build: MachineParameters) -> None:
-    """Values are not concave, so other candidates or another order of ties would change the result."""
+    """Gateware and model agree on values that are not concave, where any other search would have another result."""
     rng = np.random.default_rng(6)
     for _ in range(30):
         image = fixed_point(problem_of(rng, build.grid - 3, build.states), 1e-6)
@@ -107,7 +107,7 @@ def test_a_reset_in_mid_run_leaves_the_machine_usable(device: RtlDevice, build: 
 
 @pytest.mark.gateware
 def test_clocks_of_a_sweep(device: RtlDevice, build: MachineParameters) -> None:
-    """Counters of two runs, one sweep apart, with a full last round and with one of a single state."""
+    """Two runs of n and n + 1 sweeps differ by the clocks of a sweep, with a full last round and one of one state."""
     members = FoldedLineParameters.of(build).round_states
     counts = {members, members + 1, 2 * members, build.grid * build.states}
     for grid in {count for count in counts if 2 <= count <= build.grid} | {2, build.grid - 1, build.grid}:
@@ -126,7 +126,7 @@ def test_registers_report_the_fold(device: RtlDevice, build: MachineParameters) 
 
 @pytest.mark.parametrize(("evaluators", "clocks"), [(1, 3 * 10 + 1), (2, 2 * 10), (4, 10)])
 def test_clocks_of_a_state(evaluators: int, clocks: int) -> None:
-    """The formulas of docs/assembly-line.md: one physical stage and 2,048 points, ten stages."""
+    """The clocks of a state are those of docs/assembly-line.md, for one physical stage that does ten stages' work."""
     line = FoldedLineParameters(11, 4, 15, evaluators)
     assert len(line.stages) == 1
     assert line.round_clocks == clocks * line.round_states
@@ -150,7 +150,7 @@ def test_every_stage_is_served_once_and_tables_sit_once(fold: int, evaluators: i
 @pytest.mark.parametrize("fold", [1, 2, 3, 7, 15])
 @pytest.mark.parametrize("evaluators", EVALUATORS)
 def test_a_place_is_read_after_it_was_written_and_no_later_than_need_be(fold: int, evaluators: int) -> None:
-    """A state's next place is written ``decided`` clocks after its last slot, and read a round later."""
+    """A state's next place, written ``decided`` clocks after its last slot, is read in the first possible round."""
     for stage in FoldedLineParameters(16, 4, fold, evaluators).stages:
         slots = [stage.slots(number) for number in stage.stages[:-1]]
         spare = [stage.least_round * count - (count - 1 + stage.decided) for count in slots]

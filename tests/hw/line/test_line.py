@@ -83,7 +83,7 @@ def test_gateware(stream: Stream, with_shared: Callable[..., dict[str, str]]) ->
         blocks=("beltline_evaluator",),
     )
     for k, (line, (_, entered)) in enumerate(zip(LINES, runs, strict=True)):
-        # What leaves with the latency of the longest line entered that much later here.
+        # Outputs are sampled with the latency of the longest line; a shorter line returns a later operand then.
         ahead = latency - line.latency
         out = {name: found[f"{name}_{k}"] for name in OUTPUTS}
         assert out["out_valid"][: clocks - ahead].tolist() == operands[f"in_valid_{k}"][ahead:]
@@ -99,7 +99,7 @@ def test_gateware(stream: Stream, with_shared: Callable[..., dict[str, str]]) ->
             assert bool(out["saturated"][at]) == result.saturated, (k, clock)
             assert int(out["value"][at]) == result.value % 2**64, (k, clock)
             assert int(out["index"][at]) == result.index, (k, clock)
-            # The flag leaves every stage when the state does, which is before the state leaves the line.
+            # Each stage reports the flag when the state leaves it, which is before the state leaves the line.
             leaves = clock - latency
             for stage, flag in zip(line.stages, over, strict=True):
                 leaves += stage.latency
@@ -116,7 +116,7 @@ def test_gateware(stream: Stream, with_shared: Callable[..., dict[str, str]]) ->
             seen["infeasible"] += result.infeasible
             seen["saturated"] += result.saturated
         assert min(seen.values()) > 20, (k, seen)
-        # After the last entry the bench sends others, which soon leave the first stage.
+        # After the last entry the bench sends further states, whose flags soon leave the first stage.
         end = clocks - latency + line.stages[0].latency
         assert {at for at in range(end) if out["over"][at]} == {at for at in up if at < end}, k
 

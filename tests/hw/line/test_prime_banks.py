@@ -35,14 +35,14 @@ def clock_by_clock(
     written: dict[tuple[int, int], int] = {}
     wanted: list[list[int | None]] = []
     every = [(place, inner) for place in range(places) for inner in range(inners)]
-    # The larger memories are filled in part only: around a few places, and at the ends.
+    # The larger memories are filled at their ends only.
     if len(every) > count // 2:
         every = every[: count // 8] + every[-count // 8 :]
     whole = (1 << parameters.lanes) - 1
     for clock in range(count):
         filling = clock < len(every)
         place, inner = every[clock] if filling else rng.choice(every)
-        # A read may still be on its way to a word: no write so soon behind it.
+        # A word is not written while a read of it is in progress.
         recent = {key for row in wanted_places(columns, clock, parameters) for key in row}
         write = filling or (rng.random() < 0.5 and (place, inner) not in recent)
         strobes = (whole if filling else rng.randint(0, whole)) if write else 0
@@ -56,7 +56,7 @@ def clock_by_clock(
             distance //= 2
         start = rng.randrange(places - (reads - 1) * distance)
         if rng.random() < 0.7:
-            # Near what was written.
+            # Most reads begin near written places.
             start = min(max(rng.choice(every)[0], 0), places - 1 - (reads - 1) * distance)
         read_inner = rng.randrange(inners)
         keys = [(start + j * distance, read_inner) for j in range(reads)]
@@ -71,7 +71,7 @@ def clock_by_clock(
 def wanted_places(
     columns: dict[str, list[int]], clock: int, parameters: PrimeBanksParameters
 ) -> list[list[tuple[int, int]]]:
-    """Words asked for in the clocks before, whose memories have not been read yet."""
+    """Return the words requested in the last clocks whose memories have not been read yet."""
     reads = range(parameters.reads)
     return [
         [(columns[f"place{j}"][k], columns["inner"][k]) for j in reads]

@@ -28,7 +28,7 @@ KINDS = ["random", "level", "extreme", "level", "level", "concave", "level", "ov
 
 
 class Probe(wiring.Component):
-    """All stages of a line in parallel, with the same tables and states, each with its own place."""
+    """All stages of a line in parallel: tables and states are the same for all, and each has its own place."""
 
     def __init__(self, multiplier: Multiplier) -> None:
         self.stages = [Stage(dataclasses.replace(parameters, multiplier=multiplier)) for parameters in STAGES]
@@ -85,7 +85,7 @@ def compare(stream: Stream, probe: Probe, design: Mapping[str, str]) -> None:
     flags = {"over": 0, "infeasible": 0, "saturated": 0, "nothing": 0}
     for k, stage in enumerate(probe.stages):
         parameters = stage.parameters
-        # What leaves with the latency of the last stage entered that much later here.
+        # Outputs are sampled with the largest latency; a faster stage returns a later operand then.
         ahead = latency - parameters.latency
         out = {name.removesuffix(f"_{k}"): found[name] for name in outputs if name.endswith(f"_{k}")}
         expected_valid = columns["in_valid"][ahead:]
@@ -116,7 +116,7 @@ def compare(stream: Stream, probe: Probe, design: Mapping[str, str]) -> None:
             for name in raised:
                 if name in out and out[name][at]:
                     raised[name].add(at)
-        # Flags of clocks in which nothing entered stay down.
+        # Flags are low in clocks in which nothing entered.
         for name, clocks_up in raised.items():
             if name in out:
                 up = {at for at in range(clocks - ahead) if out[name][at]}
@@ -135,13 +135,13 @@ def test_gateware(stream: Stream, with_shared: Callable[..., dict[str, str]], mu
 @pytest.mark.gateware
 @pytest.mark.slow
 def test_gates(stream: Stream) -> None:
-    """The netlists of 7-series cells that synthesis makes of the stages and of the evaluator."""
+    """The netlists of 7-series cells that synthesis makes of stages and evaluator return the same bits."""
     probe = Probe(gates.MULTIPLIER)
     compare(stream, probe, gates.gates(probe))
 
 
 def test_rule_of_the_model() -> None:
-    """Every order of three candidates, every tie, every set of infeasible ones."""
+    """The model's rule is right for all orders of three candidates, with all ties and infeasible candidates."""
     for objectives in itertools.product((-1, 0, 1), repeat=3):
         for feasible in itertools.product((False, True), repeat=3):
             choices = [Choice(o, f, False) for o, f in zip(objectives, feasible, strict=True)]
@@ -156,7 +156,7 @@ def test_parameters() -> None:
             stage = StageParameters(index_bits, 4, number)
             assert stage.last == (number == index_bits - 1)
             assert stage.candidates == ((0, 1, 2, 3) if stage.last else (1, 2, 3))
-            # The highest place that the recursion reaches, 2 h + 4 from one stage to the next.
+            # The highest place that a search can reach: each stage maps place h to 2 h + 4 at most.
             h = 4 * (2 ** (number - 1) - 1)
             assert h + max(stage.candidates) == BANKS * stage.grid_memory.rows - 1 < 1 << stage.place_bits
             assert (h + max(stage.candidates)) << stage.step_bits < 1 << index_bits

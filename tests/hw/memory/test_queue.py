@@ -35,9 +35,9 @@ def test_clock_by_clock(
     count = 6000
     clocks = DEEP_CLOCKS if kind is DeepQueue else 1
     columns: dict[str, list[int]] = {"push": [], "data": [], "pop": []}
-    # Of every clock: ready, whether there is a head, and which.
+    # For each clock: ready, whether there is a head, and its word.
     expected: list[tuple[int, int, int]] = []
-    # Words with the clock in which they were pushed; that in which the head was moved last.
+    # Words with the clocks in which they were pushed; the clock of the last move to the head.
     words: list[tuple[int, int]] = []
     head: int | None = None
     moved = -clocks
@@ -61,7 +61,7 @@ def test_clock_by_clock(
     found = stream(
         with_shared(kind(9, depth)), columns, ["ready", "head_valid", "head"], 1, segments=[Segment(count)], valid=None
     )
-    # Outputs are sampled at the end of their operand's clock: as the next clock finds them.
+    # Outputs are sampled at the end of their operand's clock, so they are those of the next clock.
     for clock in range(count - 1):
         ready, valid, word = expected[clock + 1]
         assert int(found["ready"][clock]) == ready, clock

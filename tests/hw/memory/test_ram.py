@@ -64,7 +64,7 @@ def test_words_and_delays(stream: Stream, with_shared: Callable[..., dict[str, s
         for _ in range(count):
             place, data = rng.randrange(depth), rng.getrandbits(width)
             write = (rng.randrange(1 << lanes) if rng.random() < 0.8 else (1 << lanes) - 1) * (rng.random() < 0.5)
-            # Any but the one that is written; of a single word, nothing while it is written.
+            # Read any word but the one being written; a memory of a single word is not read while it is written.
             others = [address for address in range(depth) if not (write and address == place)]
             address = rng.choice(others) if others else 0
             reads.append(words[address] if others else None)
@@ -83,7 +83,7 @@ def test_words_and_delays(stream: Stream, with_shared: Callable[..., dict[str, s
     found = stream(with_shared(Probe()), operands, outputs, longest, segments=[Segment(count)], valid=None)
     compared = 0
     for name, words_wanted in wanted.items():
-        # What leaves with the latency of the longest delay line belongs to a later read.
+        # Outputs are sampled with the latency of the longest delay line, so a shorter one returns a later read.
         ahead = longest - READ_LATENCY
         for k in range(count - ahead):
             if words_wanted[k + ahead] is not None:

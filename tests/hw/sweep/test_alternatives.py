@@ -41,7 +41,7 @@ def table(machine: SweepSoftwareMachine, image: Image, name: str) -> NDArray[np.
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_sweep_is_full_searchs(kind: str, seed: int) -> None:
-    """Compare value and choice of every product state; differences between equal objectives are allowed and printed."""
+    """Values and choices of all product states are those of full search; choices with equal objectives may differ."""
     image = product_image(with_alternatives(kind, seed, points=24, states=2), 1e-4)
     machine, search = begun(machine_of(image), image), FullSearch(image)
     ended, ties = False, 0
@@ -62,7 +62,7 @@ def test_every_sweep_is_full_searchs(kind: str, seed: int) -> None:
 
 
 def test_the_kinds_have_what_they_are_for() -> None:
-    """Problems with unaffordable states, tables of values, several regimes, ``kappa``, mixes and bounds."""
+    """The random problems include unaffordable states, tables of values, regimes, ``kappa``, lotteries and bounds."""
     images = [product_image(with_alternatives(kind, seed, 24), 1e-4) for kind in KINDS for seed in range(12)]
     forms = [image.products.form for image in images]  # type: ignore[union-attr]
     assert any((image.wealth <= image.grid[0]).any() for image in images)
@@ -89,7 +89,7 @@ def test_bits_do_not_depend_on_lanes_and_searches(kind: str) -> None:
 
 
 def test_problems_without_alternatives_keep_their_bits() -> None:
-    """Each state is its own group; the run takes only the additional clocks of the unit that takes maxima."""
+    """If each state is its own group, bits do not change, and only the unit that takes maxima adds clocks."""
     image = fixed_point(with_cost("jumps", 1), 1e-6)
     build = SweepParameters(128, 4, 2, proof=True, costs=True)
     plain = begun(SweepSoftwareMachine(build, logged=True), image)
@@ -102,7 +102,7 @@ def test_problems_without_alternatives_keep_their_bits() -> None:
         assert machine.step() == ended
         assert np.array_equal(plain.kept, machine.kept)
         assert (machine.status, machine.norm) == (plain.status, plain.norm)
-        # A sweep takes them only where its end waits for expectations.
+        # A sweep takes these clocks only if its end waits for expectations.
         assert 0 < machine.clocks - plain.clocks <= unit.latency * (plain.sweeps + 1)
     assert np.array_equal(plain.v, machine.v)
 

@@ -40,7 +40,7 @@ def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_after_every_sweep(pair: Pair, kind: str) -> None:
-    """Lanes are full, nearly empty or empty. The model itself is compared with full search in its own tests."""
+    """Gateware and model agree after every sweep, with lanes that are full, nearly empty or empty."""
     build = pair.parameters
     for seed, grid in enumerate((build.grid, build.grid // 2 + 3, 7)):
         image = product_image(with_alternatives(kind, seed, grid), 1e-4)
@@ -77,7 +77,7 @@ def test_groups_that_can_afford_nothing(pair: Pair) -> None:
 
 
 def test_random_values_and_marks(pair: Pair) -> None:
-    """Groups, tables of values and additions are random, with values that need repairs and divide and conquer."""
+    """Gateware and model agree on random groups, tables of values and added utilities that need divide and conquer."""
     rng = np.random.default_rng(5)
     build = pair.parameters
     walked = 0
@@ -112,7 +112,7 @@ def test_additions_may_leave_the_range(pair: Pair) -> None:
 
 
 def test_without_alternatives_problems_keep_their_bits(pair: Pair) -> None:
-    """A sweep takes the clocks of a build without alternatives, and those of the unit that takes maxima."""
+    """Bits are those of a build without alternatives; a sweep also takes the clocks of the unit that takes maxima."""
     build = pair.parameters
     image = fixed_point(with_cost("laffer", 1, build.grid - 1, 3), 1e-6)
     done = pair.run(image, 7)

@@ -27,7 +27,7 @@ OUTPUTS = ("position", "value", "old", "stays", "rises", "outside")
 
 
 class Probe(wiring.Component):
-    """One lane's pass, its memories, the buses and the rows of all lanes. One port writes each kind of memory."""
+    """The pass of one lane with its memories, buses, and the rows of all lanes, each kind written by one port."""
 
     def __init__(self, build: SweepParameters, lane: int) -> None:
         self.build = build
@@ -115,7 +115,7 @@ def test_results_and_clocks(
         x, s = divmod(position, states)
         i = int(choices[x, s])
         around = [ev[k][s] if 0 <= k < build.grid else 0 for k in (i - 1, i, i + 1)]
-        # Near ties, and most of the time a peak.
+        # Objectives nearly tie, and most choices are peaks.
         top = rng.randrange(-(1 << 61), 1 << 61)
         near = [
             top + bend - value

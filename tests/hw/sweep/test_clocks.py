@@ -82,7 +82,7 @@ def test_rbc_on_many_lanes_some_of_which_have_no_point(many: tuple[RtlDevice, Ma
 
 
 def test_small_problems_to_the_end(eight: RtlDevice) -> None:
-    """In the last sweeps no state needs a local search."""
+    """Gateware and model agree to the end of a run, in whose last sweeps no state needs a local search."""
     problem = replace(rbc(grid=21, states=3), beta=0.5)
     machine = assert_agree(eight, EIGHT, fixed_point(problem, 1e-6), [1_000])
     assert Status.CONVERGED in machine.status
@@ -96,11 +96,11 @@ def test_random_problems_of_one_peak_or_many(eight: RtlDevice, seed: int) -> Non
         grid, states = int(rng.integers(2, 100)), int(rng.integers(1, 5))
         image = fixed_point(problem_of(rng, grid, states), 1e-6)
         if k:
-            # Values that go up and down.
+            # Values rise and fall.
             spread = int(2.0 ** rng.integers(image.value_bits - 6, image.value_bits + 4))
             image = replace(image, start=rng.integers(-spread, spread, (grid, states)))
         if k == 3:
-            # Some state can afford nothing.
+            # One state can afford nothing.
             image.wealth[int(rng.integers(grid)), :] = image.grid[0]
         assert_agree(eight, EIGHT, image, [1, 2, 4])
 
@@ -137,7 +137,7 @@ def tables(rng: np.random.Generator, grid: int, states: int, eta: float) -> tupl
     steps = rng.choice([-1.0, 0.0, 1.0, 5.0], (grid, states)) * level / 8
     ev = np.clip(np.cumsum(steps, axis=0), -(2.0**62.9), 2.0**62.9).astype(np.int64)
     if eta <= 1:
-        # Utility is positive where much is left, and takes some of these out of range.
+        # The utility of large consumption is positive, so some of these objectives exceed the range.
         ev[3 * grid // 4 :, 0] = MAXIMUM - rng.integers(0, 2**44, grid - 3 * grid // 4)
     return x.astype(np.int64), w.astype(np.int64), ev, constants
 
@@ -173,9 +173,9 @@ def test_every_local_search_and_the_clock_of_every_result(
     walks = []
     for density in (1.0, 0.3, 0.02, 0.0, 0.7, 0.2):
         marks = [(point, s, int(chance.random() < density)) for point in range(points) for s in range(states)]
-        # A mark that comes again does nothing but move the start.
+        # Repeated marks only delay the start.
         walks.append(marks + marks[-1:] * chance.randrange(70))
-    # The first one has no choices, and what moves in it is not remembered; the last one needs no marks.
+    # The first pass has no choices yet, and its moves do not guide the next; the last pass searches all states.
     kinds = [(int(k == 0), int(k == len(walks) - 1)) for k in range(len(walks))]
     settings = {
         "points": points,
@@ -211,7 +211,7 @@ def test_every_local_search_and_the_clock_of_every_result(
         guesses = np.arange(grid).repeat(states).reshape(last.shape) if cold else last
         done = search_all(dealt, x, w, ev, constants, walked, guesses, choices, kept, value, moves, bool(cold), 20_000)
         assert done.counts.max() <= done.probes.shape[1]
-        # A pass without a result does not show when it began: 200 clocks and its marks after the last one.
+        # A pass without a result does not report its start, which is 200 clocks and its marks after the previous end.
         begin = found[0][-1] if found else end + 200 + len(marks) + 1
         end = begin + 1 + clocks
         log = SweepLog(dealt, last, walked, done.counts, done.probes, np.ones(build.lanes, np.bool_))

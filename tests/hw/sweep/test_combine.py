@@ -19,7 +19,7 @@ NAMES = ("count", "clear", "begins", "ends", "value", "value_valid")
 @pytest.mark.parametrize("gaps", [0.0, 0.5], ids=["a value a clock", "with gaps"])
 @pytest.mark.parametrize("built", [5, 16, 2])
 def test_largest_of_groups(clocks: Clocks, built: int, gaps: float) -> None:
-    """Random words, extremes, words that differ in one half only, and a point that ``clear`` aborts."""
+    """The unit returns the largest word of each group, for extremes and equal halves, and after an aborted point."""
     rng = random.Random(built)
     unit = CombineParameters(built)
     columns: dict[str, list[int]] = {name: [] for name in NAMES}
@@ -40,7 +40,7 @@ def test_largest_of_groups(clocks: Clocks, built: int, gaps: float) -> None:
             standing["count"] = states
             for _ in range(2):
                 clock(standing)
-            # A point that was begun is forgotten.
+            # The aborted point is dropped.
             for _ in range(rng.randrange(states)):
                 clock(standing, value_valid=1, value=MAXIMUM)
             clock(standing)

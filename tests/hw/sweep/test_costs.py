@@ -58,7 +58,7 @@ def full_search(problem: Problem, image: Image, before: NDArray[np.int64]) -> tu
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_choice_of_every_sweep_is_full_searchs(shape: str, seed: int) -> None:
-    """Compare with full search over the machine's costs, and in some sweeps over the problem's own."""
+    """Choices are those of full search over the machine's costs, and, in some sweeps, over the problem's own costs."""
     given = with_cost(shape, seed)
     image = fixed_point(given, 1e-6)
     assert image.stands is not None
@@ -109,7 +109,7 @@ def test_bits_do_not_depend_on_lanes_and_searches(shape: str) -> None:
 
 
 def test_the_grid_as_a_cost_changes_no_bit() -> None:
-    """A cost that equals the grid in every state gives the results of a build without costs."""
+    """If the cost of each choice equals its grid point, results are those of a build without costs."""
     given = savings("jumps", 1)
     image = fixed_point(given, 1e-6)
     assert image.grid.ndim == 1

@@ -38,7 +38,7 @@ def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_costs_of_every_shape_after_every_sweep(pair: Pair, shape: str) -> None:
-    """Lanes are full, nearly empty or empty, with fewer states than the build has; choices are those of full search."""
+    """Gateware and model agree, and choose as full search does, in all kinds of lanes and with unused states."""
     build = pair.parameters
     for seed, (grid, states) in enumerate(((build.grid, 4), (build.grid - 5, 3), (build.grid // 2 + 1, 2), (7, 1))):
         image = fixed_point(with_cost(shape, seed, grid, min(states, build.states)), 1e-6)
@@ -50,7 +50,7 @@ def test_costs_of_every_shape_after_every_sweep(pair: Pair, shape: str) -> None:
 
 
 def test_random_values_and_costs(pair: Pair) -> None:
-    """Local searches end on any of many peaks, so that rounds use divide and conquer."""
+    """Gateware and model agree where local searches end on any of many peaks, and rounds use divide and conquer."""
     rng = np.random.default_rng(5)
     divided = 0
     for seed in range(6):
@@ -72,7 +72,7 @@ def test_whole_solve_with_shifts_and_evaluation_steps(pair: Pair) -> None:
 
 
 def test_without_costs_of_their_own_problems_keep_their_bits(pair: Pair) -> None:
-    """Bits and clocks are those of the model without costs."""
+    """Problems in which costs equal the grid have the bits and clocks of the model without costs."""
     build = pair.parameters
     plain = Pair(pair.device, replace(build, costs=False))
     for given in (rbc(grid=build.grid - 1, states=build.states), savings("jumps", 1, build.grid, build.states)):

@@ -50,7 +50,7 @@ def test_rbc_to_the_end(pair: Pair) -> None:
 
 
 def test_random_values_follow_the_local_search(pair: Pair) -> None:
-    """Values are not concave, so the result depends on where searches start, which must be the same in the model."""
+    """Gateware and model agree on values that are not concave, where results depend on where searches start."""
     rng = np.random.default_rng(5)
     for _ in range(6):
         image = pair.drawn(rng)
@@ -65,7 +65,7 @@ def test_random_values_follow_the_local_search(pair: Pair) -> None:
     ids=["shift", "both", "held"],
 )
 def test_shifts_and_evaluation_steps(pair: Pair, mode: int) -> None:
-    """Compare each of the first sweeps, and the end of the run: a plain sweep whose norm is below epsilon."""
+    """Gateware and model agree in each of the first sweeps, and at the end, a plain sweep with a norm below epsilon."""
     build = pair.parameters
     image = fixed_point(rbc(grid=build.grid // 2 + 3, states=build.states), 1e-6)
     for sweeps in (1, 2, 3, 4, 5, 6, 9):
@@ -75,7 +75,7 @@ def test_shifts_and_evaluation_steps(pair: Pair, mode: int) -> None:
 
 
 def test_other_peaks_are_found(pair: Pair) -> None:
-    """The search after the last sweep finds other peaks, with shifts, too, and reports none where there is only one."""
+    """The search after the last sweep reports other peaks where they exist, with shifts, too, and only there."""
     build, rng = pair.parameters, np.random.default_rng(11)
     image = fixed_point(rbc(grid=build.grid - 3, states=build.states), 1e-6)
     for mode in (Mode.PEAKS, Mode.PEAKS | Mode.SHIFT):

@@ -32,7 +32,7 @@ BUILDS = [
 
 
 class Probe(wiring.Component):
-    """The unit of one lane, the buses, and the memories of all lanes, which are written through one port."""
+    """The unit of one lane with the buses and the memories of all lanes, which one port writes."""
 
     def __init__(self, build: SweepParameters, lane: int) -> None:
         self.build = build

@@ -56,7 +56,7 @@ def test_rbc_is_the_assembly_lines_after_every_sweep(grid: int, states: int, lan
     assert sweep.walked[0] == grid * states
     assert sweep.walked[-1] == 0
     assert len(sweep.evaluations) == line.sweeps
-    # A choice and its neighbours, of which one may be off the grid.
+    # The candidates are a choice and its neighbours, one of which may be off the grid.
     assert all(2 * walked <= made for walked, made in zip(sweep.walked, sweep.evaluations, strict=True))
 
 
@@ -101,7 +101,7 @@ def test_random_concave_problems_are_the_assembly_lines(seed: int) -> None:
 
 
 def test_threads_and_searches_do_not_change_results_with_one_peak() -> None:
-    """The problem has 12,000 states, enough for several threads."""
+    """Results do not depend on the number of threads; 12,000 states are enough to use several."""
     image = fixed_point(rbc(grid=3_000), 1e-10)
     line = begun(LineSoftwareMachine(MachineParameters(4_096, 4)), image)
     sweeps = [
@@ -189,7 +189,7 @@ def test_a_run_starts_without_guesses_and_stops_on_request() -> None:
 
 @pytest.mark.parametrize(("lanes", "grid", "states"), [(1, 256, 2), (4, 1024, 4), (8, 1024, 4)])
 def test_a_sweep_in_which_nothing_moves_takes_what_the_formula_says(lanes: int, grid: int, states: int) -> None:
-    """The formula is exact for one lane; with more lanes, choices in another lane cost a few clocks more."""
+    """If no choice moves, a sweep takes the clocks of the formula, and a few more if choices are in another lane."""
     parameters = MachineParameters(grid=grid, states=states, engine=Engine.SWEEP, lanes=lanes)
     machine = SweepSoftwareMachine(SweepParameters.of(parameters), logged=True)
     run(ModelDevice(machine, parameters), fixed_point(rbc(grid=grid, states=states), 1e-6), 2000)

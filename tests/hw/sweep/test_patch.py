@@ -31,7 +31,7 @@ def test_states_of_noted_points_in_order(
     rng = np.random.default_rng(build.grid + states)
     most = build.grid // build.lanes
     columns: dict[str, list[int]] = {name: [] for name in INPUTS}
-    # In the clock of each operand: busy or not, and the state that leaves.
+    # Expected outputs by clock: busy or not, and the state that is sent.
     busy: list[bool] = []
     leaving: dict[int, tuple[int, int, int]] = {}
 
@@ -60,9 +60,9 @@ def test_states_of_noted_points_in_order(
             clocks = parameters.clocks(wanted, states)
             for _ in range(clocks + QUIET):
                 clock(**standing)
-            # The clock of `start` is the first that counts.
+            # The first clock of the pass is that of `start`.
             busy[begin + 1 : begin + clocks] = [True] * (clocks - 1)
-            # A state a clock; a clock for each word, and for a point without a note before the last of its word.
+            # Each state takes a clock, as do each word and each point without a note before the last note of its word.
             at = begin + parameters.begin
             for first in range(0, points, NOTES):
                 word = wanted[first : first + NOTES]
@@ -77,7 +77,7 @@ def test_states_of_noted_points_in_order(
     found = stream(
         with_shared(Enclosed(Patch(parameters))), columns, OUTPUTS, 0, segments=[Segment(len(busy))], valid=None
     )
-    # Outputs are sampled behind the edge that takes the operand.
+    # Outputs are sampled after the edge at which the operand is accepted.
     seen = {name: [0, *(int(word) for word in found[name])] for name in OUTPUTS}
     assert seen["busy"] == [*(int(flag) for flag in busy), 0]
     assert [t for t, flag in enumerate(seen["valid"]) if flag] == sorted(leaving)

@@ -20,7 +20,7 @@ def operands(rng: random.Random) -> tuple[list[int | None], list[int]]:
     elif kind == 1:
         u, ev = ([rng.randrange(MINIMUM, MAXIMUM + 1) for _ in range(3)] for _ in range(2))
     else:
-        # Near ties, as neighbours have them, and across a carry into the upper half.
+        # Objectives nearly tie, as those of neighbours do, also where differences carry into the upper half.
         total = rng.choice((0, 1 << 32, -(1 << 32), 1 << 62, rng.randrange(-(1 << 62), 1 << 62)))
         u = [rng.randrange(-(1 << 61), 1 << 61) for _ in range(3)]
         ev = [total - a + rng.choice((-1, 0, 0, 1, 2)) for a in u]

@@ -67,7 +67,7 @@ def test_every_choice_of_every_sweep_is_full_searchs(kind: str, seed: int) -> No
 
 
 def test_problems_of_every_kind_are_full_searchs_but_for_what_rounds_to_the_same() -> None:
-    """Random wealth, grids and starts; each choice that differs from full search is listed with its loss."""
+    """Random problems have the choices of full search, except for candidates that are worse by rounding alone."""
     others: list[tuple[int, int, int]] = []
     proven = ended = 0
     for seed in range(60):
@@ -127,7 +127,7 @@ def test_a_single_peak_takes_one_round_and_keeps_its_bits() -> None:
     assert {(one.rounds, one.walked) for one in proven.proven_by} == {(2, 0)}
     spent = [one.evaluations for one in proven.proven_by]
     assert [a + b for a, b in zip(plain.evaluations, spent, strict=True)] == proven.evaluations
-    # Ends of the grid only: less and less as the policy grows.
+    # Only states at the ends of the grid have brackets to evaluate, and these shrink while the policy grows.
     assert spent[0] > 200 > spent[-1] > 0
     assert proven.clocks == plain.clocks + sum(one.clocks for one in proven.proven_by)
 
@@ -157,7 +157,7 @@ def proof_of(image: Image, ev: NDArray[np.int64], begin: NDArray[np.int64], lane
 
 @pytest.mark.parametrize("period", [3, PERIOD, 10_000])
 def test_any_first_policy_is_repaired(period: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By divide and conquer after two rounds, after more rounds, and by rounds alone."""
+    """Proofs repair any first policy, by divide and conquer after two rounds or after more, and by rounds alone."""
     monkeypatch.setattr(parameters, "PERIOD", period)
     monkeypatch.setattr(proof, "LIMIT", 10_000)
     divided = moved = 0
@@ -170,7 +170,7 @@ def test_any_first_policy_is_repaired(period: int, monkeypatch: pytest.MonkeyPat
             objectives = [int(a) + int(b) for a, b, good in zip(u, ev[:, s], feasible, strict=True) if good]
             assert done.choices[x, s] == objectives.index(max(objectives)), (seed, x, s)
             assert done.value[x, s] == max(objectives)
-            # What the next check compares.
+            # The next check compares these cached utilities.
             for k, j in enumerate(range(done.choices[x, s] - 1, done.choices[x, s] + 2)):
                 good = 0 <= j < ev.shape[0] and feasible[j]
                 assert done.kept[x, s, k] == (u[j] if good else INFEASIBLE)
@@ -186,7 +186,7 @@ def test_any_first_policy_is_repaired(period: int, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("top", [False, True])
 def test_the_ends_of_the_grid_look_to_the_ends_of_the_candidates(top: bool) -> None:
-    """All searches end on the same wrong peak: no neighbouring choice reveals the better candidate."""
+    """If all searches end on the same wrong peak, the brackets of the first and last points find the better one."""
     image, ev = rough(1)
     image.wealth[:] += round(40.0 / image.amount_unit)
     points, _ = ev.shape
@@ -206,7 +206,7 @@ def test_the_ends_of_the_grid_look_to_the_ends_of_the_candidates(top: bool) -> N
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_lanes_that_divide_read_what_stood_before_the_round(turned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compare with plain Python, lane by lane from either end, over all candidates of every bracket."""
+    """A lane in divide and conquer reads other lanes' choices from before the round, whatever order lanes run in."""
     monkeypatch.setattr(software_proof, "prange", lambda count: range(count)[:: -1 if turned else 1])
     size = 16
     ends_moved = 0
@@ -244,7 +244,7 @@ def test_lanes_that_divide_read_what_stood_before_the_round(turned: bool, monkey
 
 
 def test_rounds_are_the_same_on_all_lanes_until_one_divides() -> None:
-    """This holds if searches start far from the best candidate, too, and the result is the same."""
+    """Rounds do not depend on the number of lanes before divide and conquer, and the result never does."""
     for seed in range(6):
         image, ev = rough(seed)
         begin = np.random.default_rng(seed).integers(0, ev.shape[0], ev.shape)
@@ -263,7 +263,7 @@ def test_rounds_are_the_same_on_all_lanes_until_one_divides() -> None:
 
 
 def test_the_lowest_of_equals_is_found() -> None:
-    """Expected values make up for utility, so that all candidates but one are equal."""
+    """A proof finds the lowest candidate where expected values offset utility, so that all but one are equal."""
     image, _ = rough(1)
     x, s = 50, 0
     u, feasible, _ = UtilityParameters().model(image.wealth[x, s] - image.grid, image.constants)
@@ -279,13 +279,13 @@ def test_the_lowest_of_equals_is_found() -> None:
     assert best(0, 9, 5) == 0
     assert best(3, 9, 7) == 4
     assert best(3, 3, 5) == 3
-    # Nothing is better than what cannot be afforded.
+    # If no candidate of the bracket is affordable, the choice stays.
     top = ev.shape[0] - 1
     assert best(top, top, 7) == 7
 
 
 def test_a_repair_begins_at_its_candidate() -> None:
-    """If the search of the previous state continued, the next one still starts from its own choice."""
+    """With ``exact``, a search starts from the candidate that it is given, wherever the search before it ended."""
     image, _ = rough(2)
     ev = np.zeros_like(image.wealth)
     points, states = ev.shape
@@ -314,7 +314,7 @@ def test_a_proof_that_runs_out_of_rounds_is_reported(monkeypatch: pytest.MonkeyP
 
 
 def test_a_candidate_that_rounds_to_nearly_the_same_may_be_chosen() -> None:
-    """Utilities are a few units of value, and rounding changes their differences by as much."""
+    """A proof may choose a candidate that is worse by rounding alone, as utilities are a few units of value."""
     image = fixed_point(random_problem(61, horizon=False).problem, 1e-6)
     machine = begun(proving(image, 4), image, sweep_limit=1)
     before, choices, ended = swept(machine, image)
@@ -342,7 +342,7 @@ def test_choices_that_cross_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_choices_that_a_proof_moved_back_are_checked_again() -> None:
-    """Local searches of all states would leave their choices again in every sweep."""
+    """The next sweep checks choices that a proof moved back, as local searches would leave them again."""
     image = fixed_point(random_problem(14, horizon=False).problem, 1e-6)
     machine = begun(proving(image, 4), image)
     while not machine.step():
@@ -374,7 +374,7 @@ def test_evaluation_steps_and_failed_sweeps_prove_nothing() -> None:
 def test_a_utility_that_leaves_its_range_in_a_bracket_ends_the_run(
     divide: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No search evaluates the lowest candidate, which is the worst; the bracket of the first point does."""
+    """A run ends if the bracket of the first point evaluates a utility out of range, though no search did."""
     if divide:
         monkeypatch.setattr(parameters, "PERIOD", 1)
         monkeypatch.setattr(proof, "LIMIT", 1)

@@ -38,7 +38,7 @@ def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_problems_of_several_peaks_after_every_sweep(pair: Pair, kind: str) -> None:
-    """Lanes are full, nearly empty or empty; the last choices are always those of full search."""
+    """Gateware and model agree after every sweep in all kinds of lanes, and the last choices are full search's."""
     build = pair.parameters
     repaired = 0
     sizes = (build.grid, 3), (build.grid - 5, 2), (build.grid // 2 + 1, 4), (7, 1)
@@ -99,7 +99,7 @@ def test_whole_solve_with_shifts_and_evaluation_steps(pair: Pair) -> None:
             pair.run(image, sweeps, mode)
         done = pair.run(image, 10_000, mode)
         assert done.status == Status.DONE | Status.CONVERGED | Status.PROVEN
-    # A policy evaluation step at the limit would prove nothing: the last sweep maximises.
+    # The last sweep maximises, because a policy evaluation step at the limit would prove nothing.
     assert Status.PROVEN in pair.run(image, 3, 5 << STEPS_FIELD.start).status
 
 
@@ -114,7 +114,7 @@ def test_states_that_can_afford_nothing_and_values_out_of_range(pair: Pair) -> N
 
 
 def test_values_stay_where_a_run_ends_or_is_broken_off(pair: Pair) -> None:
-    """The next run begins from the values that a run left, after one sweep, after two, and after a reset."""
+    """A run begins from the values that the run before left, after one sweep, after two, and after a reset."""
     device, build = pair.device, pair.parameters
     image = fixed_point(savings("uneven", 1, build.grid, build.states), 1e-6)
     for sweeps in (1, 2):

@@ -31,9 +31,9 @@ def word_of(lane: int, address: int, number: int) -> int:
 
 
 class Probe(wiring.Component):
-    """Buses and memories. One port writes all memories; requests and rows of all lanes are packed, lane by lane.
+    """Buses and memories. One port writes all memories; each other port joins the words of all lanes.
 
-    Of a row only its words 0 and ``ROW_WORDS - 1``, exclusive or, leave.
+    Of a row, the output has the exclusive or of words 0 and ``ROW_WORDS - 1`` only.
     """
 
     def __init__(self, parameters: RowBusesParameters) -> None:
@@ -93,7 +93,7 @@ def test_rows_from_any_lane_to_any_lane(
     rng = random.Random(5)
     build = parameters.build
     lanes, slots = build.lanes, build.slots
-    # Every way of dealing rows to lanes, one after the other, with pauses that let requests end.
+    # All distributions of rows over lanes are tried in turn, with pauses in which requests end.
     fill = [(lane, address) for lane in range(lanes) for address in range(1 << parameters.address_bits)]
     names = ("write", "write_lane", "write_address", "write_row", "shift", "request", "rows", "inners")
     columns: dict[str, list[int]] = {name: [] for name in names}
@@ -112,7 +112,7 @@ def test_rows_from_any_lane_to_any_lane(
         )
         for name, value in zip(names, values, strict=True):
             columns[name].append(value)
-        # Operand t stands in clock t from the end of the reset.
+        # Operand t is applied in clock t after the reset.
         t = len(columns["write"]) - 1
         served: dict[int, tuple[int, int]] = {}
         seen: set[tuple[int, int]] = set()
@@ -131,7 +131,7 @@ def test_rows_from_any_lane_to_any_lane(
         row = packed([word_of(lane, address, k) for k in range(ROW_WORDS)], WIDTH)
         clock(1, lane, address, row, 0, idle)
     for shift in range(build.local_bits + 1):
-        # From spread to crowded: rows of all lanes, then of a few neighbours.
+        # Requests are for rows of all lanes, then of fewer neighbours.
         for spread in (lanes, max(1, lanes // 8), 1):
             for _ in range(20 * slots):
                 first = rng.randrange(lanes - spread + 1)
@@ -144,7 +144,7 @@ def test_rows_from_any_lane_to_any_lane(
                     for _ in range(lanes)
                 ]
                 if rng.random() < 0.5:
-                    # Some want what the first one wants.
+                    # Some lanes request the same row as the first one.
                     asked = [(request, *(asked[0][1:] if rng.random() < 0.7 else what)) for request, *what in asked]
                 clock(0, 0, 0, 0, shift, asked)
         for _ in range(TAKEN_CLOCKS + slots):

@@ -1,4 +1,4 @@
-"""Shifts between sweeps, against Python's integers. The gateware's are compared in test_hw_sweep_machine.py."""
+"""Shifts between sweeps in software, against Python's integers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_shift_is_the_rounded_sum_or_nothing(states: int) -> None:
 
 
 def test_a_constant_change_is_shifted_to_its_limit() -> None:
-    """A sweep that moves every state by d moves V by d / (1 - beta) in the end."""
+    """A sweep that changes every value by d is shifted to the limit, V + d / (1 - beta)."""
     beta, change = 0.96, 1 << 40
     q = np.array([[int(beta * 2**64)]], dtype=object).astype(np.uint64)
     weights = np.array([[int(beta / (1 - beta) * 2 ** (64 - SCALE))]], dtype=object).astype(np.uint64)

@@ -42,7 +42,7 @@ def test_check_keeps_the_lowest_best() -> None:
 
 
 def test_local_searches_end_on_the_lowest_best() -> None:
-    """Local searches end there from any start and from either side."""
+    """Local searches end on the lowest best candidate from any start and from either side."""
     ties = 0
     for seed in range(4):
         for one in searches(seed):
@@ -64,7 +64,7 @@ def test_shifts_stay_in_range() -> None:
 
 
 def test_only_a_plain_sweep_ends_a_run_with_shifts() -> None:
-    """The first sweep whose norm is below epsilon started from shifted values, so a plain sweep follows it."""
+    """A sweep from shifted values whose norm is below epsilon does not end the run; a plain sweep follows it."""
     image = fixed_point(rbc(grid=64, states=3), 1e-8)
     machine = begun(SweepSoftwareMachine(SweepParameters(64, 3, 4)), image)
     machine.shift_weights[:] = 0

@@ -39,7 +39,7 @@ def problem(rng: np.random.Generator, build: SweepParameters, states: int) -> di
 
 
 def best(problem: dict[str, Any], lane: int, constants: UtilityConstants) -> dict[tuple[int, int], tuple[Any, ...]]:
-    """``(choice, u, feasible, value)`` of every state of a lane; ``u`` and ``feasible`` of all candidates."""
+    """Return ``(choice, u, feasible, value)`` for each state of a lane; ``u`` and ``feasible`` for all candidates."""
     found = {}
     for point in range(problem["points"]):
         for s in range(problem["w"].shape[1]):
@@ -51,7 +51,7 @@ def best(problem: dict[str, Any], lane: int, constants: UtilityConstants) -> dic
             ]
             able = [o for o in objectives if o is not None]
             top = objectives.index(max(able)) if able else 0
-            # With several peaks the search need not find the highest.
+            # A search need not find the highest of several peaks.
             assert all((a < b) == (k < top) for k, (a, b) in enumerate(itertools.pairwise(able)))
             found[point, s] = top, u, feasible, max(able) if able else MINIMUM
     return found
@@ -97,7 +97,7 @@ def test_finds_what_full_search_finds(
         for density in (1.0, 0.3, 0.02, 0.0)
     ]
     walks[2][-1] = (points - 1, states - 1, 1)
-    # The first one has no choices, and the last one needs no marks.
+    # The first pass has no choices yet, and the last one searches all states.
     kinds = [(int(k == 0), int(k == len(walks) - 1)) for k in range(len(walks))]
     stimulus, results = tmp_path / "stimulus.json", tmp_path / "results.json"
     part = max(0, (points - 1).bit_length() - parameters.part_bits)

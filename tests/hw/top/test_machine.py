@@ -65,7 +65,7 @@ def test_rbc_1024_points_after_every_sweep_to_the_end(large: RtlDevice) -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_random_problems_after_every_sweep(small: RtlDevice, seed: int) -> None:
-    """200 problems and more: sizes of all kinds, uniform grids and not, every eta, ties, infeasible corners."""
+    """Gateware and model agree on over 200 problems: all sizes, kinds of grids and ``eta``, ties, infeasible states."""
     rng = np.random.default_rng(1_000 + seed)
     for _ in range(26):
         grid, states = int(rng.integers(2, 65)), int(rng.integers(1, 6))
@@ -80,7 +80,7 @@ def test_extreme_sizes(small: RtlDevice, grid: int, states: int) -> None:
 
 @pytest.mark.parametrize("parameters", [MachineParameters(4, 1, results=24), MachineParameters(16, 16, results=1_536)])
 def test_smallest_build_and_most_states(parameters: MachineParameters) -> None:
-    """One stage and one exogenous state; and 16 exogenous states."""
+    """Gateware and model agree with one stage and one exogenous state, and with 16 exogenous states."""
     rng = np.random.default_rng(parameters.states)
     for device in opened(parameters):
         for _ in range(20):
@@ -90,7 +90,7 @@ def test_smallest_build_and_most_states(parameters: MachineParameters) -> None:
 
 
 def test_random_values_follow_the_stages(small: RtlDevice) -> None:
-    """No concavity at all: the searches would disagree, so the model must follow the line, candidate by candidate."""
+    """Gateware and model agree without any concavity, as the model evaluates the same candidates as the line."""
     rng = np.random.default_rng(5)
     for _ in range(20):
         image = fixed_point(problem_of(rng, 57, 3), 1e-6)
@@ -101,7 +101,7 @@ def test_random_values_follow_the_stages(small: RtlDevice) -> None:
 
 
 def test_clocks_of_a_sweep(small: RtlDevice) -> None:
-    """``N_k N_z + L`` to the clock, from the counters of runs of one sweep more."""
+    """A sweep takes exactly ``N_k N_z + L`` clocks, by the counters of runs of one, two and three sweeps."""
     for grid, states in ((64, 5), (17, 2), (33, 1)):
         image = fixed_point(problem_of(np.random.default_rng(1), grid, states), 1e-9)
         clocks = [run(small, replace(image, epsilon=0), sweeps).clocks for sweeps in (1, 2, 3)]
@@ -110,7 +110,7 @@ def test_clocks_of_a_sweep(small: RtlDevice) -> None:
 
 
 def test_formula_of_the_latency() -> None:
-    """The formula of docs/assembly-line.md: ``L = 61 (p - 1) + 22 + E + N_z``."""
+    """The latency follows the formula of docs/assembly-line.md: ``L = 61 (p - 1) + 22 + E + N_z``."""
     expectation = {1: 10, 2: 11, 4: 11, 6: 11, 7: 12, 16: 12}
     for index_bits in (2, 6, 16):
         for built, clocks in expectation.items():
@@ -123,7 +123,7 @@ def test_formula_of_the_latency() -> None:
 
 
 def test_single_sweeps_add_up(small: RtlDevice) -> None:
-    """Stopping after every sweep and starting again from the table gives the same bits as not stopping."""
+    """Five runs of one sweep, each from the values before, return the same bits as one run of five sweeps."""
     image = fixed_point(problem_of(np.random.default_rng(3), 50, 3), 1e-9)
     image = replace(image, epsilon=0)
     whole = run(small, image, 5)
@@ -253,7 +253,7 @@ def test_saturation_and_infeasibility_end_the_run(small: RtlDevice) -> None:
 
 
 def test_formats_and_utilities_change_at_run_time(small: RtlDevice) -> None:
-    """One machine, many binary points and etas, back to back."""
+    """One machine solves problems with many number formats and ``eta``, one after the other."""
     for eta in (0.2, 0.5, 1.0, 1.5, 2.0, 5.0, 10.0):
         for bits in (None, 30):
             image = fixed_point(rbc(grid=40, states=3, eta=eta), 1e-4, value_bits=bits, amount_bits=bits)

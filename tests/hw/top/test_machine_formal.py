@@ -1,9 +1,9 @@
 # amaranth: UnusedElaboratable=no
 """Proofs about the whole machine's control: the two halves of the expectations' memories, and the host's writes.
 
-The machine is the real one, with its sequencer and expectation unit, and the host does anything: writes of tables,
-runs, stops and resets in any clock. Only what carries numbers is left out: memories read 0, the norm is anything, and
-of the line there is how long a state stays in it. The sizes of the problem are given, or the solver would multiply.
+The machine is the real one, with its sequencer and expectation unit. The host may write tables, run, stop and reset in
+any clock. Only arithmetic is left out: memories return 0, the norm is arbitrary, and the line is replaced by a delay.
+The sizes of the problem are constants, so that the solver does not have to multiply.
 """
 
 from __future__ import annotations
@@ -39,12 +39,13 @@ pytestmark = [pytest.mark.gateware, pytest.mark.formal]
 PARAMETERS = MachineParameters(grid=4, states=2)
 
 LINE, EXPECTATION, DRAIN = 2, 4, 4
-"""Clocks of the line, of the expectation unit and of the drain behind it, all shorter than those that are built, so
-that more passes fit a proof. What is proven is an order of events: a longer drain only keeps them further apart."""
+"""Clocks of the line, of the expectation unit and of the drain after it, all shorter than in real builds, so that a
+proof covers more passes. The proof concerns the order of events; a longer drain only increases the time between them.
+"""
 
 
 class Seen:
-    """The machine under proof, for the claims that its parts make."""
+    """The machine under proof, to which the claims in its parts refer."""
 
     machine: Machine
     registers: RegisterFile
@@ -52,7 +53,7 @@ class Seen:
 
 
 class Commands(RegisterFile):
-    """Any command in any clock, and the settings of the proof, finite horizon or not."""
+    """A register file that sends any command in any clock, with fixed settings and an infinite or finite horizon."""
 
     given: ClassVar[dict[str, int]] = {}
     resets: ClassVar[bool] = True
@@ -71,19 +72,19 @@ class Commands(RegisterFile):
 
 
 class KnownProducts(Pipeline):
-    """Products of the settings, which are known, in the clock in which the real ones stand."""
+    """Replaces products of settings by constants, available in the same clock as the real products."""
 
     def products(self, a: Timed, b: Timed) -> list[Term]:
         given = Commands.given
         work = given["GRID"] * given["STATES"]
-        # First the words of a sweep, then those of all sweeps.
+        # The first product is the number of words of a sweep, the second that of all sweeps.
         product = work * given["SWEEP_LIMIT"] if b.shape.width == 32 else work
         time = max(term.value.time for term in Pipeline().products(a, b))
         return [Term(Timed(Const(product), time))]
 
 
 class AnyNorm(Norm):
-    """Any norm in any clock."""
+    """A norm that may have any value in any clock."""
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -92,18 +93,18 @@ class AnyNorm(Norm):
 
 
 class EmptyLine(Line):
-    """Every state stays ``LINE`` clocks, and may read its stages' memories in any of them."""
+    """A line in which each state stays for ``LINE`` clocks, and may read memories of stages in any of them."""
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         settings = Seen.registers.settings
-        # As in a stage, a write is done a clock after it is requested.
+        # As in a stage, a write takes effect a clock after its request.
         writes = before(m, self.ev_write)
         into = before(m, ~self.half)
         place = before(m, self.ev_write_index * settings["STATES"][:2] + self.ev_write_state)
         toggles = self.half != before(m, self.half)
 
-        # Words written into the half that is not read, and how many there were when it came to be read.
+        # The number of words written into the half that is not read, and its value at the last exchange of the halves.
         count, complete = Signal(8), Signal(8)
         m.d.sync += count.eq(count + writes)
         with m.If(toggles):
@@ -132,7 +133,7 @@ class EmptyLine(Line):
 
 
 def _since(m: Module, toggles: Value, complete: Signal, count: Signal) -> Value:
-    """``complete``, in the clock of the toggle already."""
+    """Return ``complete``, with its new value already in the clock of the exchange."""
     words = Signal.like(complete)
     m.d.comb += words.eq(complete)
     with m.If(toggles):
@@ -148,7 +149,7 @@ def _all(claims: list[Value]) -> Value:
 
 
 class EmptyRam(Ram):
-    """Takes writes and reads 0. ``W``, ``V`` and the policy, in the order in which they are made."""
+    """A RAM that returns 0 and checks writes. The machine builds those of ``W``, ``V`` and the policy in this order."""
 
     def __init__(self, width: int, depth: int, lanes: int = 1) -> None:
         super().__init__(width, depth, lanes)
@@ -158,7 +159,7 @@ class EmptyRam(Ram):
         m = Module()
         table = (Table.W, Table.V, Table.POLICY)[Seen.rams.index(self)]
         port, busy = Seen.machine.tables, Seen.machine.busy
-        # Whatever is reset, the host's write of the clock before is done in this one.
+        # Even in a reset, the host's write takes effect a clock later.
         asked = Signal(WORD_BYTES, reset_less=True)
         address = Signal.like(port.write_address, reset_less=True)
         data = Signal.like(port.write_data, reset_less=True)
@@ -183,7 +184,7 @@ class EmptyRam(Ram):
 
 
 class Proof(wiring.Component):
-    """The machine, and every access of the host free."""
+    """The machine with any access of the host in any clock."""
 
     def __init__(self, tables: bool) -> None:
         ports = {"tables": In(TablePort(WindowParameters(PARAMETERS)))} if tables else {}
@@ -201,19 +202,19 @@ class Proof(wiring.Component):
 
 @pytest.fixture(autouse=True)
 def empty_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the machine be built of these."""
+    """Build the machine from the replacements above."""
 
     def nothing(*_: object) -> tuple[Timed, Timed]:
         return Timed(Const(0, signed(64)), EXPECTATION), Timed(Const(0), EXPECTATION)
 
     monkeypatch.setattr(beltline.hw.arithmetic.expectation, "_build", nothing)
-    # Known before the products are, as it is counted with them.
+    # This property counts the clocks of real products, so it is computed before they are replaced.
     assert SequencerParameters(PARAMETERS).check
     monkeypatch.setattr(beltline.hw.control.sequencer, "Pipeline", KnownProducts)
     monkeypatch.setattr(beltline.hw.control.sequencer, "DRAIN", DRAIN)
     for name, replacement in {"Ram": EmptyRam, "Line": EmptyLine, "Norm": AnyNorm}.items():
         monkeypatch.setattr(beltline.hw.line.datapath, name, replacement)
-    # The second is the hash of the build.
+    # The only other instance in the machine is the hash of the build.
     for name, other in {"RegisterFile": Commands, "Instance": lambda *_, **__: Module()}.items():
         monkeypatch.setattr(beltline.hw.top.machine, name, other)
 
@@ -225,9 +226,9 @@ def settings(monkeypatch: pytest.MonkeyPatch, grid: int, states: int) -> None:
 @pytest.mark.parametrize(
     ("grid", "states", "resets", "depth"),
     [
-        # The prologue and a sweep, broken off in any clock.
+        # The prologue and a sweep, with a reset in any clock.
         (2, 1, True, 46),
-        # The prologue and two sweeps; those that take longer than most tests.
+        # The prologue and two sweeps, without resets; slow.
         pytest.param(2, 1, False, 66, marks=pytest.mark.slow),
         pytest.param(3, 2, False, 60, marks=pytest.mark.slow),
     ],
@@ -248,7 +249,7 @@ def test_no_write_of_the_host_is_lost_or_doubled(tmp_path: Path, monkeypatch: py
 @pytest.mark.parametrize(
     ("mistake", "broken"),
     [
-        # The half changes with the first and the last state of a pass, not after its last expectation.
+        # "early": the halves are exchanged with the first and last states of a pass, before its last expectation.
         ("early", "read_"),
         ("never", "read_what_is_complete"),
     ],
@@ -258,7 +259,7 @@ def test_proof_notices_mistakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     right = beltline.hw.line.datapath.LineDatapath.elaborate
 
     def wrong(self: beltline.hw.line.datapath.LineDatapath, platform: object) -> Module:
-        # The line does not see the half of the sequencer, but this one.
+        # The line reads this wrong signal instead of the sequencer's half.
         real, seen = self.half, Signal(name="wrong_half")
         self.half = seen
         m = right(self, platform)

@@ -38,7 +38,7 @@ def test_files_and_top_modules(files: dict[str, str]) -> None:
     assert list(files) == ["beltline_evaluator.v", "beltline_ram.v", "beltline.v", "beltline_build.v"]
     for name, text in files.items():
         assert name.removesuffix(".v") in modules(text)
-    # No module is there twice.
+    # No module is defined twice.
     every = [module for text in files.values() for module in modules(text)]
     assert len(every) == len(set(every))
 
@@ -90,7 +90,7 @@ def test_hash_is_that_of_other_processes_and_directories(files: dict[str, str], 
         environment = os.environ | {"PYTHONPATH": str(root), "PYTHONHASHSEED": seed}
         subprocess.run(command, cwd=there, env=environment, check=True, stdout=subprocess.DEVNULL)
         assert {path.name: path.read_text() for path in (there / "build").glob("*.v")} == files
-    # Nor is there anything in it that another computer, with the same Yosys, would write otherwise.
+    # The text has no part that differs between computers with the same Yosys.
     for name, text in files.items():
         code = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
         assert not re.search(r"\bsrc\b|\.py\b|/\w+/", code), name

@@ -30,7 +30,7 @@ NAMES += ("check_note", "new", "patch_valid", "patch_point", "read")
 def test_expected_values(clocks: Clocks, gaps: float) -> None:
     rng = random.Random(int(10 * gaps))
     columns: dict[str, list[int]] = {name: [] for name in NAMES}
-    # The value's port some clocks after its flag.
+    # A value arrives some clocks after its flag.
     late: dict[tuple[str, int], int] = {}
     wanted: dict[int, dict[str, int]] = {}
 
@@ -58,7 +58,7 @@ def test_expected_values(clocks: Clocks, gaps: float) -> None:
         clock(standing, go=1)
         points = list(range(POINTS))
         if patches:
-            # A patch takes some of the points.
+            # The patch pass computes some of the points.
             points = sorted(rng.sample(points, POINTS // 2))
         for x in points:
             values = [rng.choice((MINIMUM, MAXIMUM, 0, -1, rng.randint(MINIMUM, MAXIMUM))) for _ in range(states)]
@@ -86,7 +86,7 @@ def test_expected_values(clocks: Clocks, gaps: float) -> None:
                     "lost": int(ev != exact and not noted),
                 }
         if number == 3:
-            # A point that was begun is forgotten with the next pass.
+            # A point that was not finished is dropped when the next pass begins.
             clock(standing, patch_valid=1)
         for _ in range(PARAMETERS.settle + 5):
             clock(standing)

@@ -20,7 +20,7 @@ OUTPUTS = ("start_check", "start_walk", "start_patch", "checking", "walking", "p
 
 @dataclass(frozen=True)
 class Sweep:
-    """A sweep: its flags, the clocks of its passes, the number of choices that move, the wait after it."""
+    """A sweep: its flags, the clocks of its passes, the number of choices that move, the pause after it."""
 
     flags: tuple[str, ...] = ()
     points: int = 32
@@ -30,13 +30,13 @@ class Sweep:
     clocks: tuple[int, int, int] = (20, 150, 30)
     quiet: int = 3
     settled: bool = False
-    """Nothing has been read for so long that all has settled when the last pass ends."""
+    """The last read is so long ago that all outputs have settled when the last pass ends."""
 
 
 SWEEPS = [
     Sweep(("prologue",)),
     Sweep(("cold",), moves=48),
-    # The last one moved half of the choices; this one moves one less.
+    # The sweep before moved half of the choices; this one moves one less.
     Sweep(moves=47),
     Sweep(moves=95),
     Sweep(moves=95, quiet=1),
@@ -71,7 +71,7 @@ def test_begins_and_ends(clocks: Clocks, seed: int) -> None:
         unchecks = "prologue" not in flags and bool(flags & {"cold", "seek"} or (restless and "fixed" not in flags))
         end, works = one_sweep(sweep, unchecks, go, columns, wanted)
         if sweep.points:
-            # Two clocks after the end of the last pass, or after the time in which all settles.
+            # Two clocks after the end of the last pass, or after the clocks in which the last read settles.
             done = max(end, works + settle) + 2
         else:
             done = go + 1
@@ -80,7 +80,7 @@ def test_begins_and_ends(clocks: Clocks, seed: int) -> None:
         wanted["unchecked"][go + 1 : then + 1] = [int(unchecks)] * (then - go)
         unchecked = unchecks
         wanted["done"][done : then + 1] = [1] * (then + 1 - done)
-        # What stands does so until the next sweep begins.
+        # Settings stay the same until the next sweep begins.
         for name in FLAGS:
             columns[name][go:then] = [int(name in flags)] * (then - go)
         for name in ("points", "count"):

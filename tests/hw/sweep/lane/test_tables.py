@@ -63,7 +63,7 @@ def test_reads_and_writes(clocks: Clocks) -> None:
             row |= {"wealth_write": 255, "value_write": 255, "found": 1, "written": 0}
             row |= dict.fromkeys(("write_address", "found_position"), clock)
         if row["written"]:
-            # With a new value the host does not write.
+            # The host does not write in a clock with a new value.
             row |= {"wealth_write": 0, "value_write": 0}
         stores = []
         for name, port in (("wealth", "wealth_write"), ("value", "value_write")):
@@ -78,7 +78,7 @@ def test_reads_and_writes(clocks: Clocks) -> None:
         for name, readers in READS.items():
             reader = readers.get(running, readers.get("", "check_kept"))
             address = row[reader]
-            # What is written in the same clock may come or not.
+            # A read in the clock of a write may return the old or the new word.
             clash = any(store[:2] == (name, address) for store in stores)
             known[name] = None if clash else tables[name].get(address)
             wanted[name, clock + READ_LATENCY] = known[name]

@@ -85,7 +85,7 @@ def test_values_and_changes(clocks: Clocks, gaps: float) -> None:
             norms[now + NORM_CLOCKS] = norm
             if refers and position - state == place:
                 samples[now + SAMPLE_CLOCKS] = state, (new - was) % WORD
-        # The last value counts before the next pass begins.
+        # The norm includes the last value before the next pass begins.
         for _ in range(NORM_CLOCKS):
             clock()
     found = clocks(Values(PARAMETERS), columns)
@@ -96,7 +96,7 @@ def test_values_and_changes(clocks: Clocks, gaps: float) -> None:
     assert [t for t, flag in enumerate(found["sample_valid"]) if flag] == list(samples)
     for t, sample in samples.items():
         assert (found["sample_state"][t], found["sample"][t]) == sample, t
-    # The norm rises in its halves, a clock apart: it is looked at where it has come, and where no other does then.
+    # The halves of the norm change a clock apart, so it is compared only where no change is in progress.
     wanted, cleared = 0, 0
     for t, word in enumerate(found["norm"]):
         if t and columns["go"][t - 1] and not columns["seek"][t - 1]:

@@ -41,7 +41,7 @@ def test_rounds_until_none_moves(clocks: Clocks) -> None:
             for _ in range(20):
                 clock(met=1)
             continue
-        # In these rounds a choice moves; `quiet` ones before that do not end what must go on.
+        # A choice moves in the first ``moves`` rounds. A proof ends after a round in which none has moved.
         crossed = rng.randrange(2)
         number = since = 0
         wait(0)
@@ -73,7 +73,7 @@ def test_rounds_until_none_moves(clocks: Clocks) -> None:
 
 
 def test_rounds_and_the_model_agree() -> None:
-    """Odd and even points four times, then divide and conquer; no first round of a kind ends the proof."""
+    """Rounds take odd and even points four times, then divide and conquer; no first round of a kind ends a proof."""
     kinds = [*[("odd", False), ("even", True)], *[("odd", True), ("even", True)] * (ROUNDS - 1), ("divides", False)]
     assert len(kinds) == PERIOD
     for number, (kind, ends) in enumerate(kinds * 3):

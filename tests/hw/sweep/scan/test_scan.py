@@ -32,7 +32,7 @@ SETTLING = 24
 
 @dataclass
 class Lane:
-    """A lane's problem, and its rounds in plain Python."""
+    """The problem of one lane, and rounds of the proof in plain Python."""
 
     build: SweepParameters
     points: int
@@ -66,7 +66,7 @@ class Lane:
     def round(
         self, choices: NDArray[np.int64], below: NDArray[np.int64], above: NDArray[np.int64], divide: bool, odd: bool
     ) -> tuple[list[list[int]], bool, bool, dict[tuple[int, int], tuple[int, int]]]:
-        """Return results, whether choices cross, whether a word is out of range, and brackets; changes ``choices``."""
+        """Update ``choices``; return results, whether choices decrease, whether a word left its range, and brackets."""
         results, crossed, saturated, brackets = [], False, False, {}
         for (point, distance), s in itertools.product(self.visits(divide, odd), range(self.states)):
             own = int(choices[point, s])
@@ -100,7 +100,7 @@ def drawn(rng: np.random.Generator, build: SweepParameters, points: int, states:
         x[0] = -(2**40)
     steps = rng.choice([-1.0, 0.0, 1.0, 5.0], (build.grid, states)) * 2.0**VALUE / 8
     ev = np.clip(np.cumsum(steps, axis=0), -(2.0**62), 2.0**62).astype(np.int64)
-    # Runs of the same utility and the same expected value.
+    # Pairs of neighbours with equal utility and equal expected value.
     for k in range(0, build.grid - 3, 7):
         x[k + 1], ev[k + 1] = x[k], ev[k]
     return Lane(
@@ -111,7 +111,7 @@ def drawn(rng: np.random.Generator, build: SweepParameters, points: int, states:
 def clocks_of(
     lane: Lane, number: int, one: dict[str, Any], brackets: dict[tuple[int, int], tuple[int, int]], ends: bool
 ) -> int:
-    """Clocks of a round of lane ``number``, without local searches from better candidates, by the clock model."""
+    """Return the clock model's clocks of a round of lane ``number``, without searches from better candidates."""
     grid = lane.build.grid
     lowest, highest = np.full((grid, lane.states), -1), np.zeros((grid, lane.states), np.int64)
     first = number * grid // lane.build.lanes
@@ -160,7 +160,7 @@ def test_finds_the_lowest_best_of_every_bracket(
         spread = (0, 1, 3, top)[k % 4]
         base = np.sort(rng.integers(0, build.grid, (points, states)), axis=0)
         if k % 3 and k < 24:
-            # Else what the round before has left.
+            # In the other rounds choices are those that the round before has left.
             base = base if k % 3 == 1 else np.minimum(rng.integers(0, top) + np.arange(points)[:, None] * (k % 2), top)
             choices = np.clip(base + rng.integers(-spread, spread + 1, (points, states)), 0, top)
         below, above = rng.integers(0, build.grid, (2, states))
@@ -168,13 +168,14 @@ def test_finds_the_lowest_best_of_every_bracket(
             below[:], above[:] = 0, top
         keeps = k >= 24 and k % 6 != 0
         if 24 <= k < 36:
-            # It rises by a point at most, or nothing was written since; then what other lanes choose does not fit.
+            # Choices rise by a point at most, or are those of the round before. In every other three rounds, choices
+            # of the neighbouring lanes do not fit to them.
             rising = np.minimum(rng.integers(0, 9) + np.cumsum(rng.random((points, states)) < 0.6, axis=0), top)
             choices = choices if keeps else rising
             if k % 6 < 3:
                 below, above = choices[0].copy(), choices[-1].copy()
         if k >= 36:
-            # Between sides that stay, rounds come to an end of what they move.
+            # If the choices of neighbouring lanes stay, rounds move fewer and fewer choices, and at last none.
             below, above, keeps = np.zeros_like(below), np.full_like(above, top), k > 36
         words = (
             []
@@ -199,7 +200,7 @@ def test_finds_the_lowest_best_of_every_bracket(
         still = 0 if moves or not keeps else still + 1
         rises_in_steps += still > 1 and not rises and len(wanted[-1][0]) > states
         smooth = ((smooth and keeps) or (rises and not divide)) and not moves
-    # A round after one without changes checks all states where choices rise in steps.
+    # Where choices jump, a round after one without changes still checks all states.
     assert rises_in_steps > 0
     constants = lane.constants
     settings = {
@@ -225,7 +226,7 @@ def test_finds_the_lowest_best_of_every_bracket(
     for one, (found, crossed, saturated, brackets, ends), got in zip(
         rounds, wanted, json.loads(results.read_text()), strict=True
     ):
-        # Without a better one there is no choice.
+        # A result without a better candidate has no new choice.
         assert [row[1 : 5 + row[4]] for row in got["found"]] == [row[: 4 + row[3]] for row in found]
         assert (got["crossed"], got["saturated"]) == (crossed, saturated)
         clocks = clocks_of(lane, number, one["ports"], brackets, ends) + 1

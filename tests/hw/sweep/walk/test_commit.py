@@ -23,13 +23,13 @@ def decide(old: Fields, given: Fields, candidate: Fields) -> tuple[Fields, bool]
     new = dict(old)
     if not (given["found"] or given["nowhere"]):
         return new, False
-    # What leads off the grid is never better. A candidate below wins ties, as the lowest of equals does.
+    # No candidate off the grid is better. A candidate below the best wins a tie, as the lowest of equals must.
     better = not given["nowhere"] and (not given["keeps"] if old["down"] else bool(given["rises"]))
     if old["first"]:
         return new | {"first": 0, "objective": given["objective"], "here": candidate}, False
     if better:
         here = {"index": given["probe"], "objective": given["objective"], "here": candidate, "streak": 1}
-        # The best so far becomes a neighbour that is known, where the step was one.
+        # After a step of one point, the former best becomes the known neighbour of the new one.
         near = old["exponent"] == 0
         passed = {"above": old["here"]} if old["down"] else {"below": old["here"]}
         new |= here | passed | {"below_known": int(not old["down"] and near), "above_known": int(old["down"] and near)}
@@ -78,7 +78,7 @@ def test_decisions(clocks: Clocks) -> None:
         old["exponent"] = rng.choice((0, 0, 0, 1, 2, rng.randrange(16), GREATEST_EXPONENT))
         given = {name: rng.getrandbits(width) for name, width in widths.items()}
         given |= {name: rng.randrange(2) for name in flags}
-        # Only an active search probes, on the grid or not; one candidate is better than the other or neither is.
+        # Only an active search probes, on the grid or off it; at most one of the two comparisons holds.
         given["found"] &= old["active"]
         given["nowhere"] &= old["active"] & ~given["found"]
         given["keeps"] &= ~given["rises"]

@@ -24,12 +24,12 @@ def test_end_of_a_local_search(clocks: Clocks) -> None:
     for case in ("at once", "idle", "late row", "slow", "rows come and go", "at once", "leftover"):
         begun = len(busy)
         rounds = {"at once": 1, "leftover": 1}.get(case, 4)
-        # In which round each place of the ring has become idle; the pass begins a clock after its start.
+        # The round in which each place of the ring becomes idle. The pass begins a clock after its start.
         last_round = [rng.randrange(rounds) for _ in range(places)]
         last_round[rng.randrange(places)] = rounds - 1
         last_over = max(begun + 1 + decided + place + last * places for place, last in enumerate(last_round))
         late = {"late row": 37, "slow": 1}.get(case, 0)
-        # The clock in which no place and no row is left.
+        # The clock in which all places are idle and no row is under way.
         ends = last_over + 2 + late
         for clock in range(begun, ends + 12):
             since = clock - (begun + 1 + decided)
@@ -37,7 +37,7 @@ def test_end_of_a_local_search(clocks: Clocks) -> None:
             over = turn >= last_round[place]
             was_over = turn > last_round[place]
             if since < 0:
-                # Turns that began before this pass do not count. At its start all are over.
+                # Turns that began before this pass are ignored. At its start all are over.
                 over, was_over = clock == begun or case == "leftover" or rng.random() < 0.5, clock == begun
             idle = clock >= ends or (case in ("idle", "slow", "at once") and clock < ends - late)
             if case == "rows come and go":

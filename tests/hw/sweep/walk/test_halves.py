@@ -23,7 +23,7 @@ def test_words_of_halves(clocks: Clocks, gaps: float) -> None:
     names = ("valid", "data", "place", "context", "probe")
     columns: dict[str, list[int]] = {name: [] for name in names}
     held: dict[tuple[int, int, int], tuple[int, int]] = {}
-    # In which clock which word is written.
+    # The words that will be written, by clock.
     due: dict[int, tuple[tuple[int, int, int], tuple[int, int]]] = {}
     arrived, arrivals = [], 0
     wanted: dict[int, tuple[int, int]] = {}
@@ -45,7 +45,7 @@ def test_words_of_halves(clocks: Clocks, gaps: float) -> None:
         if clock in due:
             held[due[clock][0]] = due[clock][1]
             if rng.random() < 0.3 and not (clock + 1 in due and due[clock + 1][0] == due[clock][0]):
-                # At once.
+                # The word is read in the clock after its write.
                 key = due[clock][0]
         if key in held:
             wanted[clock + OPERANDS - FOUND] = held[key]

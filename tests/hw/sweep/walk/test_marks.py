@@ -30,7 +30,7 @@ def test_words_of_marks(clocks: Clocks, gaps: float) -> None:
             for first in range(0, points, MARKS)
             for s in range(states)
         }
-        # The words of which the last mark has come.
+        # The words whose last mark has been written.
         written: list[tuple[int, int]] = []
 
         def clock(

@@ -51,7 +51,7 @@ def test_moves_are_remembered_and_die_away(clocks: Clocks) -> None:
                     move = rng.choice((least, most, -1, 0, 1, 7, 8, -8, -9, rng.randint(least, most)))
                     columns["first"][clock + decided] = 1
                     columns["first_move"][clock + decided] = move % (1 << bits)
-                    # Seven eighths, rounded up, unless no choices are kept.
+                    # Seven eighths of the move are remembered, rounded up, or 0 in a sweep without former choices.
                     remembered[context] = 0 if cold else move - move // 8
     found = clocks(FirstMoves(parameters), columns)
     assert {t for t, flag in enumerate(found["used"]) if flag} == used

@@ -1,4 +1,4 @@
-"""The next marked state of every turn, against a search in a table of flags."""
+"""The next marked state in each turn, against a search in a table of flags."""
 
 from __future__ import annotations
 

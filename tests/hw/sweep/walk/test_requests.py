@@ -30,7 +30,7 @@ def test_requests_in_order(clocks: Clocks, asking: float, taking: float) -> None
     rng = random.Random(asking)
     count = 3000
     rows = {name: [] for name in INPUTS} | {"walker": []}  # type: dict[str, list[int]]
-    # Of each request that waits: the clock in which it was made, the half of a row, and who asks.
+    # Each waiting request: its clock, its row, the half of the row, and the search that made it.
     waits: deque[tuple[int, int, int, int]] = deque()
     head: tuple[int, int, int, int] | None = None
     head_since = -DEEP_CLOCKS
@@ -39,7 +39,7 @@ def test_requests_in_order(clocks: Clocks, asking: float, taking: float) -> None
     places: dict[int, int] = {}
     behind = RowBusesParameters(BUILD, BUILD.inner_bits).latency - TAKEN_CLOCKS
     for clock in range(count):
-        # The last requests leave.
+        # In the last clocks no requests are made, so that all waiting ones are served.
         quiet = clock > count - 400
         lacks = int(not quiet and rng.random() < asking)
         ahead = int(not quiet and not lacks and rng.random() < asking / 4)
@@ -55,7 +55,7 @@ def test_requests_in_order(clocks: Clocks, asking: float, taking: float) -> None
         for name, word in given.items():
             rows[name].append(word)
         rows["walker"].append(pack(PARAMETERS.walker, fields))
-        # The half of row of a probe, or the other half of the row that is wanted ahead.
+        # The half-row of the probe, or, for a prefetch, the other half of a row.
         row, half = divmod(given["probe"] // 4, 2)
         if ahead:
             row, half = given["near_row"], 1 - half
@@ -70,7 +70,7 @@ def test_requests_in_order(clocks: Clocks, asking: float, taking: float) -> None
             if given["taken"]:
                 places[clock + behind] = own_half | who << 1
         wanted.append(result)
-        # The next clock. A request can be the head FIRST_CLOCKS behind, and DEEP_CLOCKS behind the head before it.
+        # A request becomes the head at the earliest FIRST_CLOCKS after it was made and DEEP_CLOCKS after the last head.
         if given["taken"]:
             head = None
         if head is None and waits and clock + 1 >= max(waits[0][0] + FIRST_CLOCKS, head_since + DEEP_CLOCKS):

@@ -29,7 +29,7 @@ def test_turns_and_searches(clocks: Clocks, contexts: int) -> None:
     restarts, starts = [], []
     for part_shift, seek, above, last_state, last_index in walks:
         standing = (last_state, last_index, part_shift, seek, above)
-        # A restart as early as possible, then a pass, then part of the turns of a pass.
+        # A restart as early as possible, then a whole pass, then some turns of another.
         quiet, length = rng.randint(2, 9), around + rng.randint(around, 2 * around)
         restarts.append(len(columns["start"]))
         starts.append(len(columns["start"]) + quiet)
