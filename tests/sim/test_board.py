@@ -1,4 +1,4 @@
-"""The simulated board, on a stand-in for the machine."""
+"""The simulated board, with a substitute for the machine."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def board_of(files: dict[str, str]) -> RtlDevice:
 
 @pytest.fixture(params=[64, 128, 256, 512], ids="bus of {} bits".format)
 def board(request: pytest.FixtureRequest) -> Iterator[RtlDevice]:
-    """Boards with every width of the tables' bus."""
+    """Return boards with every width of the tables' bus."""
     opened = board_of(machine(INSTANCES, MULTIPLIES, WORDS, bus_bits=request.param))
     yield opened
     opened.close()
@@ -83,7 +83,7 @@ def test_blocks_come_back_and_leave_their_neighbours(board: RtlDevice, table: Ta
 
 
 def test_what_the_gateware_refuses(narrow: RtlDevice) -> None:
-    """The device asks nothing of the kind; the board passes it on."""
+    """The board reports requests that the gateware refuses; the device never sends such requests."""
     simulated = narrow._board
     with pytest.raises(SimulationError, match="^the register bus refused a read .SLVERR.$"):
         simulated.read_register(REGISTERS["COMMAND"].offset)

@@ -111,7 +111,7 @@ def test_interrupt_ends_make_and_its_children(tmp_path: Path) -> None:
 
 def _runs(process: int) -> bool:
     try:
-        # Between its end and its burial by init, a process is a zombie.
+        # A process that has ended is a zombie until init removes it.
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
@@ -137,7 +137,7 @@ run_tool(["make"], directory=here, log=here / "log", environment=os.environ, doi
 
 @pytest.mark.parametrize("way", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_tools_end_with_the_process_that_started_them(tmp_path: Path, way: signal.Signals) -> None:
-    # One that does not end when asked to.
+    # This process ignores the signal to end.
     (tmp_path / "slow.sh").write_text("trap '' TERM; echo $$ > child; while :; do sleep 0.1; done\n")
     (tmp_path / "Makefile").write_text("slow:\n\tsh slow.sh\n")
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -1,4 +1,4 @@
-"""``run_bench`` on a running sum, right and wrong."""
+"""``run_bench`` accepts a right running sum and refuses wrong ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BENCH = "beltline.sim.benches.sample"
 
 
 class RunningSum(wiring.Component):
-    """``total`` is the sum of every ``step`` that came with ``valid``, one clock later."""
+    """``total`` is the sum of all ``step`` inputs with ``valid``, one clock later."""
 
     def __init__(self, width: int, fault: int = 0) -> None:
         self.fault = fault

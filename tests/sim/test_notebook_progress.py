@@ -1,4 +1,4 @@
-"""The line of progress in a notebook, with a stand-in of IPython."""
+"""The line of progress in a notebook, with a substitute for IPython."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from beltline.sim import progress
 
 
 class Cell:
-    """What a cell shows."""
+    """The text that a cell displays."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []

@@ -36,7 +36,7 @@ from beltline.sim.yosys import use_yosys
 
 pytestmark = pytest.mark.gateware
 
-# Four clocks a bit, and a silence that a simulation passes in no time.
+# Four clocks per bit, and a pause that is short in simulation.
 # One evaluator does everything, as on the ECP5 board.
 BUILT = SerialParameters(
     MachineParameters(grid=16, states=2, clock_hz=4_000_000, fold=15, evaluators=1, multiplier=Multiplier.MULT18X18D),
@@ -53,7 +53,7 @@ def files() -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def record(files: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the build is."""
+    """The record of the build."""
     path = tmp_path_factory.mktemp("build") / "build.json"
     path.write_text(to_json([verilog.build(files, BUILT)]))
     return path
@@ -68,12 +68,12 @@ def board(files: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
 @pytest.fixture
 def options(board: SimulatedSerialBoard, record: Path) -> dict[str, Any]:
-    """Of the device that reaches the board."""
+    """Return the options of a device that reaches the board."""
     return {"port": board.port, "builds": record, "patience": PATIENCE}
 
 
 def folded(given: bl.Problem, **arguments: Any) -> bl.Result:
-    """The software model's result, with the clocks of this build."""
+    """Return the software model's result, with the clocks of this build."""
     return bl.solve(given, device=open_device("emulator", BUILT.machine), **arguments)
 
 
@@ -88,7 +88,7 @@ def test_solves_to_the_bits_and_clocks_of_the_model(options: dict[str, Any], fil
     given = bl.rbc(grid=16, states=2)
     result = bl.solve(given, tol=1e-4, device="serial", **options)
     same(result, folded(given, tol=1e-4))
-    # Bits are those of any line, and clocks more.
+    # The bits are those of any line; only the clocks are more.
     plain = bl.solve(given, tol=1e-4, device="emulator")
     assert (result.value == plain.value).all()
     assert (result.policy == plain.policy).all()
@@ -122,7 +122,7 @@ def test_calibrations_on_an_open_device(options: dict[str, Any]) -> None:
 
 
 def test_bytes_that_are_lost_change_nothing(board: SimulatedSerialBoard, options: dict[str, Any]) -> None:
-    """Of what passes the line, now and then a byte is lost, another or one too many, in either direction."""
+    """Results are right although in both directions some bytes are lost, changed or added on the line."""
     random = np.random.default_rng(5)
     spoilt = 0
 
@@ -177,7 +177,7 @@ def test_a_host_that_breaks_off_leaves_the_board_usable(board: SimulatedSerialBo
 
 
 def test_host_that_is_killed_in_a_run(board: SimulatedSerialBoard, options: dict[str, Any]) -> None:
-    """It holds the port and its lock until then; the next one ends the run and begins its own."""
+    """After a host is killed in a run, its port and lock are free, and the next host stops that run and solves."""
     program = (
         "import sys, beltline as bl; print('begun', flush=True); "
         "bl.solve(bl.rbc(grid=16, states=2), tol=1e-14, max_sweeps=10**6, device='serial', progress=False, "
@@ -200,7 +200,7 @@ def test_host_that_is_killed_in_a_run(board: SimulatedSerialBoard, options: dict
 def test_interrupt_on_the_command_line(
     board: SimulatedSerialBoard, options: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Ctrl-C in a run: one sentence, its own exit code, and a board that can be used at once."""
+    """Ctrl-C in a run prints one sentence and returns exit code 130; the board can be used at once."""
 
     def interrupt() -> None:
         before = board.clocks_simulated
@@ -223,7 +223,7 @@ def test_interrupt_on_the_command_line(
 def test_another_rate_than_the_build(
     files: dict[str, str], baud: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The line's bits are longer than the gateware's."""
+    """A rate that is lower than the build's, so that bits are longer, is reported."""
     monkeypatch.setattr(beltline.host.devices.lock, "directory", lambda: tmp_path)
     with (
         SimulatedSerialBoard(files, replace(BUILT, baud=baud)) as board,

@@ -20,7 +20,7 @@ ALPHA, BETA = 0.35, 0.9
 
 
 def closed_form(points: int) -> bl.Problem:
-    """Log utility and full depreciation: ``k' = alpha beta z k**alpha`` (Brock and Mirman 1972)."""
+    """Return the policy ``k' = alpha beta z k**alpha`` of log utility and full depreciation (Brock and Mirman 1972)."""
     return bl.rbc(grid=points, states=3, beta=BETA, eta=1.0, alpha=ALPHA, delta=1.0, rho=0.8, sigma=0.02)
 
 
@@ -57,7 +57,7 @@ def test_errors_are_those_of_the_definition(eta: float) -> None:
 
 @pytest.mark.parametrize("delta", [0.05, 1.0])
 def test_resting_point_of_the_model_has_no_error(delta: float) -> None:
-    """Without shocks capital stays at ``kss``: the choice is exact if that is a grid point, and at no other point."""
+    """Without shocks the Euler error is zero at ``kss``, a grid point at which capital stays, and only there."""
     steady = ((1 / BETA - 1 + delta) / ALPHA) ** (1 / (ALPHA - 1))
     k = steady * np.linspace(0.9, 1.1, 101)[:, None]
     given = bl.Problem(
@@ -109,7 +109,7 @@ def test_report_is_the_paths_errors() -> None:
 
 
 def test_binding_constraint_is_no_error() -> None:
-    """In the poorer state the lowest grid point is a binding constraint."""
+    """A choice at the lowest grid point, a binding constraint in the poorer state, is not counted as an error."""
     k = np.linspace(5.0, 6.0, 50)
     wealth = 1.05 * k[:, None] + np.array([0.5, 1.0])
     given = bl.Problem(
@@ -192,7 +192,7 @@ def test_definitions_of_the_table() -> None:
     errors, path, mass = bl.euler_errors(result), bl.simulate(result), bl.stationary_distribution(result)
     assert found["path: mean"] == pytest.approx(bl.euler_report(result).path.mean, abs=1e-6)
     assert found["long run: mean"] == pytest.approx((mass * log10_errors(errors))[mass > 0].sum(), abs=1e-6)
-    # In units of marginal utility, computed from the definition at each period of the path.
+    # The error in units of marginal utility is computed from its definition in each period of the path.
     c = result.problem.wealth - result.policy_values
     assert result.problem.marginal_wealth is not None
     ahead = 0.984 * (result.problem.marginal_wealth * c**-2.0) @ result.problem.transition.T
@@ -220,7 +220,7 @@ def numbers(line: str) -> list[float]:
 
 def test_documented_table_is_the_programs(capsys: pytest.CaptureFixture[str]) -> None:
     page = (ROOT / "docs" / "economics.md").read_text()
-    # Refined choices have a table of their own further down.
+    # Refined choices have a separate table below.
     lines = page.partition("## Choices between grid points")[0].splitlines()
     documented = {row[0]: row for line in lines if line.startswith("|") and len(row := numbers(line)) > 7}
     assert len(documented) == 13

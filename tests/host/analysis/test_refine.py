@@ -54,7 +54,7 @@ def drawn(rng: np.random.Generator, points: int, states: int, jumps: bool = True
 @pytest.mark.parametrize("pieces", ["cubics", "lines"])
 @pytest.mark.parametrize("seed", range(30))
 def test_choices_are_the_best_of_a_dense_mesh(seed: int, pieces: str) -> None:
-    """No point of 400 in each cell is better, and the value of the choice is right, both by SciPy's interpolation."""
+    """None of 400 points per cell is better than a choice, whose value is right, both by SciPy's interpolation."""
     problem = drawn(np.random.default_rng(seed), points=9 + seed % 14, states=1 + seed % 3)
     found = maximise(problem, problem.start, monotone_cubics if pieces == "cubics" else straight)
     grid, ahead = problem.grid, problem.beta * problem.start @ problem.transition.T
@@ -78,7 +78,7 @@ def test_choices_are_the_best_of_a_dense_mesh(seed: int, pieces: str) -> None:
 
 @pytest.mark.parametrize(("room", "inside"), [(2.0, 1), (1.05, 2)])
 def test_two_peaks_of_one_cell_are_both_looked_at(room: float, inside: int) -> None:
-    """``EV`` rises, falls and rises steeply: the higher of two peaks must be found, whichever it is."""
+    """If ``EV`` rises, falls and rises steeply in a cell, the higher of the two peaks is found, whichever it is."""
     sides = set()
     for cube in (2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0):
         value, at = best_in_cell(room, 1.0, 1.0, 0.0, 1.5, -6.0, cube)
@@ -94,7 +94,7 @@ def test_two_peaks_of_one_cell_are_both_looked_at(room: float, inside: int) -> N
 
 @pytest.mark.parametrize("eta", [0.4, 1.0, 3.0])
 def test_a_choice_is_affordable_where_everything_is_saved(eta: float) -> None:
-    """The continuation value is so steep that almost nothing is consumed."""
+    """If the continuation value is so steep that nearly everything is saved, the choice is still affordable."""
     grid = np.linspace(0.0, 1.0, 21)
     problem = bl.Problem(
         grid=grid, wealth=grid[:, None] + 1e-9, transition=np.eye(1), start=1e12 * grid[:, None], beta=0.9, eta=eta
@@ -105,7 +105,7 @@ def test_a_choice_is_affordable_where_everything_is_saved(eta: float) -> None:
 
 
 def test_closed_form() -> None:
-    """Log utility and full depreciation: consumption is a known share of output, met far better than on the grid."""
+    """With log utility and full depreciation, consumption is far closer to its known share than on the grid."""
     off = []
     for points in (65, 257):
         problem = closed(points)
@@ -184,7 +184,7 @@ def test_concave_bounds_of_any_table_hold() -> None:
 
 
 def test_bounds_of_what_no_double_can_hold_are_infinite() -> None:
-    """Marginal utility of the poorest overflows: a bound may then be useless, but must be a number."""
+    """If the marginal utility of the poorest overflows, bounds are infinite and not NaN."""
     grid = np.linspace(0.0, 1.0, 9)
     problem = bl.Problem(
         grid=grid, wealth=1.02 * grid[:, None] + 1e-170, transition=np.eye(1), start=np.zeros((9, 1)), beta=0.9, eta=2.0
@@ -198,7 +198,7 @@ def test_bounds_of_what_no_double_can_hold_are_infinite() -> None:
 
 
 def test_binding_constraint() -> None:
-    """Where the borrowing limit binds, the lowest point is chosen exactly; beyond that saving rises continuously."""
+    """Where the borrowing limit binds, the choice is exactly the lowest point; above, saving rises continuously."""
     result = solved(savings(257))
     found = bl.refine(result)
     assert found.success
@@ -218,7 +218,7 @@ def test_binding_constraint() -> None:
 
 
 def test_jump_of_wealth() -> None:
-    """With a subsidy above a threshold, households just below it save up to the threshold itself."""
+    """With a subsidy above a wealth threshold, many households save exactly the threshold."""
     grid = np.linspace(0.0, 4.0, 161)
     wealth = 1.02 * grid[:, None] + 0.5 + 0.6 * (grid[:, None] >= 2.0)
     problem = bl.Problem(grid=grid, wealth=wealth, transition=np.eye(1), start=np.zeros((161, 1)), beta=0.93, eta=2.0)
@@ -322,7 +322,7 @@ def test_bad_input() -> None:
 
 
 def test_two_grid_points() -> None:
-    """The smallest grid has one cell, and no neighbouring chord."""
+    """The smallest grid, of one cell, is refined although the cell has no neighbour."""
     grid = np.array([0.0, 1.0])
     problem = bl.Problem(
         grid=grid, wealth=grid[:, None] + [[0.4, 1.3]], transition=np.full((2, 2), 0.5), start=np.zeros((2, 2)),

@@ -172,7 +172,7 @@ def test_impulse_response_is_that_of_the_dense_chain(small: bl.Result, state: in
 
 @pytest.mark.parametrize("grid", [256, 1024, 4096])
 def test_default_response_is_no_staircase(grid: int) -> None:
-    """With persistence 0.998 the mass is at a few points, and choices on the grid move it by whole grid steps."""
+    """The default response is smooth, although choices on the grid would move the mass by whole grid steps."""
     result = solved(grid)
     response = bl.impulse_response(result)
     investment, consumption, capital = map(response.percent, ("investment", "consumption", "capital"))

@@ -105,7 +105,7 @@ def test_a_file_under_the_name_of_another_problem_is_refused(tmp_path: Path) -> 
 
 
 def test_the_key_is_what_decides_the_answer() -> None:
-    """Names and the form of tables do not change the key of a result; every table that a solver reads does."""
+    """Names and forms of tables do not change the key of a result; every table that a solver reads does."""
     problem = career(0)
     work, retire, rest = problem.alternatives
 
@@ -209,7 +209,7 @@ def test_progress_reports_how_far_it_is() -> None:
 
 
 def test_closing_the_iterator_ends_the_solve_in_progress(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Return a problem that would take about 300,000 sweeps without policy evaluation and corrections."""
+    """Closing the iterator stops a solve that would take about 300,000 plain sweeps."""
     endless = replace(firm(0), beta=0.9999)
     begun = threading.Event()
 
@@ -250,7 +250,7 @@ def test_on_a_graphics_card_simple_ones_share_a_launch(monkeypatch: pytest.Monke
 
 
 def test_an_estimation_by_batches_recovers_the_disutility_of_work() -> None:
-    """The data are the thresholds of wealth, by age, above which workers of the retirement model retire."""
+    """An estimation recovers the disutility of work from the wealth thresholds, by age, above which workers retire."""
 
     def thresholds(disutilities: list[float]) -> list[Any]:
         models = [bl.retirement(grid=400, ages=8, disutility=each) for each in disutilities]

@@ -1,4 +1,4 @@
-"""Processes that solve side by side, and how a batch continues when one of them dies."""
+"""Processes that solve in parallel, and how a batch continues when one of them dies."""
 
 from __future__ import annotations
 

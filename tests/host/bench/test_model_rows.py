@@ -18,7 +18,7 @@ from support.paths import ROOT
 
 
 def test_every_model_of_the_command_line_has_a_row() -> None:
-    """All models but the real business cycle, whose rows are those of the bench."""
+    """Every model of the command line has a row, except the real business cycle, which the benchmarks cover."""
     assert {case.name.partition(",")[0] for case in CASES} == set(MODELS) - {"rbc"}
 
 

@@ -1,4 +1,4 @@
-"""The tables of the models' pages: what they print, at small sizes, is what the models say."""
+"""The tables of the models' pages print the models' numbers, tested at small sizes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.paths import ROOT
 
 
 def rows(text: str) -> list[list[str]]:
-    """The cells of every row of a printed table but its head."""
+    """Return the cells of each row of a printed table, except the head."""
     lines = [line for line in text.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 
@@ -60,7 +60,7 @@ def test_economies_are_compared_with_published_ones(capsys: pytest.CaptureFixtur
     )
     assert found[1][4] == f"{100 * economy.interest:.4f}"
     assert found[1][6:] == [f"{100 * economy.saving_rate:.2f}", f"{economy.gini:.3f}", f"{economy.at_top:.0e}"]
-    # Coarse as the grid is, the rates fall as they do in print.
+    # Even on this coarse grid, interest rates fall as in the published table.
     rates = [float(row[4]) for row in found]
     assert rates == sorted(rates, reverse=True)
     for row in found:

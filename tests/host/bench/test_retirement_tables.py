@@ -1,4 +1,4 @@
-"""The tables of the page on retirement: what they print, and that the numbers in print are met."""
+"""The tables of the page on retirement print the model's numbers, which agree with the published ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from support.paths import ROOT
 
 
 def rows(text: str) -> list[list[str]]:
-    """The cells of every row of the printed table, without its head."""
+    """Return the cells of each row of the printed table, except the head."""
     lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"]
     return [line for line in lines if not set("".join(line)) <= {"-", ":"}][1:]
 
@@ -44,7 +44,7 @@ def test_values_and_probabilities_are_those_of_dcegm(capsys: pytest.CaptureFixtu
     assert len(printed) == len(DCEGM)
     for row, known in zip(printed, DCEGM, strict=True):
         work, retire, works = (float(row[k]) for k in (3, 5, 7))
-        # On 500 even points of savings dcegm is off by up to 4e-3 where little is left; see its file's own notes.
+        # On 500 even points of savings dcegm has errors of up to 4e-3 where savings are small; its file explains this.
         assert work == pytest.approx(known.work, abs=2e-4)
         assert retire == pytest.approx(known.retire, abs=5e-3)
         assert works == pytest.approx(known.works, abs=3e-4)

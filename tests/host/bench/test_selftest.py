@@ -65,7 +65,7 @@ def test_devices_that_work_pass(bench: Bench) -> None:
     assert [check.name for check in report.checks] == NAMES
     assert [check.text for check in report.checks if check.verdict is Verdict.FAILED] == []
     assert report.success
-    # No check is left out but that of a clock that there is not.
+    # All checks run, except that of the clock, which this device does not have.
     assert [check.name for check in report.checks if check.verdict is not Verdict.PASSED] == ["clock"]
     text = str(report)
     assert f"device '{bench.name}'" in text
@@ -102,7 +102,7 @@ def test_faults_are_found_where_they_are(kind: str, seed: int) -> None:
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("kind", [kind for kind in FAULTS if kind.endswith("writes")])
 def test_a_single_wrong_write_is_found(kind: str, seed: int) -> None:
-    """The driver would repeat it."""
+    """The self-test finds a single wrong write, which the driver would repair by repeating it."""
     device = FaultyDevice(open_device("emulator", LINE), kind, seed, always=False)
     assert failed(device) == [f"table {device.target.name}"]  # type: ignore[attr-defined]
     assert device.struck == 1
@@ -111,12 +111,12 @@ def test_a_single_wrong_write_is_found(kind: str, seed: int) -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_wrong_constants_are_found(seed: int) -> None:
     device = FaultyDevice(open_device("emulator", LINE), "wrong constants", seed, always=True)
-    # Of the largest result memory nothing depends here but where tables are, and of the lanes of a line nothing at all.
+    # Here the largest result memory only determines addresses of tables, and an assembly line has no lanes.
     assert failed(device) or device.target in ("RESULTS_MAX", "LANES", "MULTIPLIER")
 
 
 class Clocked:
-    """A device with a clock: its run goes on by itself, in real time."""
+    """A device whose runs advance by themselves, in real time."""
 
     def __init__(self, device: Device, built: int, real: int) -> None:
         self._device, self._built, self._real = device, built, real
@@ -153,7 +153,7 @@ def test_clock_is_compared_with_the_timer(real: int, right: bool) -> None:
 
 
 class Lost(FaultyDevice):
-    """A device that is gone once its tables are written."""
+    """A device that disappears after its tables are written."""
 
     def write_block(self, table: Table, first: int, words: Any) -> None:
         if table is Table.Q:

@@ -27,14 +27,14 @@ from support.paths import ROOT
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A run without gateware, which takes a minute to compile, and the directory that it was written to."""
+    """The results of a run without gateware, which takes a minute to compile, and the directory with its files."""
     out = tmp_path_factory.mktemp("bench")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measure, "REPEATS", 1)
         patch.setattr(measure, "ENOUGH", 0.0)
         patch.setattr("beltline.host.bench.throughput.SECONDS", 0.1)
         patch.setattr("beltline.host.bench.measure.solve", _without_gateware)
-        # Processors that take 10 W.
+        # Processors with a power of 10 W.
         patch.setattr(energy, "processor_counters", lambda: [energy.Counter(lambda: 10.0 * time.perf_counter())])
         patch.setattr("beltline.gpu_ref.cuda.solver.available", lambda: "CUDA finds no device on this computer.")
         return bench(out, budget=1e3, seconds=1e4, grids=(16, 64)), out
@@ -79,7 +79,7 @@ def test_problems_a_second(small: Any) -> None:
     for row in small[0]["throughput"]:
         assert row["grid"] == 64
         assert row["per_second"] == pytest.approx(row["problems"] / row["seconds"])
-    # X, Q, W, start, value and policy, a word a clock.
+    # X, Q, W, start, value and policy, one word per clock.
     words = model["problems"] * (64 + 16 + 4 * 64 * 4)
     clocks = int(fpga["note"].split()[0].replace(",", ""))
     assert f"{words:,} of transfers, at 250 MHz" in fpga["note"]
@@ -230,7 +230,7 @@ def test_a_figure_has_six_lines_at_most() -> None:
         for rank, method in enumerate(("binary", "warm", "mpi", "shift", "egm", "shift start=coarse")):
             note = "another fixed point" if method == "egm" else ""
             rows += [_row(device, method, grid, grid / (1 + rank), note) for grid in (16, 64)]
-        # At the largest grid that it reaches it is the fastest, but on a smaller grid than others.
+        # It is the fastest at its largest grid, but that grid is smaller than those of other rows.
         rows.append(_row(device, "grid", 16, 1e-9))
     rows += [_row("gpu", "shift start=coarse, batch of 1,000, each", 64, 1e-9)]
     for rank, method in enumerate(("line", "sweep", "sweep shift start=coarse")):

@@ -13,7 +13,7 @@ from beltline.host.bench import sweep_work
 
 
 def test_the_command(tmp_path: Path) -> None:
-    """With nothing compiled before: not all that Numba compiles then can call what it leaves to the interpreter."""
+    """The command runs in a new process without compiled code; compiled functions cannot call all interpreted ones."""
     command = [sys.executable, "-m", "beltline.host.bench.sweep_work", "--points", "60"]
     fresh = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, env=fresh)

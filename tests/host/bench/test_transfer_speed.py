@@ -23,7 +23,7 @@ HEADLINE = MachineParameters(grid=65_536, states=4)
 
 @pytest.fixture(params=["file", "pynq", "f2"])
 def rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
-    """What moved on a device, by what was measured."""
+    """Return the transfers of a device by the name of the measurement."""
     name = request.param
     monkeypatch.setattr(beltline.host.devices.lock, "directory", lambda: tmp_path)
     if name == "file":

@@ -27,7 +27,7 @@ from support.paths import ROOT
 
 @pytest.fixture
 def brute(monkeypatch: pytest.MonkeyPatch) -> list[BruteDevice]:
-    """Let ``--device emulator`` be the brute-force device; the list holds those opened."""
+    """Replace ``--device emulator`` by the brute-force device; return the list of opened devices."""
     opened: list[BruteDevice] = []
 
     def make(parameters: MachineParameters) -> BruteDevice:

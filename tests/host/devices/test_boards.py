@@ -72,7 +72,7 @@ from support.paths import ROOT, TESTS
 
 @pytest.fixture(autouse=True)
 def locks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Use a folder of locks of the test's own."""
+    """Use a separate folder of locks for the test."""
     monkeypatch.setattr(beltline.host.devices.lock, "directory", lambda: tmp_path)
     return tmp_path
 
@@ -105,7 +105,7 @@ def test_lock_is_exclusive_names_its_holder_and_can_be_retaken(tmp_path: Path) -
     with pytest.raises(DeviceInUseError, match=f"^{sentence}$"):
         BoardLock("card-0")
     first.release()
-    # After a release the lock file names no process.
+    # After the release the lock file names no process.
     assert first.path.read_text() == ""
     first.release()
     again = BoardLock("card-0")
@@ -426,7 +426,7 @@ def test_stuck_device(board: tuple[str, Fabric], monkeypatch: pytest.MonkeyPatch
 
 
 def test_slow_device_is_not_stuck(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run whose counters change between two reads may take any time."""
+    """A run may take any time if its counters change between two reads."""
     monkeypatch.setattr(beltline.host.solver.waiting, "STUCK_SECONDS", 0.05)
     monkeypatch.setattr(beltline.host.solver.waiting, "POLL_SECONDS", 0.01)
 
@@ -858,7 +858,7 @@ def test_f2_library_without_a_function(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_writes_reach_the_card_before_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After each block the driver reads a register, and then a word on the port of the tables."""
+    """Writes reach the card before a run, as the driver reads a register and a table word after each block."""
     fabric = Fabric(SIZES)
     install_f2(monkeypatch, fabric)
     device = open_device("f2")
@@ -881,7 +881,7 @@ def test_status_of_a_solve(board: tuple[str, Fabric]) -> None:
 
 
 def test_stand_in_has_the_signatures_of_pynq_and_pynq_solves() -> None:
-    """A solve works with the real package, and the substitute of the other tests has the same signatures."""
+    """PYNQ's real package solves, and the substitute that other tests use has its signatures."""
     python = os.environ.get("PYNQ_PYTHON", "")
     if not python and importlib.util.find_spec("pynq"):
         python = sys.executable

@@ -41,7 +41,7 @@ def test_model_horizon_equals_brute_force() -> None:
 
 
 def test_life_cycle_of_the_literature() -> None:
-    """Oswald's "GPU computing with Julia" after Fernandez-Villaverde and Zarruk (2018), its accumulator corrected."""
+    """The emulator solves the life cycle of Oswald's "GPU computing with Julia", with its accumulator corrected."""
     grid = np.linspace(0.1, 4, 1500)
     log_e, transition = bl.tauchen(15, 0.99, 0.02058, width=1.5)
     given = bl.Problem(
@@ -75,7 +75,7 @@ def test_model_is_never_wrong_in_silence(bonus: float) -> None:
     else:
         assert result.status == "not verified"
         assert result.message.startswith("The run ended after ")
-    # Kinks that cause a second peak, and kinks that do not.
+    # The kinks of some of these problems cause a second peak, those of others do not.
     assert result.success == (bonus < 0.1)
 
 

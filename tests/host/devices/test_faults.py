@@ -105,7 +105,7 @@ def test_a_fault_ends_in_the_right_result_or_an_error(build: str, kind: str, alw
 @pytest.mark.gateware
 @pytest.mark.parametrize("options", [{}, pytest.param({"lanes": 2}, marks=pytest.mark.slow)])
 def test_a_fault_of_the_gateware_ends_in_the_right_result_or_an_error(options: dict[str, int]) -> None:
-    """One fault of each kind in turn, on one device that keeps the state after the fault before."""
+    """With one fault of each kind in turn, on the same device, a solve has the right result or ends with an error."""
     size = MachineParameters(grid=64, states=4, engine=Engine.SWEEP, lanes=2) if options else SMALL
     given = problem(12, 3, seed=1, beta=0.6)
     device = open_device("rtl", size, None, **options)

@@ -33,7 +33,7 @@ Install = Callable[[str, MachineParameters], Fabric]
 
 @pytest.fixture
 def install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Install]:
-    """Connect a device to a board of these sizes whose bitstream is unknown."""
+    """Connect a device to a board of these sizes with an unknown bitstream."""
     monkeypatch.setattr(beltline.host.devices.lock, "directory", lambda: tmp_path)
     monkeypatch.chdir(tmp_path)
     lines: list[SerialEnd] = []
@@ -148,7 +148,7 @@ def test_boards_builds_and_recorded_ones_are_taken(install: Install, name: str, 
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_files_of_builds_that_are_wrong(name: str, tmp_path: Path) -> None:
-    """Options are checked before the board and its library are needed."""
+    """Wrong files of builds are refused before the board and its library are needed."""
     (tmp_path / "bad.json").write_text("[1")
     for builds, sentence in (
         (3, "builds must be the path of a file of builds, such as 'build.json', not 3"),
@@ -163,7 +163,7 @@ def test_files_of_builds_that_are_wrong(name: str, tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore:device 'pynq'. PYNQ cannot read the clock")
 @pytest.mark.parametrize(("name", "board"), [("pynq", "kv260"), ("f2", "f2"), ("f2", "f2-sweep")])
 def test_a_clock_of_its_builders_choice_is_no_unknown_build(install: Install, name: str, board: str) -> None:
-    """The hash does not depend on the clock, which registers report; an unknown one is named with its board."""
+    """A build with a clock of the user's choice is known by its hash; an unknown hash is named with its board."""
     fabric = install(name, replace(OWN, clock_hz=150_000_000))
     fabric.build_hash = recorded()[board].build_hash
     device = open_device(name, **OPTIONS[name])

@@ -17,7 +17,7 @@ from support.bitstreams import finished
 
 @pytest.fixture
 def loader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A program that records its arguments and ends with the exit code in the file ``code``."""
+    """Return a program that records its arguments and ends with the exit code in the file ``code``."""
     folder = tmp_path / "bin"
     folder.mkdir()
     program = folder / "openFPGALoader"

@@ -91,7 +91,7 @@ def test_every_other_frame_spoilt(end: SerialEnd, towards: bool, spoilt: Callabl
 
 @pytest.mark.parametrize("count", [1, 96, 288])
 def test_bytes_on_the_line(end: SerialEnd, count: int) -> None:
-    """The number of bytes per request is the documented one; the largest table takes several requests."""
+    """Each request has the documented number of bytes, and the largest table takes several requests."""
     device = opened(end)
     passed = 0
 
@@ -214,7 +214,7 @@ def test_unplugged_during_a_run(end: SerialEnd) -> None:
 
 
 def test_what_the_board_refuses_is_a_sentence(end: SerialEnd) -> None:
-    """The driver never sends such requests, so the test sends them directly."""
+    """Each refusal of the board is reported in a sentence; the test sends such requests itself."""
     device = opened(end)
     with sentence(DeviceError, f"{where(end)} refuses READ_WORDS at byte 4: it has no such register or table word"):
         device._ask(Operation.READ_WORDS, 4)

@@ -51,7 +51,7 @@ def test_card_is_for_one_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 
 def test_writes_reach_the_card_before_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """After each block the driver reads a register, and then a word of the tables."""
+    """Writes reach the card before a run, as the driver reads a register and a table word after each block."""
     fabric = Fabric(SIZES)
     install_xdma(monkeypatch, tmp_path, fabric)
     device = open_device("xdma")

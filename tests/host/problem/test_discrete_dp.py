@@ -134,7 +134,7 @@ def test_what_does_not_fit_the_memory_is_refused_before_anything_is_asked_for() 
 
 
 def general_problem() -> bl.Problem:
-    """A problem with two regimes, a bound, a lottery over regimes, and an alternative given by its value."""
+    """Return a problem with two regimes, a bound, a lottery over regimes, and an alternative given by its value."""
     grid = np.linspace(0.0, 4.0, 12)
     wealth = 1.02 * grid[:, None] + [0.5, 1.2]
     return bl.Problem(

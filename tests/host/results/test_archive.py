@@ -174,7 +174,7 @@ def test_content_that_was_changed(
 
 
 def test_one_flipped_bit_of_netcdf_that_others_wrote(result: bl.Result, tmp_path: Path) -> None:
-    """Damage is found without the checksum line at the end and without compression, which has checks of its own."""
+    """One flipped bit is found even in NetCDF files without the checksum at the end and without compression."""
     path = tmp_path / "a.nc"
     result.to_xarray().to_netcdf(path, engine="h5netcdf")
     data = bytearray(path.read_bytes())
@@ -187,7 +187,7 @@ def test_one_flipped_bit_of_netcdf_that_others_wrote(result: bl.Result, tmp_path
 def test_one_flipped_bit_of_netcdf_that_is_not_loaded(
     result: bl.Result, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Attributes, names and the last line, which other programs read, are compared as well."""
+    """One flipped bit in attributes, names or the last line, which Beltline does not need, is found, too."""
     path = result.save(tmp_path / "a.nc")
     whole = path.read_bytes()
     for text in (b": value and policy", b"Beltline sha256"):

@@ -118,8 +118,8 @@ def test_the_gateware_finds_what_the_emulator_finds() -> None:
 def test_product_states_of_a_default() -> None:
     given = with_alternatives("default", 1, 20, 2)
     products = products_of(given)
-    # Default and exclusion have the same tables, so they share a product state: it begins the group, as the one
-    # alternative of the regime of exclusion, and repayment follows.
+    # Default and exclusion have the same tables, so they share a product state. It is the first of the group, as the
+    # only alternative in exclusion, and repayment is the second.
     assert products.place.tolist() == [1, 0, 0]
     begins, ends = products.borders()
     assert begins.tolist() == [True, False] * 2
@@ -140,7 +140,7 @@ def test_product_states_of_a_default() -> None:
 
 
 def test_a_shared_product_state_begins_from_the_lower_regime() -> None:
-    """Start values by regime: the running maximum over a group gives both, unless the lower regime's is higher."""
+    """The running maximum over a group yields both regimes' start values, unless the lower regime's are higher."""
     given = with_alternatives("default", 1, 20, 2)
     good, excluded = np.zeros((20, 2)), np.full((20, 2), -3.0)
     for starts, places in (((good, excluded), [1, 0, 0]), ((excluded, good), [0, 1, 2])):
@@ -171,7 +171,7 @@ def test_tables_of_values_come_first_and_keep_their_values() -> None:
 
 
 def test_a_table_of_values_counts_for_nothing_after_the_last_age() -> None:
-    """A table above the value after the last age is not part of that value, but can be taken at earlier ages."""
+    """A table of values does not raise the value after the last age, but can be chosen at earlier ages."""
     given = with_alternatives("exit", 0, 20, 2, 3)
     alternatives = list(given.alternatives)
     alternatives[1] = bl.Alternative(name="leave", value=np.full((20, 2), 50.0))
@@ -194,7 +194,7 @@ def test_values_stay_within_their_bounds(kind: str, horizon: int | None) -> None
 
 
 def test_what_a_machine_missed_is_found() -> None:
-    """Change a value, a choice of x' or a choice of an alternative of a result; verification must find it."""
+    """Verification finds a wrong value, a wrong choice of x' and a wrong choice of an alternative."""
     given = with_alternatives("retirement", 1, 30, 2)
     with bl.open("emulator", **BUILD) as device:
         done = device.run(device.prepare(given))
@@ -221,7 +221,7 @@ def test_what_a_machine_missed_is_found() -> None:
 
 
 def test_single_alternatives_with_bounds_and_discounts_of_their_own() -> None:
-    """Problems of the general form that name no alternatives."""
+    """Problems of the general form without named alternatives may have bounds and several discount factors."""
     given = with_cost("kink", 1, 40)
     for change in ({"low": 3, "high": 30}, {"beta": np.array([0.9, 0.8, 0.85])}, {"cost": None, "high": 20}):
         general = replace(given, **change)

@@ -70,7 +70,7 @@ def test_board_part_is_imported_by_python_3_10() -> None:
 
 @pytest.mark.parametrize("python", [sys.executable, os.environ.get("BOARD_PYTHON", "")], ids=["this", "board"])
 def test_device_is_checked_without_scipy_and_numba(python: str) -> None:
-    """Another process solves over a serial line whose other end is in this process."""
+    """A device is checked in a process without SciPy and Numba, over a serial line that ends in this process."""
     if not python:
         pytest.skip("name a Python 3.10 that has NumPy, mpmath and pyserial in BOARD_PYTHON")
     end = SerialEnd(Fabric(MachineParameters(grid=16, states=3)))

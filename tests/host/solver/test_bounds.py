@@ -54,7 +54,7 @@ def test_errors_of_unmeasured_ages_add_up() -> None:
     value, policy = (table[None] for table in swept(LIFE.start))
     image = fixed_point(LIFE, 1.0, value_bits=20)
     one = trust(ONE_AGE, image, value, policy, 0.0).error_bound
-    # The rounding error is two units of value, plus those of utility and of amounts.
+    # The rounding error is two units of value, plus the errors of utility and of amounts.
     assert one >= 2 * image.value_unit
     all_ages = trust(LIFE, image, np.tile(value, (AGES, 1, 1)), np.tile(policy, (AGES, 1, 1)), 0.0).error_bound
     assert all_ages == pytest.approx(one * (1 - LIFE.beta**AGES) / (1 - LIFE.beta), rel=1e-9, abs=0.0)

@@ -39,7 +39,7 @@ def dominated(problem: bl.Problem) -> np.ndarray[Any, np.dtype[np.bool_]]:
 @pytest.mark.parametrize("horizon", [None, 5])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_emulator_finds_what_the_processor_finds(shape: str, horizon: int | None) -> None:
-    """The bound holds whether the host verifies or relies on the proof."""
+    """The emulator's result agrees with the processor's within the bound, verified by the host or proven only."""
     for seed in range(4):
         given = with_cost(shape, seed, 60, horizon=horizon)
         right = bl.solve(given, tol=1e-7)
@@ -58,7 +58,7 @@ def test_the_emulator_finds_what_the_processor_finds(shape: str, horizon: int | 
             assert not dominated(given)[result.policy, columns].any()
         assert np.array_equal(found[True].value, found[False].value)
         assert np.array_equal(found[True].policy, found[False].policy)
-        # What chains of candidates that round to the same may add, on top of what is measured.
+        # The error that chains of candidates with equal rounded objectives may add to the measured one.
         assert bounds[0] <= bounds[1] < (1.001 * bounds[0] if horizon is None else 1e-9)
 
 
@@ -202,7 +202,7 @@ def test_a_solve_resumes_from_its_checkpoint(tmp_path: Path) -> None:
 
 
 def test_what_a_machine_missed_is_found() -> None:
-    """Change one value or one choice of a result; verification must find it."""
+    """Verification finds a wrong value and a wrong choice in a result."""
     given = with_cost("random", 1, 40)
     image = fixed_point(given, 1e-9)
     found = bl.solve(given, tol=1e-9, **EMULATOR)
@@ -226,7 +226,7 @@ def test_what_a_machine_missed_is_found() -> None:
 
 
 def test_the_bound_without_verification_counts_what_rounding_leaves_of_dominated_candidates() -> None:
-    """The bound exceeds that of the same problem in simple form by three rounding errors of an objective."""
+    """Without verification, the bound exceeds that of the simple form by three rounding errors of an objective."""
     plain = savings("floor", 1, 40)
     given = replace(plain, cost=plain.grid)
     image = fixed_point(given, 1e-6)
@@ -247,7 +247,7 @@ def test_the_bound_without_verification_counts_what_rounding_leaves_of_dominated
 
 
 def test_a_run_that_was_not_proven_is_verified_all_the_same() -> None:
-    """Such a run is, for example, one that was stopped after policy evaluation steps."""
+    """The host verifies a run without a proof, for example one that was stopped after policy evaluation steps."""
     given = with_cost("laffer", 1, 40)
     with bl.open("emulator", **BUILD) as device:
         work = device.prepare(given)

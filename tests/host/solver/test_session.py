@@ -58,7 +58,7 @@ def test_five_etas_in_one_session(name: str) -> None:
 
 
 def test_new_eta_moves_two_registers() -> None:
-    """With the same number formats only the constants of utility are written; the start is already on the device."""
+    """If only eta changes and number formats do not, only the constants of utility are written."""
     with bl.open("emulator") as device:
         first = device.solve(problem(eta=2.0), value_bits=40)
         second = device.solve(problem(eta=2.5), value_bits=40, start="last")
@@ -106,7 +106,7 @@ def test_only_dirty_tables_move() -> None:
 
 @pytest.mark.parametrize("options", [{}, {"lanes": 2}])
 def test_a_horizon_solved_twice_is_the_same(options: dict[str, Any]) -> None:
-    """After a solve the device has the values of the ages, so the value after the last age is written again."""
+    """A horizon solved twice has the same result: the value after the last age is written again before each solve."""
     given = problem(horizon=4)
     with bl.open("emulator", **options) as device:
         first = device.solve(given)
@@ -116,7 +116,7 @@ def test_a_horizon_solved_twice_is_the_same(options: dict[str, Any]) -> None:
 
 
 def test_same_bits_as_alone_after_any_problem() -> None:
-    """Random problems of all sizes in one session: the device grows if needed, and never shrinks."""
+    """Random problems of all sizes in one session have the same bits as alone; the device grows and never shrinks."""
     rng = np.random.default_rng(5)
     with bl.open("emulator") as device:
         for seed in range(25):
@@ -224,7 +224,7 @@ def test_two_threads_on_one_session() -> None:
 
 
 def test_interrupt_and_then_the_same_bits() -> None:
-    """After Ctrl-C in any phase the session can be used."""
+    """After Ctrl-C in any phase the session can be used, and the next solve returns the same bits."""
     given = problem(60, 3)
     right = bl.solve(given, device="emulator")
     with bl.open("emulator") as device:
@@ -369,7 +369,7 @@ def test_interrupt_saves(tmp_path: Path) -> None:
 
 
 def test_interrupt_in_the_last_sweep_loses_nothing(tmp_path: Path) -> None:
-    """Ctrl-C while the run converges: the caller has not received the result, so the file stays."""
+    """After Ctrl-C in the last sweep the checkpoint stays, because the caller has not received the result."""
     given = problem(50, 3)
     file = tmp_path / "run.npz"
     presses: list[int] = []
@@ -392,7 +392,7 @@ def test_interrupt_in_the_last_sweep_loses_nothing(tmp_path: Path) -> None:
 
 
 def test_kill_saves_what_was_done(tmp_path: Path) -> None:
-    """kill -9 in mid-solve, then the same call in another process."""
+    """After kill -9 in a solve, the same call in another process resumes from the checkpoint."""
     script = textwrap.dedent(
         """
         import sys

@@ -36,7 +36,7 @@ def test_growth_by_pairs_is_near_the_value_without_a_grid() -> None:
     result = bl.solve(bl.from_discrete_dp(R, sparse.csr_matrix(Q), beta, s, a))
     assert result.success
     assert result.error_bound < 1e-9
-    # The value on a grid is never above that with continuous choices.
+    # The value on a grid is at most that with continuous choices.
     assert (result.value <= exact + result.error_bound).all()
     assert np.abs(result.value - exact)[20:].max() < 0.2
     dense = bl.solve(bl.from_discrete_dp(R, Q, beta, s, a))

@@ -23,7 +23,7 @@ GRID = np.linspace(0, 30, POINTS)
 
 
 def retirement(**more: Any) -> bl.Problem:
-    """The choice to work or to retire permanently, of Iskhakov, Jorgensen, Rust and Schjerning (2017)."""
+    """Return the choice to work or retire permanently, as in Iskhakov, Jorgensen, Rust and Schjerning (2017)."""
     wealth = 0.5 + GRID[:, None]
     return bl.Problem(
         grid=GRID,
@@ -82,7 +82,7 @@ def test_retirement(taste: float) -> None:
 
 
 def arellano(bonds: int = 41, incomes: int = 7) -> tuple[bl.Problem, Any]:
-    """A small problem of sovereign default: the problem at given bond prices, and the update of prices."""
+    """Return a small problem of sovereign default at given bond prices, and the function that updates prices."""
     r, theta = 0.017, 0.282
     log_y = np.linspace(-0.15, 0.15, incomes)
     distance = np.abs(log_y[:, None] * 0.945 - log_y[None, :])
@@ -280,7 +280,7 @@ def test_labelled_arrays() -> None:
 
 
 def everything() -> bl.GeneralResult:
-    """A result whose problem has all tables, in all shapes that are accepted."""
+    """Return a result whose problem has all tables, in all shapes that are accepted."""
     points, ages, states = 12, 3, 2
     grid = np.linspace(0, 4, points)
     aged = np.stack([0.5 + 1.02 * grid[:, None] + np.array([0.1, 0.6]) + 0.1 * t for t in range(ages)])
@@ -384,7 +384,7 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_gpu_reports_each_part_of_its_time_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replace the solver, to test only what ``bl.solve`` does with its result."""
+    """A GPU solve reports each part of its time once; only ``bl.solve`` is tested, with the solver replaced."""
 
     def stand_in(*arguments: Any, seconds: dict[str, float], **more: Any) -> Any:
         seconds |= {"load": 1.0, "solve": 2.0, "read": 3.0}

@@ -37,7 +37,7 @@ def same(a: bl.Result, b: bl.Result) -> None:
 
 @pytest.mark.parametrize("lanes", [1, 2, 8, 64])
 def test_same_bits_as_the_assembly_line(lanes: int) -> None:
-    """In one session the sizes of problems change, and with them the addresses of all words."""
+    """Both engines return the same bits in a session in which sizes, and so the addresses of all words, change."""
     random = np.random.default_rng(lanes)
     with bl.open("emulator", lanes=lanes) as device:
         for seed in range(6):
@@ -120,7 +120,7 @@ def test_ages_end_with_one_that_cannot_afford_anything() -> None:
 
 
 def test_words_that_lie_elsewhere_are_moved_again() -> None:
-    """The same words in another shape have other addresses, and must be written again."""
+    """Words that have other addresses in another shape of the problem are written again."""
     one = problem(24, 1)
     column = replace(one, wealth=one.wealth.repeat(2, 1), start=one.start.repeat(2, 1), transition=np.eye(2))
     table = replace(
@@ -203,7 +203,7 @@ def test_engines_that_are_unknown(registers: dict[str, int], sentence: str) -> N
 def test_a_local_search_that_ends_on_another_peak_is_reported(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The search of the assembly line finds the maximum in every state of this problem, though none is guaranteed."""
+    """A local search that ends on another peak is reported, here where the assembly line finds all maxima."""
     given = convex_kink(0.2)
     right = bl.solve(given, device="emulator")
     assert right.success
@@ -231,7 +231,7 @@ def test_a_local_search_that_ends_on_another_peak_is_reported(
 
 
 def test_the_engine_seeks_other_peaks_where_asked() -> None:
-    """After the sweep of any age, and only if requested."""
+    """The engine searches for other peaks after the sweep of any age, only if requested."""
     driver = Driver(open_device("emulator", MachineParameters(64, 4), lanes=2))
     image = fixed_point(convex_kink(0.2), 1e-9)
     assert Status.PEAKS in driver.run(image, 50, peaks=True).status
@@ -260,7 +260,7 @@ def test_command_line_makes_a_sweep_engine(capsys: pytest.CaptureFixture[str]) -
 
 @pytest.mark.parametrize("kind", [*KINDS, "convex kink"])
 def test_a_proof_solves_what_local_searches_cannot(kind: str) -> None:
-    """The bound holds whether the host verifies or relies on the status bit, which then is the only proof."""
+    """A proof solves problems of several peaks within the bound, verified by the host or by the status bit alone."""
     given = convex_kink(0.2) if kind == "convex kink" else savings(kind, 1)
     right = bl.solve(given, device="cpu", tol=1e-6)
     assert right.success
@@ -271,7 +271,7 @@ def test_a_proof_solves_what_local_searches_cannot(kind: str) -> None:
         assert np.abs(found[verify].value - right.value).max() <= found[verify].error_bound + right.error_bound
     assert (found[True].value == found[False].value).all()
     assert (found[True].policy == found[False].policy).all()
-    # What chains of candidates that round to the same may add, on top of what is measured.
+    # The error that chains of candidates with equal rounded objectives may add to the measured one.
     assert found[True].error_bound <= found[False].error_bound < 1.02 * found[True].error_bound
     assert found[True].clocks_source == "modelled by the clock model"
 
@@ -320,7 +320,7 @@ def test_proofs_that_no_device_has(options: dict[str, Any], sentence: str) -> No
 
 
 def test_the_bound_of_a_proof_counts_its_rounding() -> None:
-    """The bound counts, per point, the errors of two objectives: a unit of value or ``2**-50`` of utility each."""
+    """The bound of a proof counts the errors of two objectives per point, a unit of value or ``2**-50`` of utility."""
     given = savings("uneven")
     image = fixed_point(given, 1e-6)
     value, policy = np.full(image.start.shape, -3.0), np.zeros(image.start.shape, np.int32)
@@ -331,7 +331,7 @@ def test_the_bound_of_a_proof_counts_its_rounding() -> None:
 
 
 def test_a_proof_begins_from_any_start() -> None:
-    """The start is not made concave for the sweep engine."""
+    """A proof begins from any start, which is not made concave for the sweep engine."""
     given = savings("jumps", 3)
     convex = replace(given, start=np.cumsum(np.random.default_rng(2).exponential(size=given.start.shape), axis=0))
     assert "concave majorant" in bl.solve(convex, device="emulator", lanes=2, tol=1e-6).message

@@ -20,7 +20,7 @@ INCOMES = np.exp(np.linspace(-0.5, 0.5, STATES))
 
 
 def savings(points: int, floor: float = 0.0, **changes: Any) -> bl.Problem:
-    """Savings at 3 %, with an income floor that makes wealth kinked and values convex."""
+    """Return a savings problem at 3 %, with an income floor that makes wealth kinked and values convex."""
     grid = np.linspace(0.0, 20.0, points)
     incomes = 0.3 * INCOMES if floor else INCOMES
     facts: dict[str, Any] = {
@@ -35,7 +35,7 @@ def savings(points: int, floor: float = 0.0, **changes: Any) -> bl.Problem:
 
 
 def kinked(beta: float) -> bl.Problem:
-    """A smooth problem with a steep value at low wealth, where polynomials on a coarse grid are inaccurate."""
+    """Return a smooth problem with a steep value at low wealth, where polynomials on a coarse grid are inaccurate."""
     grid = np.linspace(0.0, 20.0, 1100)
     wealth = ((grid + 0.01) ** 0.36 + 0.9 * grid + 0.05)[:, None]
     return bl.Problem(
@@ -220,7 +220,7 @@ def test_small_amounts_are_resolved(eta: float, tol: float) -> None:
     assert result.success
     assert result.residual <= tol
     assert trusted(result)
-    # Told where it is not.
+    # If it is not, the message says so.
     rough = bl.solve(given, tol=tol, amount_bits=40, device="emulator")
     assert "rounding an amount by a unit moves the utility of the poorest" in rough.message
 

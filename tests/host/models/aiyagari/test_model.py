@@ -204,7 +204,7 @@ class Counting(BruteDevice):
     def write_register(self, name: str, value: int) -> None:
         super().write_register(name, value)
         if name.startswith("SUM_") or (name == "COMMAND" and value != Command.RUN):
-            # Accesses that check transfers and clear counters are not counted.
+            # Accesses that check transfers or clear counters are not counted.
             return
         self.runs[-1][name] = self.runs[-1].get(name, 0) + 1
         if name == "COMMAND":
@@ -222,11 +222,11 @@ def test_a_step_of_the_market_costs_one_table_one_register_and_a_solve() -> None
     assert len(found.steps) > 4
     first, *later = device.runs[: len(found.steps)]
     assert {"X", "W", "Q", "V", "GRID", "STATES", "EPSILON", "COMMAND"} <= set(first)
-    # Only wealth depends on r and the wage. Nothing else is written, and the value of the step before stays there.
+    # Only wealth depends on r and the wage, so only wealth is written, and the device keeps the last value.
     assert later == [{"W": 30 * 2, "COMMAND": 1}] * (len(found.steps) - 1)
     assert device.runs[len(found.steps) :] == [{}]
     assert not device.closed
-    # Each solve starts from the value before: the closer the rates, the fewer the sweeps.
+    # Each solve starts from the last value, so closer rates need fewer sweeps.
     cold = bl.solve(model.problem(found.interest), tol=1e-4, device="emulator", progress=False)
     assert found.steps[-1].sweeps < cold.sweeps / 2
     assert sum(step.sweeps for step in found.steps) < 0.7 * len(found.steps) * cold.sweeps
@@ -265,8 +265,8 @@ def egm_rate(model: Aiyagari, points: int) -> float:
 
 
 def test_the_rate_is_that_of_continuous_choices() -> None:
-    # A solution by another method: no table problem, no choice from a grid, and mass split between grid points.
-    # The case of the paper's table II with the most risk, printed as -0.3456%, is that in which they differ most.
+    # This solution by another method has continuous choices, and splits mass between grid points.
+    # They differ most in the case with the most risk of the paper's table II, printed as -0.3456%.
     model = bl.aiyagari(grid=800, eta=5.0, rho=0.9, sigma=0.4, high=100.0)
     found = bl.solve(model, tol=1e-7, device="cpu", progress=False)
     assert found.success
@@ -292,7 +292,7 @@ def test_the_chain_is_that_of_the_paper() -> None:
 def test_the_long_run_is_unique_where_one_class_is_closed() -> None:
     chain = np.array([[0.9, 0.1], [0.2, 0.8]])
     start = np.full((4, 2), 1 / 8)
-    # Down by one point in the first state, up by one in the second: a random walk on all points, from any start.
+    # Choices go one point down in the first state and up in the second, which is a random walk on all points.
     policy = np.array([[0, 1], [0, 2], [1, 3], [2, 3]], dtype=np.int32)
     mass, moves, unique = long_run(policy, chain, start)
     assert unique

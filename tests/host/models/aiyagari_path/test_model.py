@@ -121,8 +121,8 @@ def found_by_euler_equations(path: bl.TransitionPath) -> Array:
 
 
 def test_euler_equations_ask_for_the_same_capital(path: bl.TransitionPath, still: bl.TransitionPath) -> None:
-    # The endogenous grid method, which is linear where the path has cubics, holds a little less in the long run, shock
-    # or not; what the shock does is the same.
+    # The endogenous grid method interpolates linearly and the path with cubics, so long-run assets are slightly
+    # smaller, with and without the shock; the effect of the shock is the same.
     moved = found_by_euler_equations(path) / found_by_euler_equations(still)
     wanted = np.append(path.capital[1:], path.final.capital) / np.append(still.capital[1:], still.final.capital)
     deepest = float(np.abs(wanted - 1).max())

@@ -43,7 +43,7 @@ def test_a_machine_finds_the_processors_economy(start: str) -> None:
 
 
 def test_only_costs_move_between_runs() -> None:
-    """Values stay on the machine, and the marks of dominated candidates are part of the costs."""
+    """Only costs, including marks of dominated candidates, are written between runs; values stay on the machine."""
     moved, problem = [], COUNTRY.problem()
     with bl.open("emulator", **BUILD) as session:
 
@@ -73,7 +73,7 @@ def test_without_verification_the_proof_bounds_the_error() -> None:
 
 
 def test_a_cost_without_alternatives_can_move() -> None:
-    """A tax on saving that falls with mean wealth: any problem of the general form, any function of its solution."""
+    """A cost may depend on the solution without alternatives, here as a tax on saving that falls with mean wealth."""
     grid = np.linspace(0.0, 4.0, 40)
     saver = bl.Problem(
         grid=grid, wealth=1.0 + grid[:, None] + np.array([0.0, 0.4]), cost=grid, beta=0.9, eta=2.0,
@@ -116,7 +116,7 @@ def test_how_it_can_end() -> None:
 
 
 def test_a_wrong_choice_is_not_passed_off_as_proven() -> None:
-    """What a machine returns after its last run is verified at the prices of that run."""
+    """A wrong choice of the last run is not reported as proven, because it is verified at the prices of that run."""
     with bl.open("emulator", **BUILD) as session:
         run = session.run
 

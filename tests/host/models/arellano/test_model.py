@@ -207,7 +207,7 @@ def test_standard_errors_are_those_of_many_seeds(economy: bl.DefaultEconomy) -> 
     for name in ("mean_spread", "default_rate", "trade_output"):
         spread = np.std([moments.values[name] for moments in found], ddof=1)
         reported = np.mean([moments.errors[name] for moments in found])
-        # A standard deviation of 60 is off by 9% (one standard error).
+        # The standard error of a standard deviation of 60 draws is 9%.
         assert reported == pytest.approx(spread, rel=0.35), name
 
 
@@ -235,8 +235,8 @@ def test_without_risk_nothing_moves() -> None:
 
 
 def test_bonds_that_are_worth_nothing_have_no_finite_spread() -> None:
-    # Income is never lost in default, so that it is as good as repaying. Plain sweeps keep both equal to the bit, and
-    # of equals the lowest is chosen: all countries issue bonds that have no price.
+    # Default costs no income, so it is as good as repaying. Plain sweeps keep both values equal to the bit, and the
+    # lowest of equal choices is taken, so all countries issue bonds that have no price.
     free = bl.solve(bl.arellano(**SMALL, share=2.0), tol=1e-4, steps=0, progress=False)
     with pytest.warns(UserWarning, match="^moments of a result that is not solved: grid ends too early$"):
         moments = free.moments(paths=3, periods=200)

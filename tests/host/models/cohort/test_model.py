@@ -38,7 +38,7 @@ def people() -> bl.CohortResult:
 def test_it_is_backward_induction_in_plain_numpy(people: bl.CohortResult) -> None:
     model, grid = people.model, people.assets
     survival = [0.9, 0.95, 0.8, 0.99, 0.7, 0.6, 0.0]
-    # By age, state and choice; only incomes and the chain come from the model.
+    # Loops over age, state and choice; only incomes and the chain are taken from the model.
     left = 5.0 * -1.0 / (20.0 + 1.02 * grid)
     ahead = np.zeros((60, 9))
     for age in reversed(range(7)):

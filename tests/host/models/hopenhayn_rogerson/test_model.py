@@ -155,7 +155,7 @@ def test_what_does_not_clear_is_found(economy: bl.FirmEconomy) -> None:
     dear = replace(economy, price=1.001 * economy.price)
     assert (dear.success, dear.status) == (False, "market not solved")
     assert re.match(r"The value of entry is [\d.]+ at price 1\.0\d+, and its cost [\d.]+;", dear.message)
-    # The policy hires one grid step too many, which the values do not show.
+    # The policy is changed to hire one grid step too many, while the values stay.
     policy = economy.solution.policy.copy()
     policy[0] = np.minimum(policy[0] + 1, POINTS - 1)
     wrong = replace(economy, solution=replace(economy.solution, policy=policy))
@@ -180,7 +180,7 @@ def test_without_firing_costs_choices_are_static() -> None:
 
 
 def test_bands_are_those_of_marginal_products() -> None:
-    # A firm that exits at the end of the period pays for every worker then, and for those that it dismisses now.
+    # A firm that exits at the end of the period pays for all its workers then, and for those dismissed now.
     economy = solved(tau=0.2, grid=4000)
     productivity, last = economy.productivity, economy.exits.all(axis=0)
     assert last.sum() >= 3

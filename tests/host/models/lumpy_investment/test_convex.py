@@ -77,7 +77,10 @@ def test_without_a_convex_cost_both_forms_agree() -> None:
 
 
 def test_without_shocks_and_fixed_cost_capital_converges_to_the_euler_equation() -> None:
-    """``1 + g delta = beta (a alpha k**(alpha - 1) + (1 - delta) (1 + g delta) + g delta**2 / 2)``."""
+    """Capital converges to the solution of the Euler equation
+
+    ``1 + g delta = beta (a alpha k**(alpha - 1) + (1 - delta) (1 + g delta) + g delta**2 / 2)``.
+    """
     found = solved(steps=8, states=1, fixed=0.0, convex=2.0, high=3.0)
     assert found.success
     model = found.model
@@ -95,7 +98,7 @@ def test_without_shocks_and_fixed_cost_capital_converges_to_the_euler_equation()
 
 
 def test_a_convex_cost_makes_investment_smooth() -> None:
-    """As Cooper and Haltiwanger find: convex costs make investment rates persistent, fixed costs make firms wait."""
+    """As in Cooper and Haltiwanger, convex costs make investment rates persistent, and fixed costs make firms wait."""
     more = {"states": 5, "steps": 3, "high": 20.0}
     found = [solved(**more, fixed=0.01, convex=convex) for convex in (0.0, 0.05, 0.5)]
     moments = [each.moments() for each in found]

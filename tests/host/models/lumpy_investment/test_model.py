@@ -89,7 +89,7 @@ def test_without_a_fixed_cost_it_is_the_closed_form() -> None:
 
 
 def test_without_shocks_it_is_the_best_of_all_rules() -> None:
-    """The best of all rules "adjust to ``S`` every ``n`` periods" has the policy and value of the solution."""
+    """Without shocks, the solution is the best of all rules "adjust to ``S`` every ``n`` periods"."""
     found = solved(steps=8, states=1, fixed=0.02)
     k, beta = found.capital, 0.95
     best, value, at, periods = -math.inf, 0.0, 0.0, 0

@@ -78,7 +78,7 @@ def test_given_the_periods_of_work_it_is_the_best_path(life: ClosedForm, wealth:
 
 @pytest.mark.parametrize("age", [1, 10, 18, 19])
 def test_it_is_theorem_1(age: int) -> None:
-    """Iskhakov, Jorgensen, Rust and Schjerning (2017), theorem 1: the rule on each interval, and the outer bounds."""
+    """The closed form is that of theorem 1 of Iskhakov, Jorgensen, Rust and Schjerning (2017), on each interval."""
     left = PAPER.ages - age
     sums = np.cumsum(0.98 ** np.arange(left + 1))
     k = 1.0 / sums[left]
@@ -135,7 +135,7 @@ def test_ages_that_are_none() -> None:
 
 
 def test_probability_at_the_last_age_but_one() -> None:
-    """Against a dense search over consumption with the expected value of the last age."""
+    """The probability at the last age but one is that of a dense search over consumption."""
     taste, beta = 0.2, 0.9
     for wealth in (4.0, 22.0, 41.0, 90.0):
         c = np.linspace(0, wealth, 400_001)[1:]
