@@ -81,32 +81,37 @@ def page(results: Mapping[str, Any]) -> str:
 <!-- Written by `make area`. -->
 # Area and speed
 
-This page lists what the gateware takes of a chip, and how fast it is there, by synthesis with open tools:
-{tools}. `make area` measures it, stores it in `constraints/area.json` and
-writes this page; units whose figures are up to date are not measured again. The tests synthesise a few units again, and
-fail if the file does not belong to the present gateware. `make area CHECK=1` compares all of it; `UNIT=` and `BOARD=`
-select one. Nothing here was tried on hardware, and only the units for ECP5 were placed and routed.
+This page lists the chip resources that the gateware takes, and its speed, from synthesis with open tools:
+{tools}. Nothing here was tried on hardware, and only the units for ECP5 were placed and routed.
+
+| command | effect |
+| --- | --- |
+| `make area` | synthesises units whose figures are out of date, stores the figures in `constraints/area.json`, and writes this page |
+| `make area UNIT=NAME`, `make area BOARD=NAME` | only this unit or board |
+| `make area CHECK=1` | synthesises all units and compares the figures with the file |
+
+The tests synthesise a few units, and fail if their figures differ from those in the file.
 
 ## The machines of the boards
 The share of the chip is in parentheses. A machine is the sum of two parts: everything around its evaluators, flattened
 and synthesised at full size, and the number of evaluators times one evaluator, which is synthesised once.
 
 {_machines(results)}
-BRAM counts blocks of 36 kbit, on ECP5 two of its 18 kbit. The U250 holds the same machine as AWS F2. A shell, a
-processing system or a bridge needs resources in addition.
+BRAM counts blocks of 36 kbit; on ECP5 two blocks of 18 kbit count as one. The U250 holds the same machine as AWS F2. A
+shell, a processing system or a bridge needs resources in addition.
 
 ## How to read it
-- *LUT*: of 6 inputs (4 on ECP5), including those that are RAM or shift registers. Yosys does not put two small
-  functions into one LUT, which Vivado does; and it makes the multiplexers of deep memories of LUTs, where UltraScale+
-  has cascades. For both reasons Vivado will need fewer LUTs.
-- *DSP*: one for each multiplication of the Verilog; an assertion checks this. Yosys puts no register into a DSP48E2, so
-  it counts flip-flops that Vivado will not need; and it adds with LUTs what Vivado may add in the DSP.
+- *LUT*: of 6 inputs (4 on ECP5), including those that are RAM or shift registers. Vivado will need fewer, for two
+  reasons. It puts two small functions into one LUT, which Yosys does not. And Yosys builds the multiplexers of deep
+  memories from LUTs, for which UltraScale+ has cascades.
+- *DSP*: one for each multiplication of the Verilog; an assertion checks this. Yosys uses no register inside a DSP48E2,
+  so it counts flip-flops that Vivado will not need; and it adds with LUTs where Vivado may add in the DSP.
 - *BRAM, URAM*: every table of 512 words or more is in one of them; an assertion checks this.
-- *levels*: LUTs in a row on the longest path between registers, where ports count as registers; at most 8, which an
-  assertion checks. Carry chains, multiplexers inside a slice, and multipliers do not count as a level. On ECP5 the LUTs
-  before a carry are one. Of a unit with evaluators, their first and last LUTs count.
+- *levels*: number of LUTs in series on the longest path between registers, where ports count as registers. It is at
+  most 8; an assertion checks this. Carry chains, multiplexers inside a slice, and multipliers do not count. On ECP5 the
+  LUTs before a carry count as one level. For a unit with evaluators, the evaluators' first and last LUTs are included.
 - *Fmax*: the unit alone on LFE5UM5G-85F, speed grade 8, between registers, placed and routed by nextpnr with one seed.
-  `machine` has none: no ECP5 holds its evaluators.
+  `machine` has no figure, because no ECP5 has room for its evaluators.
 
 Units with a size are built for 256 points and 4 exogenous states. Units that contain evaluators are counted without
 them: `stage` (the middle one of 7), `last-stage`, `folded-stage-N` (all stages with N evaluators), `machine` and

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from beltline.host.devices import f2, pynq, rtl, serial, xdma
@@ -16,10 +17,18 @@ from beltline.host.devices.base import (
     DeviceTimeoutError,
     Progress,
 )
-from beltline.host.devices.made import sweep_build
+from beltline.host.devices.made import in_turn, sweep_build
 from beltline.host.problem.checks import ProblemError, shown, suggestion
 from beltline.host.problem.general import WORKAROUND
-from beltline.hw.interface.parameters import GRID_LIMIT, RESULTS_LIMIT, STATES_LIMIT, MachineParameters
+from beltline.hw.interface.parameters import (
+    GRID_LIMIT,
+    RESULTS_LIMIT,
+    ROW_WORDS,
+    STATES_LIMIT,
+    TURNS_STATES_LIMIT,
+    MachineParameters,
+)
+from beltline.hw.interface.registers import Engine
 
 if TYPE_CHECKING:
     # Not imported at run time: it loads compiled code, which takes a second.
@@ -101,7 +110,26 @@ def known(name: object) -> str:
     )
 
 
-def smallest_build(problem: Problem, lanes: int | None = None, count: int = 1) -> MachineParameters:
+def _too_many_states(problem: Problem, count: int, multipliers: int) -> str:
+    """Return the message for a problem with more states than the largest build."""
+    limit = TURNS_STATES_LIMIT if multipliers else STATES_LIMIT
+    if not problem.general:
+        return (
+            f"transition has {problem.states} states, more than the {limit} that the largest build of the accelerator "
+            f"can hold: use device 'cpu' or 'gpu'"
+        )
+    alternatives = max(1, len(problem.alternatives))
+    shared = "" if count == alternatives else f", of which {count} differ,"
+    more = "" if multipliers else f" without multipliers= (with multipliers=4, {TURNS_STATES_LIMIT})"
+    return (
+        f"{alternatives} alternatives{shared} in {problem.states} exogenous states take {count * problem.states} "
+        f"states of a machine, more than the {limit} that the largest build can hold{more}: {WORKAROUND}"
+    )
+
+
+def smallest_build(
+    problem: Problem, lanes: int | None = None, count: int = 1, multipliers: int = 0
+) -> MachineParameters:
     """Return the parameters of the smallest accelerator that ``problem`` fits.
 
     Parameters
@@ -113,6 +141,9 @@ def smallest_build(problem: Problem, lanes: int | None = None, count: int = 1) -
     count
         States of a machine for each exogenous state: more than 1 for a problem with several alternatives
         (:mod:`beltline.host.solver.products`).
+    multipliers
+        Multipliers of the expectation that a sweep engine takes in turn, if it has more states than
+        ``STATES_LIMIT``; 0 if it may not have more.
 
     Raises
     ------
@@ -124,23 +155,18 @@ def smallest_build(problem: Problem, lanes: int | None = None, count: int = 1) -
             f"grid has {problem.points} points, more than the {GRID_LIMIT} that the largest build of the "
             f"accelerator can hold: use device 'cpu' or 'gpu'"
         )
-    if count > 1 and count * problem.states > STATES_LIMIT:
-        alternatives = len(problem.alternatives)
-        shared = "" if count == alternatives else f", of which {count} differ,"
-        raise ProblemError(
-            f"{alternatives} alternatives{shared} in {problem.states} exogenous states take "
-            f"{count * problem.states} states of a machine, more than the {STATES_LIMIT} that the largest build can "
-            f"hold: {WORKAROUND}"
-        )
-    if problem.states > STATES_LIMIT:
-        raise ProblemError(
-            f"transition has {problem.states} states, more than the {STATES_LIMIT} that the largest build of the "
-            f"accelerator can hold: use device 'cpu' or 'gpu'"
-        )
+    states = problem.states * count
+    if states > (TURNS_STATES_LIMIT if multipliers and lanes is not None else STATES_LIMIT):
+        raise ProblemError(_too_many_states(problem, count, multipliers))
     grid = max(4, 1 << (problem.points - 1).bit_length())
+    if lanes is not None and states > STATES_LIMIT:
+        build = MachineParameters(max(grid, ROW_WORDS * lanes), STATES_LIMIT, engine=Engine.SWEEP, lanes=lanes)
+        states = 1 << (states - 1).bit_length()
+        turns = in_turn(multipliers, states)
+        return replace(build, states=states, results=0, proof=True, costs=True, alternatives=True, multipliers=turns)
     if lanes is not None:
         # A sweep engine does not store the values of all ages: the host reads them after each age.
-        return sweep_build(MachineParameters(grid, problem.states * count), lanes)
+        return sweep_build(MachineParameters(grid, states), lanes)
     results = (problem.horizon or 1) * problem.points * problem.states
     if results > RESULTS_LIMIT:
         raise ProblemError(

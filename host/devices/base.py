@@ -268,7 +268,11 @@ def built_sizes(device: Device) -> MachineParameters:
     DeviceError
         No build has such parameters, or this host does not know the engine.
     """
-    number = read_steady(device, "ENGINE")
+    number = word = read_steady(device, "ENGINE")
+    multipliers = 0
+    if word & 0xFF == ALTERNATIVES_ENGINE and word >> 16 == 0:
+        # Its expectation may take multipliers in turn.
+        number, multipliers = ALTERNATIVES_ENGINE, word >> 8
     alternatives = number == ALTERNATIVES_ENGINE
     costs = alternatives or number == COSTS_ENGINE
     proof = costs or number == PROVING_ENGINE
@@ -287,7 +291,8 @@ def built_sizes(device: Device) -> MachineParameters:
         sizes |= {what: read_steady(device, what.upper()) for what in ("fold", "evaluators")}
     try:
         multiplier = Multiplier.of(read_steady(device, "MULTIPLIER"))
-        kinds = {"proof": proof, "costs": costs, "alternatives": alternatives, "midpoints": midpoints}
+        kinds: dict[str, Any] = {"proof": proof, "costs": costs, "alternatives": alternatives, "midpoints": midpoints}
+        kinds["multipliers"] = multipliers
         return MachineParameters(**sizes, **kinds, engine=Engine(number), multiplier=multiplier)
     except ValueError as error:
         raise DeviceError(f"device {device.name!r} reports sizes that no build has: {error}") from None

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from beltline.host.problem.checks import ProblemError, whole
-from beltline.hw.interface.parameters import EVALUATORS, FOLD_LIMIT, LANES_LIMIT, ROW_WORDS, MachineParameters
+from beltline.hw.interface.parameters import (
+    EVALUATORS,
+    FOLD_LIMIT,
+    LANES_LIMIT,
+    MULTIPLIERS_LIMIT,
+    ROW_WORDS,
+    STATES_LIMIT,
+    TURNS_STATES_LIMIT,
+    MachineParameters,
+)
 from beltline.hw.interface.registers import Engine
 
 OPTIONS = {
@@ -17,6 +27,8 @@ OPTIONS = {
     "costs": "1 for a sweep engine that supports a cost of each choice; needs proof=1 (default 0)",
     "alternatives": "1 for a sweep engine that supports alternatives and regimes; needs costs=1 (default 0)",
     "midpoints": "1 for a sweep engine whose shifts take fewer sweeps; without proof (default 0)",
+    "multipliers": f"multipliers of the expectation, taken in turn: a power of two up to {MULTIPLIERS_LIMIT}, for up "
+    f"to {TURNS_STATES_LIMIT} alternatives times exogenous states; needs alternatives=1 (default 0: one a state)",
 }
 
 
@@ -24,13 +36,19 @@ GENERAL_LANES = 4
 """Default number of lanes of a machine that a model with alternatives builds for itself."""
 
 
-def general_options(points: int, given: Mapping[str, object]) -> dict[str, object]:
+GENERAL_MULTIPLIERS = 4
+"""Default number of multipliers that such a machine takes in turn, if it has more than ``STATES_LIMIT`` states."""
+
+
+def general_options(points: int, states: int, given: Mapping[str, object]) -> dict[str, object]:
     """Return the options of a device that emulates or simulates a machine with alternatives.
 
     Parameters
     ----------
     points
         Grid points of the problem; a lane has at least ``ROW_WORDS`` of them.
+    states
+        States of the machine: alternatives times exogenous states.
     given
         Options of the user. If they name no lanes, those of such a machine are added.
     """
@@ -39,7 +57,8 @@ def general_options(points: int, given: Mapping[str, object]) -> dict[str, objec
     lanes = GENERAL_LANES
     while lanes > 1 and lanes * ROW_WORDS > points:
         lanes //= 2
-    return {"lanes": lanes, "proof": 1, "costs": 1, "alternatives": 1, **given}
+    turns = {"multipliers": GENERAL_MULTIPLIERS} if states > STATES_LIMIT else {}
+    return {"lanes": lanes, "proof": 1, "costs": 1, "alternatives": 1, **turns, **given}
 
 
 def check_options(**options: object) -> None:
@@ -82,6 +101,13 @@ def check_options(**options: object) -> None:
         raise ProblemError(
             f"option {name!r} is for a sweep engine that takes costs: pass lanes=, proof=1 and costs=1 too"
         )
+    if "multipliers" in options:
+        wanted = f"0 or a power of two up to {MULTIPLIERS_LIMIT}"
+        number = whole(
+            "multipliers", options["multipliers"], wanted, lambda v: 0 <= v <= MULTIPLIERS_LIMIT and not v & (v - 1)
+        )
+        if number and not options.get("alternatives"):
+            raise ProblemError("option 'multipliers' is for a sweep engine with alternatives: pass alternatives=1, too")
 
 
 def sweep_build(build: MachineParameters, lanes: int) -> MachineParameters:
@@ -99,6 +125,16 @@ def sweep_build(build: MachineParameters, lanes: int) -> MachineParameters:
     )
 
 
+def in_turn(multipliers: int, states: int) -> int:
+    """Return how many multipliers of an expectation a build with ``states`` takes in turn, 0 if each state has one.
+
+    ``multipliers`` is the number that the user asks for.
+    """
+    if multipliers < states:
+        return multipliers
+    return 0 if states <= STATES_LIMIT else states // 2
+
+
 def made(
     parameters: MachineParameters,
     fold: int | None,
@@ -108,6 +144,7 @@ def made(
     costs: int | None = None,
     alternatives: int | None = None,
     midpoints: int | None = None,
+    multipliers: int | None = None,
 ) -> MachineParameters:
     """Return the parameters of an accelerator with at least these sizes and these options.
 
@@ -117,13 +154,9 @@ def made(
         build = sweep_build(parameters, lanes)
         if alternatives and build.states == 1:
             build = replace(build, states=2, results=0)
-        return replace(
-            build,
-            proof=bool(proof),
-            costs=bool(costs),
-            alternatives=bool(alternatives),
-            midpoints=bool(midpoints),
-        )
+        kinds: dict[str, Any] = {"proof": bool(proof), "costs": bool(costs), "alternatives": bool(alternatives)}
+        turns = in_turn(multipliers or 0, build.states)
+        return replace(build, **kinds, midpoints=bool(midpoints), multipliers=turns)
     return replace(
         parameters,
         fold=parameters.fold if fold is None else fold,

@@ -106,6 +106,7 @@ def open_rtl(
     costs: int | None = None,
     alternatives: int | None = None,
     midpoints: int | None = None,
+    multipliers: int | None = None,
 ) -> RtlDevice:
     """Generate and compile the gateware, or load it from the cache, and open its simulation.
 
@@ -127,7 +128,7 @@ def open_rtl(
         from beltline.sim.board import SimulatedBoard
 
         base, sizes = parameters or MachineParameters(grid=256), (fold, evaluators, lanes)
-        machine = made(base, *sizes, proof, costs, alternatives, midpoints)
+        machine = made(base, *sizes, proof, costs, alternatives, midpoints, multipliers)
         files = _verilog(machine, progress)
     except ImportError as error:
         raise DeviceError(f"device 'rtl' needs the Python package {error.name}, which is not installed") from error

@@ -224,12 +224,13 @@ def open_model(
     costs: int | None = None,
     alternatives: int | None = None,
     midpoints: int | None = None,
+    multipliers: int | None = None,
 ) -> ModelDevice:
     """Open the software model of a machine of these sizes, by default the largest that the papers solve."""
     if progress:
         progress("preparing the software model (compiled once, then kept)")
     base, sizes = parameters or MachineParameters(), (fold, evaluators, lanes)
-    build = made(base, *sizes, proof, costs, alternatives, midpoints)
+    build = made(base, *sizes, proof, costs, alternatives, midpoints, multipliers)
     from beltline.hw.top.engine_table import ENGINES
 
     return ModelDevice(ENGINES[build.engine].software(build), build)

@@ -45,7 +45,11 @@ class AgedModel(Model, Generic[Solution]):
             As :func:`beltline.solve`.
         """
         problem = self.problem()
-        options = on_machine(device, problem.points, more) if self.machines else None
+        options = (
+            on_machine(device, problem.points, len(problem.alternatives) * problem.states, more)
+            if self.machines
+            else None
+        )
         if options is None:
             device, options = check_device(self.called, device), more
         solution: Any = solve(problem, device=device, progress=progress, **options)

@@ -10,7 +10,7 @@ from beltline.host.devices.made import general_options
 from beltline.host.solver.options import UNNAMED
 
 
-def on_machine(device: Any, points: int, options: Mapping[str, Any]) -> dict[str, Any] | None:
+def on_machine(device: Any, points: int, states: int, options: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the options with which a device of the accelerator solves a model with alternatives; None for others.
 
     ``"emulator"`` and ``"rtl"`` are built for alternatives unless the user names the lanes of a build.
@@ -21,6 +21,8 @@ def on_machine(device: Any, points: int, options: Mapping[str, Any]) -> dict[str
         What the user passed as ``device``.
     points
         Grid points of the model.
+    states
+        States of a machine that it takes: alternatives that differ, times exogenous states.
     options
         Options of the user.
 
@@ -34,4 +36,4 @@ def on_machine(device: Any, points: int, options: Mapping[str, Any]) -> dict[str
     if device == UNNAMED or device in REFERENCES:
         return None
     name = known(device)
-    return general_options(points, options) if DEVICES[name].elastic else dict(options)
+    return general_options(points, states, options) if DEVICES[name].elastic else dict(options)

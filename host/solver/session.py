@@ -287,7 +287,8 @@ class Session:
         elastic = self._name is not None and DEVICES[self._name].elastic
         if problem.cost is not None and not general:
             self._check_cost(problem, options, elastic)
-        build = smallest_build(problem, self._options.get("lanes"), _product_count(problem)) if elastic else None
+        sizes = self._options.get("lanes"), _product_count(problem), self._options.get("multipliers", 0)
+        build = smallest_build(problem, *sizes) if elastic else None
         if options.shift and build is not None and not build.features.shifts:
             raise no_lanes(self._name)
         proves = bool(self._options.get("proof"))
@@ -356,7 +357,9 @@ class Session:
             grid, states = max(build.grid, sizes.grid), max(build.states, sizes.states)
             horizons = build.features.ages
             results = max(build.results, sizes.results, grid * states) if horizons else 0
-            build = replace(build, grid=grid, states=states, results=results)
+            options = ("proof", "costs", "alternatives", "multipliers")
+            kinds = {name: getattr(build, name) or getattr(sizes, name) for name in options}
+            build = replace(build, grid=grid, states=states, results=results, **kinds)
         if self._driver is None or (build is not None and build != sizes):
             if self._driver is not None:
                 self._driver.device.close()

@@ -128,6 +128,14 @@ def _build(p: Pipeline, values: list[Timed], row: list[Timed], interval: int) ->
         last = part.time + interval - 1
         parts = [p.delay(Timed(part.value, last - wait), wait) for wait in range(interval)]
         total = p.total([Term(word) for word in parts], _SUM_BITS, constant=half, signed=True)
+    return rounded_sum(p, total)
+
+
+def rounded_sum(p: Pipeline, total: Timed) -> tuple[Timed, Timed]:
+    """Add what drops the fraction of a sum, to which half a unit was added, and saturates it.
+
+    Returns the expectation, and whether it was saturated.
+    """
     rounded = total.map(lambda value: value[FRACTION:].as_signed())
     outside = p.compute(lambda value: ~(value[WIDTH - 1 :].all() | ~value[WIDTH - 1 :].any()), rounded)
     unclamped = p.delay(rounded, 1)

@@ -103,6 +103,10 @@ class Pipeline:
         self._clocked(register.eq(value))
         return Timed(register, time + 1)
 
+    def update(self, register: Signal, value: ValueLike) -> None:
+        """Assign ``value`` to a register of the caller's in every clock, as for a sum over several clocks."""
+        self._clocked(register.eq(value))
+
     def delay(self, word: Timed, clocks: int) -> Timed:
         """Return ``word``, delayed by ``clocks`` clocks. All delays of one signal share their registers."""
         assert clocks >= 0, f"clocks of a delay must be at least 0, not {clocks}"

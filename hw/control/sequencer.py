@@ -266,7 +266,10 @@ class Sequencer(wiring.Component):
         """Whether a run fits the build, and the last position of a pass; valid ``check`` clocks after the settings."""
         machine = self.parameters.machine
         p = Pipeline(m, machine.multiplier)
-        total = p.total(p.products(p.input(self.grid[:17]), p.input(self.states[:5])), _TOTAL_BITS)
+        total = p.total(
+            p.products(p.input(self.grid[:17]), p.input(self.states[: max(5, machine.states.bit_length())])),
+            _TOTAL_BITS,
+        )
         slots = p.total(p.products(total, p.input(self.sweep_limit)), _SLOT_BITS)
         fits: Value = p.compute(lambda value: value <= machine.results, slots).value
         in_range = p.compute(

@@ -18,7 +18,13 @@ GRID_LIMIT = 65_536
 """Largest grid of any build."""
 
 STATES_LIMIT = 16
-"""Largest number of exogenous states of any build."""
+"""Largest number of exogenous states of a build with a multiplier of the expectation for each of them."""
+
+TURNS_STATES_LIMIT = 128
+"""Largest number of exogenous states of a build whose expectation takes its multipliers in turn."""
+
+MULTIPLIERS_LIMIT = 64
+"""Most multipliers that an expectation takes in turn."""
 
 RESULTS_LIMIT = 2**24
 """Largest number of words in a build's value memory."""
@@ -51,6 +57,19 @@ def check_lanes(lanes: int, grid: int) -> None:
     if not _power_of_two(grid, least, GRID_LIMIT):
         raise ValueError(
             f"grid of a build with {lanes} lanes must be a power of two from {least} to {GRID_LIMIT}, not {grid}"
+        )
+
+
+def check_states(states: int, multipliers: int) -> None:
+    """Raise ``ValueError`` if no build has this number of exogenous states with these multipliers taken in turn."""
+    limit = TURNS_STATES_LIMIT if multipliers else STATES_LIMIT
+    if not 1 <= states <= limit:
+        more = "" if multipliers else f", or with multipliers up to {TURNS_STATES_LIMIT}"
+        raise ValueError(f"states of a build must be from 1 to {limit}{more}, not {states}")
+    if multipliers and not _power_of_two(multipliers, 1, min(MULTIPLIERS_LIMIT, states - 1)):
+        raise ValueError(
+            f"multipliers of a build must be a power of two from 1 to {MULTIPLIERS_LIMIT} and below its {states} "
+            f"states, not {multipliers}"
         )
 
 
@@ -98,7 +117,7 @@ class MachineParameters:
     grid
         Largest number of grid points ``N_k``: a power of two from 4 to 65,536.
     states
-        Largest number of exogenous states ``N_z``: 1 to 16.
+        Largest number of exogenous states ``N_z``: 1 to 16, and up to 128 with ``multipliers``.
     results
         Words of the value and policy memories, at least ``grid * states``; 0 (the default) stands for
         ``grid * states``. With more words a run with a horizon can store several ages.
@@ -115,7 +134,7 @@ class MachineParameters:
     multiplier
         The chip's multiplier.
     engine
-        The assembly line (the default) or the sweep engine. For the sweep engine ``states`` must be 1, 2, 4, 8 or 16,
+        The assembly line (the default) or the sweep engine. For the sweep engine ``states`` must be a power of two,
         ``results`` must be ``grid * states``, and ``fold`` and ``evaluators`` must have their defaults.
     lanes
         Lanes of a sweep engine: a power of two from 1 to 256, with at least ``ROW_WORDS`` grid points each.
@@ -129,6 +148,10 @@ class MachineParameters:
     midpoints
         Whether a sweep engine's shifts follow from the smallest and the largest change of each exogenous state, which
         saves sweeps, and not from the change at the middle point of the grid. Excludes ``proof``.
+    multipliers
+        Multipliers of the expectation that are taken in turn, each for ``states / multipliers`` exogenous states: a
+        power of two below ``states``. 0 (the default) for one multiplier for each exogenous state. Requires
+        ``alternatives``.
 
     Raises
     ------
@@ -150,12 +173,12 @@ class MachineParameters:
     costs: bool = False
     alternatives: bool = False
     midpoints: bool = False
+    multipliers: int = 0
 
     def __post_init__(self) -> None:
         if not _power_of_two(self.grid, 4, GRID_LIMIT):
             raise ValueError(f"grid of a build must be a power of two from 4 to {GRID_LIMIT}, not {self.grid}")
-        if not 1 <= self.states <= STATES_LIMIT:
-            raise ValueError(f"states of a build must be from 1 to {STATES_LIMIT}, not {self.states}")
+        check_states(self.states, self.multipliers)
         if self.results == 0:
             object.__setattr__(self, "results", self.grid * self.states)
         if self.results < self.grid * self.states:
@@ -193,6 +216,8 @@ class MachineParameters:
             )
         if self.midpoints and (self.proof or not self.features.lanes):
             raise ValueError("midpoints of a build must be False with proof, and for the assembly line")
+        if self.multipliers and not self.alternatives:
+            raise ValueError(f"multipliers of a build must be 0 without alternatives, not {self.multipliers}")
 
     def _check_sweep(self) -> None:
         check_lanes(self.lanes, self.grid)
@@ -238,7 +263,7 @@ class MachineParameters:
     def _engine(self) -> int:
         """Contents of register ``ENGINE``."""
         if self.alternatives:
-            return ALTERNATIVES_ENGINE
+            return ALTERNATIVES_ENGINE | self.multipliers << 8
         if self.midpoints:
             return MIDPOINTS_ENGINE
         return COSTS_ENGINE if self.costs else PROVING_ENGINE if self.proof else int(self.engine)

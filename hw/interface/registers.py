@@ -100,7 +100,10 @@ COSTS_ENGINE = 4
 """Contents of register ``ENGINE`` for a sweep engine that also has a table of costs in window ``X``."""
 
 ALTERNATIVES_ENGINE = 5
-"""Contents of register ``ENGINE`` for one that also takes the maximum over alternatives before the expectation."""
+"""Contents of register ``ENGINE`` for one that also takes the maximum over alternatives before the expectation.
+
+If its expectation takes its multipliers in turn, bits 8 to 15 of the register are their number.
+"""
 
 MIDPOINTS_ENGINE = 6
 """Contents of register ``ENGINE`` for a sweep engine whose shifts follow from the extremes of the changes."""
@@ -266,7 +269,8 @@ def _layout() -> dict[str, Register]:
             False,
             "1: assembly line, 2: sweep engine, 3: sweep engine that proves the choices of every sweep, 4: one that "
             "also has a table of costs in window `X`, 5: one that also takes the maximum over alternatives, 6: sweep "
-            "engine whose shifts follow from the smallest and the largest change of each exogenous state",
+            "engine whose shifts follow from the smallest and the largest change of each exogenous state; for 5, bits "
+            "8 to 15: multipliers of its expectation if it takes them in turn, else 0",
         ),
         (
             "LANES",

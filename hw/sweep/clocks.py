@@ -35,7 +35,8 @@ from beltline.hw.sweep.gather_clocks import (
 )
 from beltline.hw.sweep.lane.parameters import LaneParameters
 from beltline.hw.sweep.parameters import HALF_SHIFT, ROW_SHIFT, SweepParameters
-from beltline.hw.sweep.patch import NOTES, PatchParameters
+from beltline.hw.sweep.patch import PatchParameters
+from beltline.hw.sweep.patch_clocks import patches
 from beltline.hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters
 from beltline.hw.sweep.scan.parameters import ScanParameters
 from beltline.hw.sweep.scan_clocks import REGISTERS, scan_begin, scan_run
@@ -293,27 +294,6 @@ def _groups(slots, begins, of_build, tables, results, scans):  # type: ignore[no
         _group(phase, slots, begins, of_build, tables, results, scans)
 
 
-@njit(cache=True)
-def _patches(notes, lane_shift, states, busy, last):  # type: ignore[no-untyped-def]
-    """Count each lane's clocks of a patch of points ``notes``: all (``busy``) and to the last state read (``last``)."""
-    for lane in range(busy.size):
-        first = lane << lane_shift
-        end = min(first + (1 << lane_shift), notes.size)
-        clocks = 0
-        while first < end:
-            word_end = min(first + NOTES, end)
-            behind = word_end
-            while behind > first and not notes[behind - 1]:
-                behind -= 1
-            for point in range(first, behind):
-                clocks += states if notes[point] else 1
-            if behind > first:
-                last[lane] = clocks
-            clocks += 1
-            first = word_end
-        busy[lane] = clocks
-
-
 @dataclass(frozen=True, eq=False)
 class LaneClocks:
     """Clocks of events in a sweep; ``NEVER`` for an event that does not occur.
@@ -418,6 +398,9 @@ def pass_clocks(dealt: Dealt, log: SweepLog | None = None, shifts: bool = False,
     """
     build = dealt.walk.build
     settle = LaneParameters(build).settle
+    turns = build.turns(dealt.states)
+    # From a state that the patch reads to the last turn of its point's last expectation.
+    waits = LaneParameters(build).to_turns + dealt.states * turns if build.multipliers else 0
     ends = np.full(build.lanes, _GO)
     done = 0
     notes = np.ones(dealt.grid, np.bool_)
@@ -425,8 +408,9 @@ def pass_clocks(dealt: Dealt, log: SweepLog | None = None, shifts: bool = False,
         lanes = lane_clocks(log, np.full(build.lanes, _GO), _JUDGED)
         ends = lanes.ends
         # One register for the decision on the last state; then the pipelines run empty.
-        done = int(lanes.checked.max()) + 1 + settle + 2
-        notes = np.asarray(log.walked.any(axis=1), np.bool_)
+        if not build.multipliers:
+            done = int(lanes.checked.max()) + 1 + settle + 2
+            notes = np.asarray(log.walked.any(axis=1), np.bool_)
     if rounds:
         # In each round, all lanes wait for the slowest. A lane with a repair reads all of its states once more.
         met = np.maximum(lanes.checked + _JUDGED, ends) + 1
@@ -439,11 +423,11 @@ def pass_clocks(dealt: Dealt, log: SweepLog | None = None, shifts: bool = False,
         ends = np.full(build.lanes, finish)
         done = max(done, finish + 2)
     busy, last = np.zeros(build.lanes, np.int64), np.zeros(build.lanes, np.int64)
-    _patches(notes, dealt.lane_shift, dealt.states, busy, last)
+    patches(notes, dealt.lane_shift, dealt.states, turns, busy, last)
     for lane in range(build.lanes):
         if last[lane]:
             first = int(ends[lane]) + PatchParameters(build).begin
-            done = max(done, first + int(last[lane]) - 1 + settle + 2, first + int(busy[lane]) + 2)
+            done = max(done, first + int(last[lane]) - 1 + waits + settle + 2, first + int(busy[lane]) + 2)
     of_shift = shift_clocks(build, dealt.states, largest_norm_clocks(build)) if shifts else 0
     return _around(build, done) + 1 + of_shift + _DECIDE
 

@@ -44,7 +44,7 @@ class CombineParameters:
     Parameters
     ----------
     states
-        Largest number of exogenous states of a point, 1 to 16.
+        Largest number of exogenous states of a point, 1 to 128.
     """
 
     states: int
@@ -88,7 +88,7 @@ class Combine(wiring.Component):
 
     Attributes
     ----------
-    count : in, 5 bits
+    count : in, 5 bits, or as many as ``states`` needs
         ``N_z`` of the problem.
     clear : in, 1 bit
         Discards the values of an incomplete point; the next value is the first of a point.
@@ -111,7 +111,7 @@ class Combine(wiring.Component):
         states = parameters.states
         super().__init__(
             {
-                "count": In(5),
+                "count": In(max(5, states.bit_length())),
                 "clear": In(1),
                 "begins": In(states),
                 "ends": In(states),

@@ -388,7 +388,7 @@ class SweepDatapath(Datapath):
     def _problem(self, m: Module, lanes: list[LaneInstance], buses: RowBuses) -> None:
         """Give every lane the sizes and constants of the problem, which do not change during a run."""
         build, settings = self._build, self.settings
-        grid, states = settings.grid[: build.index_bits + 1], settings.states[:5]
+        grid, states = settings.grid[: build.index_bits + 1], settings.states[: build.count_bits]
         # Each lane has `2**shift` rows.
         shift = Signal(range(build.local_bits + 1))
         least = ROW_WORDS * build.lanes

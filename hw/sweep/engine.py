@@ -20,13 +20,18 @@ def _modules(build: MachineParameters) -> dict[str, wiring.Component]:
     return {lane.MODULE: lane.Lane(LaneParameters(SweepParameters.of(build)))}
 
 
+def _walk(build: MachineParameters) -> WalkParameters:
+    """Return the parameters of the local search of a build."""
+    return LaneParameters(SweepParameters.of(build)).walk
+
+
 def _software(build: MachineParameters) -> SweepSoftwareMachine:
     return SweepSoftwareMachine(SweepParameters.of(build), logged=True)
 
 
 def _run_clocks(build: MachineParameters, grid: int, states: int, sweeps: int) -> int | None:
     """Return the clocks of a run without sweeps; ``None`` with sweeps, whose clocks depend on the choices, too."""
-    return None if sweeps else begin_clocks(Dealt(WalkParameters(SweepParameters.of(build)), grid, states))
+    return None if sweeps else begin_clocks(Dealt(_walk(build), grid, states))
 
 
 def quiet_clocks(build: MachineParameters) -> int:
@@ -34,7 +39,7 @@ def quiet_clocks(build: MachineParameters) -> int:
 
     The problem is the largest of the build.
     """
-    dealt = Dealt(WalkParameters(SweepParameters.of(build)), build.grid, build.states)
+    dealt = Dealt(_walk(build), build.grid, build.states)
     shape = build.grid, build.states
     log = SweepLog(
         dealt,

@@ -20,7 +20,7 @@ AHEAD_ROWS = 8
 RING = 128
 """Entries of the model's ring buffers: more than there are rows or states in progress at any time."""
 
-TABLE_BITS = 6
+TABLE_BITS = 9
 """Bits below the row number in a logged request.
 
 A request of the check has the exogenous state there. One of a local search or a scan has, from the lowest bit on, the

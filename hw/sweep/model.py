@@ -20,7 +20,7 @@ from beltline.hw.interface.registers import STEPS_FIELD, Engine, Mode, Status
 from beltline.hw.sweep.clocks import Dealt, Round, SweepLog, begin_clocks, pass_clocks, seek_clocks
 from beltline.hw.sweep.combine import CombineParameters
 from beltline.hw.sweep.extremes import midpoints
-from beltline.hw.sweep.lane.parameters import MOST_SHIFT
+from beltline.hw.sweep.lane.parameters import MOST_SHIFT, LaneParameters
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.proof import Proof
 from beltline.hw.sweep.shift import ShiftParameters
@@ -66,7 +66,7 @@ class SweepSoftwareMachine(SoftwareMachine):
     build
         Sizes of the engine.
     contexts
-        Searches that share the evaluator of a lane.
+        Searches that share the evaluator of a lane; by default those of the gateware.
     logged
         Whether the clocks of the gateware are counted, which takes about as long as the sweeps themselves. If not,
         ``clocks`` is 0 and ``log`` is ``None``.
@@ -97,9 +97,9 @@ class SweepSoftwareMachine(SoftwareMachine):
 
     clocks_source = "modelled by the clock model"
 
-    def __init__(self, build: SweepParameters, contexts: int = 64, logged: bool = False) -> None:
+    def __init__(self, build: SweepParameters, contexts: int | None = None, logged: bool = False) -> None:
         self.build = build
-        self.walk = WalkParameters(build, contexts)
+        self.walk = LaneParameters(build).walk if contexts is None else WalkParameters(build, contexts)
         self._logged = logged
         self._capacity = _FIRST_CAPACITY
         self.shift_weights = np.zeros(build.states * build.states, np.uint64)
@@ -127,6 +127,7 @@ class SweepSoftwareMachine(SoftwareMachine):
             costs=build.costs,
             alternatives=build.alternatives,
             midpoints=build.midpoints,
+            multipliers=build.multipliers,
         )
 
     @property

@@ -8,10 +8,10 @@ from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.interface.parameters import (
     GRID_LIMIT,
     ROW_WORDS,
-    STATES_LIMIT,
     MachineParameters,
     Multiplier,
     check_lanes,
+    check_states,
 )
 from beltline.hw.memory.ram import address_bits
 
@@ -46,7 +46,7 @@ class SweepParameters:
     grid
         Largest number of grid points ``N_k``: a power of two, at least ``ROW_WORDS * lanes`` and at most 65,536.
     states
-        Largest number of exogenous states ``N_z``: 1 to 16.
+        Largest number of exogenous states ``N_z``: 1 to 16, and up to 128 with ``multipliers``.
     lanes
         Number of lanes: a power of two from 1 to 256. Lane ``l`` has the grid points ``l 2**c`` to
         ``(l + 1) 2**c - 1`` of a problem. ``2**c`` is the least power of two, and at least ``ROW_WORDS``, with which
@@ -66,6 +66,9 @@ class SweepParameters:
     midpoints
         Whether shifts follow from the extremes of each exogenous state's changes (:mod:`beltline.hw.sweep.extremes`),
         and not from the change at the middle point of the grid. Excludes ``proof``.
+    multipliers
+        Multipliers of the expectation that are taken in turn (:mod:`beltline.hw.sweep.turns`); 0 for one multiplier for
+        each exogenous state. Requires ``alternatives``.
 
     Raises
     ------
@@ -82,11 +85,11 @@ class SweepParameters:
     costs: bool = False
     alternatives: bool = False
     midpoints: bool = False
+    multipliers: int = 0
 
     def __post_init__(self) -> None:
         check_lanes(self.lanes, self.grid)
-        if not 1 <= self.states <= STATES_LIMIT:
-            raise ValueError(f"states of a build must be from 1 to {STATES_LIMIT}, not {self.states}")
+        check_states(self.states, self.multipliers)
         if self.slots not in SLOTS:
             raise ValueError(f"slots of a build must be 4 or 8, not {self.slots}")
         if self.costs and not self.proof:
@@ -95,6 +98,8 @@ class SweepParameters:
             raise ValueError("alternatives of a build must be False without costs, or with 1 state")
         if self.midpoints and self.proof:
             raise ValueError("midpoints of a build must be False with proof")
+        if self.multipliers and not self.alternatives:
+            raise ValueError("multipliers of a build must be 0 without alternatives")
 
     @classmethod
     def of(cls, machine: MachineParameters) -> SweepParameters:
@@ -102,7 +107,7 @@ class SweepParameters:
         slots = SLOTS[0] if machine.lanes <= FEW_LANES else SLOTS[1]
         sizes = machine.grid, machine.states, machine.lanes, slots
         kinds = machine.proof, machine.costs, machine.alternatives, machine.midpoints
-        return cls(*sizes, machine.multiplier, *kinds)
+        return cls(*sizes, machine.multiplier, *kinds, machine.multipliers)
 
     @property
     def index_bits(self) -> int:
@@ -113,6 +118,20 @@ class SweepParameters:
     def row_bits(self) -> int:
         """Bits of a row number, ``index // ROW_WORDS``."""
         return self.index_bits - ROW_SHIFT
+
+    @property
+    def count_bits(self) -> int:
+        """Bits of a number of exogenous states, at least 5."""
+        return max(5, self.states.bit_length())
+
+    @property
+    def turn_bits(self) -> int:
+        """Bits of a turn of the expectation's multipliers, at least 1; only for a build that takes them in turn."""
+        return max(1, (self.states // self.multipliers - 1).bit_length())
+
+    def turns(self, states: int) -> int:
+        """Return the turns of the expectation's multipliers for a problem with ``states`` exogenous states."""
+        return -(-states // self.multipliers) if self.multipliers else 1
 
     @property
     def lane_bits(self) -> int:

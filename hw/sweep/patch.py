@@ -83,7 +83,10 @@ class Patch(wiring.Component):
         The pass lists all points, noted or not.
     points : in, ``point_bits + 1`` bits
         Number of points in the lane, at least 1.
-    states : in, 5 bits
+    last_turn : in, ``turn_bits``
+        Only in a build whose expectation takes its multipliers in turn: two states are ``last_turn + 1`` clocks apart
+        or more, and ``force`` is always high.
+    states : in, ``count_bits``
         ``N_z`` of the problem.
     busy : out, 1 bit
         High from the clock after ``start`` to the end of the pass.
@@ -93,7 +96,7 @@ class Patch(wiring.Component):
         The state's position within the lane, ``point * N_z + state``.
     point : out, ``point_bits + 1`` bits
         Its point within the lane.
-    state : out, 4 bits
+    state : out, ``state_bits``, at least 4
         Its exogenous state.
     last : out, 1 bit
         It is the last state of its point.
@@ -110,13 +113,14 @@ class Patch(wiring.Component):
                 "start": In(1),
                 "force": In(1),
                 "points": In(build.point_bits + 1),
-                "states": In(5),
+                "states": In(build.count_bits),
                 "busy": Out(1),
                 "valid": Out(1),
                 "position": Out(build.position_bits),
                 "point": Out(build.point_bits + 1),
-                "state": Out(4),
+                "state": Out(max(4, build.state_bits)),
                 "last": Out(1),
+                **({"last_turn": In(build.turn_bits)} if build.multipliers else {}),
             }
         )
 
@@ -177,6 +181,13 @@ class Patch(wiring.Component):
             self.last.eq(state == self.states - 1),
             following.eq(base + (self.states << _NOTE_BITS)),
         ]
+        if build.multipliers:
+            pause = Signal(build.turn_bits)
+            m.d.comb += self.valid.eq(words.head_valid & rest & here & (pause == 0))
+            with m.If(self.valid):
+                m.d.sync += pause.eq(self.last_turn)
+            with m.Elif(pause != 0):
+                m.d.sync += pause.eq(pause - 1)
         with m.If(pop):
             m.d.sync += [step.eq(0), of_word.eq(of_word + 1), base.eq(following), self.position.eq(following)]
             with m.If(of_word == last_word):
@@ -185,7 +196,7 @@ class Patch(wiring.Component):
             m.d.sync += [self.position.eq(self.position + 1), state.eq(state + 1)]
             with m.If(self.last):
                 m.d.sync += [state.eq(0), step.eq(step + 1)]
-        with m.Elif(words.head_valid):
+        with m.Elif(words.head_valid & ~here if build.multipliers else words.head_valid):
             m.d.sync += [self.position.eq(self.position + self.states), step.eq(step + 1)]
         with m.If(self.start):
             m.d.sync += [self.busy.eq(1), step.eq(0), of_word.eq(0), base.eq(0), self.position.eq(0), state.eq(0)]

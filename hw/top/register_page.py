@@ -17,7 +17,6 @@ from beltline.hw.interface.registers import (
     VERSION,
     WRITABLE,
     Access,
-    Engine,
     Table,
 )
 from beltline.hw.interface.sums import LAW
@@ -34,14 +33,11 @@ ACCESS = {Access.READ: "R", Access.WRITE: "W", Access.READ_WRITE: "RW"}
 
 CONTENT = {
     Table.X: "`X`, the grid of choices. The host fills the words after `GRID` up to the build's grid with `2^63 - 1`, "
-    "which no state can afford. On a sweep engine with costs (`ENGINE` 4 or 5), the cost of `x'` in state `s`, at word "
-    "`x' * STATES_MAX + s`; it must not fall in `x'`",
+    "which no state can afford. With `ENGINE` 4 or 5, the cost of `x'` in state `s`, at word `x' * STATES_MAX + s`; it "
+    "must be nondecreasing in `x'`",
     Table.W: "`W(x, s)`, cash on hand, at word `x * STATES + s`",
-    Table.Q: "`beta Q(s, s')`, unsigned with 64 fraction bits, at word `s * STATES_MAX + s'`. On a sweep "
-    "engine these are followed by the same number of words with the weights of its shifts, in the same order: "
-    "`beta Q (I - beta Q)^-1 / 2^12`; or with alternatives (`ENGINE` 5) with a row of what is added to the value of "
-    "each state, a row of marks (bit 0: the state begins a group, of which the maximum enters the expectation, bit 1: "
-    "it ends one, bit 2: it keeps its value), and rows that are not read",
+    Table.Q: "`beta Q(s, s')`, unsigned with 64 fraction bits, at word `s * STATES_MAX + s'`; on a sweep engine "
+    "followed by a [second matrix](#second-matrix-of-q)",
     Table.V: "value, at word `x * STATES + s`: the start value before a run, the result after it; with a horizon, the "
     "results of sweep `t` begin at word `t * GRID * STATES`",
     Table.POLICY: "policy index of the best `x'`, in the order of `V`; the upper bits are 0",
@@ -97,7 +93,6 @@ def page(parameters: MachineParameters) -> str:
     sizes = f"{parameters.grid:,} points, {parameters.states} states and {parameters.results:,} results"
     tables = ", ".join(f"{int(table)} for `{table.name}`" for table in READABLE)
     law = "\n".join(line.strip() for line in LAW.splitlines())
-    engines = ", ".join(f"{engine.value} for `{engine.name}`" for engine in Engine)
     return f"""\
 <!-- Written by `{COMMAND} --write`. -->
 # Registers and table windows
@@ -113,12 +108,14 @@ takes consecutive registers, low word first. R means read, W write. A setting ta
 `RESET` does not change them.
 
 {_registers()}
-`ENGINE` is {engines}. `UTILITY_A`, `UTILITY_B` and `UTILITY_FORM` are the constants of
-[utility](design.md#utility-hw-arithmetic-utility-py).
+`UTILITY_A`, `UTILITY_B` and `UTILITY_FORM` are the constants of [utility](design.md#utility-hw-arithmetic-utility-py).
 
-These accesses are answered with SLVERR and change nothing: an address beyond the registers or not a multiple of 4, a
-write of fewer than 32 bits, a write of an R register, a read of a W register and, while busy, a write of any register
-but `COMMAND`, which also sets a flag of `REFUSED`. Reads of registers are answered at any time.
+Registers can be read at any time. These accesses are answered with SLVERR and change nothing:
+
+- an address beyond the registers, or not a multiple of 4;
+- a write of fewer than 32 bits;
+- a write of an R register, or a read of a W register;
+- while busy, a write of any register but `COMMAND`; it also sets a flag of `REFUSED`.
 
 ## Flags
 
@@ -127,17 +124,17 @@ All bits of `STATUS` but `BUSY` describe the run that ended last, and the next r
 are cleared by a reset.
 
 ## Sums of tables
-With these check sums a host verifies that the words that it wrote arrived, and that the words that it read are those
-of the device. They are modulo `2^32`. They are 0 after a reset of the chip and are never cleared otherwise: a host
+With these check sums a host verifies that its words arrived at the device, and that it read the device's words without
+error. They are modulo `2^32`. They are 0 after a reset of the chip and are never cleared otherwise, so a host
 takes the difference of two readings, each when `SUMMING` is 0.
 
-- `WRITTEN_X`, `WRITTEN_W`, `WRITTEN_Q`, `WRITTEN_V`: sum of all words that were written to the table. A write is
-  included {TableSums.SETTLE + 1} clocks after the port of the machine. A word that is written twice counts twice; a
+- `WRITTEN_X`, `WRITTEN_W`, `WRITTEN_Q`, `WRITTEN_V`: sum of all words that were written to the table. The sum includes
+  a write {TableSums.SETTLE + 1} clocks after it passed the machine's port. A word that is written twice counts twice; a
   refused write does not count.
 - `SUM`: command `SUM` adds `SUM_COUNT` words of table `SUM_TABLE` ({tables}) from word `SUM_FIRST`,
-  one in every clock in which the host reads no table word itself. Reads of the host do not count: a wide bus may read
-  more words than a host requests, a narrow one the same word twice. These registers and the tables must not change
-  until `SUMMING` is 0.
+  one in every clock in which the host does not read a table word. Reads of the host do not count, because a wide bus may
+  read more words than a host requests, and a narrow bus may read the same word twice. The host must not change these
+  registers and the tables until `SUMMING` is 0.
 
 A word has two halves of 32 bits; half 0 is the lower one. Let `x` be a half, with 0 for its bytes without strobe, and
 `k = 2 word + half`, to which `2^28`, `2^29`, `2^30` or `2^31` is added for each byte without strobe. The sum of a word
@@ -155,18 +152,36 @@ same size, a power of two of at least 4 KiB, and follow each other. In a build f
 a window has {1 << windows.window_bits:,} bytes, and the bus has {windows.address_bits} address bits:
 
 {_windows(parameters)}
-On a sweep engine the words of all windows but `Q` are in another order (`hw/interface/layout.py`): a window is divided
-into `LANES` equal blocks, one for each lane. Each lane has `2^c` points of a problem, where `2^c` is the least power of
-two of at least {ROW_WORDS} such that `LANES` lanes have `GRID` points; lane `l` has those from `l 2^c` on. Block `l`
-begins at word `l * GRID_MAX / LANES` of `X`, and at word `l * GRID_MAX / LANES * STATES_MAX` of `W`, `V` and `POLICY`.
-From there on it has the words of the lane's points in the order above: state `(x, s)` at word
-`(x - l 2^c) * STATES + s` of the block. `X` need not be filled up. If `GRID` is `GRID_MAX` and `STATES` is
-`STATES_MAX`, the order is the one above.
-
 `{COMMAND} --grid 256 --states 2` prints this page for another build. These accesses are
-answered with SLVERR and change nothing: an access beyond a table, a write of an R table or a read of a W table, a burst
-that is not INCR and, while busy, any access to a table. A write that is refused while busy also sets a flag of
-`REFUSED`. [The buses](engineer.md#the-buses) have more rules.
+answered with SLVERR and change nothing:
+
+- an access beyond a table;
+- a write of an R table, or a read of a W table;
+- a burst that is not INCR;
+- while busy, any access to a table; a write also sets a flag of `REFUSED`.
+
+[The buses](engineer.md#the-buses) lists more rules.
+
+### Order of words on a sweep engine
+On a sweep engine the words of all windows but `Q` are in another order (`hw/interface/layout.py`). A window is divided
+into `LANES` equal blocks, one for each lane:
+
+- *Points of a lane*: each lane has `2^c` points of a problem, where `2^c` is the smallest power of two of at least
+  {ROW_WORDS} such that all lanes together have at least `GRID` points. Lane `l` has the points from `l 2^c` on.
+- *First word of block `l`*: word `l * GRID_MAX / LANES` of `X`, and word `l * GRID_MAX / LANES * STATES_MAX` of `W`,
+  `V` and `POLICY`.
+- *Inside the block* the words are in the order above: state `(x, s)` is at word `(x - l 2^c) * STATES + s`.
+
+The host need not fill the words of `X` after `GRID`. If `GRID` is `GRID_MAX` and `STATES` is `STATES_MAX`, the order is
+that of the assembly line.
+
+### Second matrix of `Q`
+On a sweep engine the matrix of window `Q` is followed by a second one of the same size:
+
+| `ENGINE` | content of the second matrix |
+| --- | --- |
+| not 5 | the weights of the shifts, `beta Q (I - beta Q)^-1 / 2^12`, in the order of the first matrix |
+| 5 | row 0: the amount added to the value of each state. Row 1: marks of each state; bit 0: first state of a group, the maximum of which enters the expectation; bit 1: last state of a group; bit 2: the state keeps its value. Further rows are not read |
 """
 
 

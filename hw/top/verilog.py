@@ -27,6 +27,7 @@ from beltline.hw.interface.parameters import (
     GRID_LIMIT,
     LANES_LIMIT,
     STATES_LIMIT,
+    TURNS_STATES_LIMIT,
     MachineParameters,
     Multiplier,
 )
@@ -180,7 +181,8 @@ def option_parser(prog: str) -> argparse.ArgumentParser:
         )
 
     option("grid", f"largest number of grid points N_k, a power of two from 4 to {GRID_LIMIT}")
-    option("states", f"largest number of exogenous states N_z, 1 to {STATES_LIMIT}")
+    turns = f"up to {TURNS_STATES_LIMIT} with --multipliers"
+    option("states", f"largest number of exogenous states N_z, 1 to {STATES_LIMIT}, {turns}")
     option("results", "words of the value memory, at least grid * states; more for longer horizons")
     option("bus_bits", f"data width of the tables' bus: {', '.join(map(str, BUS_WIDTHS))}")
     option("clock_hz", "clock frequency of the build, which a register reports; 0 if unknown")
@@ -201,6 +203,7 @@ def option_parser(prog: str) -> argparse.ArgumentParser:
         const=True,
         help="with --costs: the maximum over alternatives is taken before the expectation",
     )
+    option("multipliers", "with --alternatives: multipliers of the expectation, taken in turn; 0: one for each state")
     parser.add_argument(
         "--midpoints",
         action="store_const",

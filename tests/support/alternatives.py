@@ -17,7 +17,7 @@ from beltline.hw.arithmetic.utility import UtilityParameters
 KINDS = ("default", "retirement", "exit", "random")
 
 MOST = 16
-"""Product states of the largest build."""
+"""Product states of the largest build that takes no multipliers in turn; "random" has more from 8 states on."""
 
 
 def with_alternatives(
@@ -123,7 +123,7 @@ def _random(rng: np.random.Generator, points: int, states: int) -> dict[str, Any
     grid = np.linspace(0.0, 6.0, points)
     regimes = ["a", "b"][: int(rng.integers(1, 3))]
     alternatives = []
-    most = min(4, MOST // states)
+    most = max(len(regimes), min(4, MOST // states))
     total = int(rng.integers(len(regimes), most + 1))
     for d in range(total):
         regime = regimes[d % len(regimes)]

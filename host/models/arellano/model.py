@@ -28,6 +28,9 @@ from beltline.host.solver.verify_general import measured
 STARTS = {"cpu": "coarse", "gpu": "given"}
 """Default of ``start``, by device; on devices of the accelerator ``"coarse"``."""
 
+STATES_AN_INCOME = 2
+"""States of a machine for each income: repayment, and default, which is the same as exclusion after it."""
+
 COARSEST = 15
 """Smallest number of bonds of a coarse grid."""
 
@@ -88,7 +91,7 @@ class Arellano(Calibration, Model):
         ProblemError, KeyboardInterrupt
             As :func:`beltline.solve`.
         """
-        machine = on_machine(device, self.bonds, more)
+        machine = on_machine(device, self.bonds, STATES_AN_INCOME * self.incomes, more)
         if machine is None:
             device = check_device("an economy with default", device)
         more = more if machine is None else machine

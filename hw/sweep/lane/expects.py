@@ -13,6 +13,7 @@ from beltline.hw.memory.ram import READ_LATENCY
 from beltline.hw.sweep.combine import Combine
 from beltline.hw.sweep.lane.parameters import SHIFT_CLOCKS, LaneParameters
 from beltline.hw.sweep.parameters import ROW_SHIFT
+from beltline.hw.sweep.turns import Turns
 
 
 class Expects(wiring.Component):
@@ -40,7 +41,7 @@ class Expects(wiring.Component):
         A pass begins; values of an incomplete point are discarded.
     half : in, 1 bit
         The half of the row memory that is read in this pass; results go to the other one.
-    states : in, 5 bits
+    states : in, ``count_bits``
         Number of exogenous states of the problem, ``N_z``.
     weight_write, weight_row, weight_column : in
         A write of ``beta Q`` by the host, see :class:`beltline.hw.arithmetic.expectation.Expectation`.
@@ -70,6 +71,11 @@ class Expects(wiring.Component):
         The expected value.
     lost : out, 1 bit
         With ``write``: the expected value was saturated, and the patch does not compute it again.
+    last_turn : in, ``turn_bits``
+        Only with ``multipliers``: see :class:`beltline.hw.sweep.turns.Turns`, which takes the place of the expectation
+        unit. Then only the patch delivers values.
+    active : out, 1 bit
+        Only with ``multipliers``: an expectation takes a turn.
     begins, ends : in, a bit for each exogenous state of the build
         Only with alternatives: the first and the last state of each group, see
         :class:`beltline.hw.sweep.combine.Combine`, which replaces values by maxima before the expectation.
@@ -101,6 +107,7 @@ class Expects(wiring.Component):
                 "ev": Out(WIDTH),
                 "lost": Out(1),
                 **({"nothing": Out(1)} if build.alternatives else {}),
+                **({"last_turn": In(build.turn_bits), "active": Out(1)} if build.multipliers else {}),
             }
         )
 
@@ -108,7 +115,8 @@ class Expects(wiring.Component):
         m = Module()
         p = Pipeline(m)
         parameters, build = self.parameters, self.parameters.build
-        m.submodules.expectation = expectation = Expectation(parameters.expectation)
+        expectation = Turns(parameters.turns) if build.multipliers else Expectation(parameters.expectation)
+        m.submodules.expectation = expectation
         # Delayed to the clock in which the memory returns the value.
         patched = p.valid(p.input(self.patch_valid), READ_LATENCY)
         patched_point = p.delay(p.input(self.patch_point), READ_LATENCY).value
@@ -143,10 +151,18 @@ class Expects(wiring.Component):
             expectation.weight_column.eq(self.weight_column),
             expectation.weight_data.eq(self.data),
         ]
-        # The pipeline gives the point with its first expected value; a register holds it for the others.
-        late = p.delay(p.input(point_in), between + parameters.expectation.latency).value
         kept, of_point = Signal(build.point_bits + 1), Signal(build.point_bits + 1)
-        m.d.comb += of_point.eq(Mux(expectation.ev_state == 0, late, kept))
+        if isinstance(expectation, Turns):
+            m.d.comb += [
+                expectation.last_turn.eq(self.last_turn),
+                expectation.tag.eq(p.delay(p.input(point_in), between).value),
+                of_point.eq(expectation.ev_tag),
+                self.active.eq(expectation.active),
+            ]
+        else:
+            # The pipeline gives the point with its first expected value; a register holds it for the others.
+            late = p.delay(p.input(point_in), between + parameters.expectation.latency).value
+            m.d.comb += of_point.eq(Mux(expectation.ev_state == 0, late, kept))
         row = Signal(range(parameters.rows), reset_less=True)
         ev = Signal(WIDTH, reset_less=True)
         m.d.sync += [

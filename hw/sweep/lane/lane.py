@@ -46,7 +46,7 @@ class Lane(wiring.Component):
         Points of the lane; 0 for a lane without points.
     count : in, ``position_bits + 1``
         States of the lane, ``points * N_z``.
-    states : in, 5 bits
+    states : in, ``count_bits``
         ``N_z``.
     last_index : in, ``index_bits``
         The last candidate of the grid.
@@ -160,7 +160,7 @@ class Lane(wiring.Component):
             passes.moved.eq(walk.valid & walk.moved & ~self.cold),
             passes.walk_busy.eq(walk.busy),
             passes.patch_busy.eq(patch.busy),
-            passes.works.eq(judge.valid | patch.valid),
+            passes.works.eq(self._works(m, judge, patch, expects)),
             check.start.eq(passes.start_check),
             check.last_state.eq(last_state),
             judge.last_state.eq(last_state),
@@ -198,7 +198,7 @@ class Lane(wiring.Component):
             tables.written.eq(values.written),
             tables.place.eq(values.place),
             tables.new.eq(values.new),
-            expects.check_valid.eq(judge.valid),
+            expects.check_valid.eq(Const(0, 1) if build.multipliers else judge.valid),
             expects.check_point.eq(judge.point),
             expects.check_note.eq(judge.note),
             expects.new.eq(values.new),
@@ -240,6 +240,16 @@ class Lane(wiring.Component):
         ]
         self._fetch(m, fetches)
         return m
+
+    def _works(self, m: Module, judge: Judge, patch: Patch, expects: Expects) -> Value:
+        """Whether a value enters the pipeline to the expectation, or the expectation takes a turn."""
+        build = self.parameters.build
+        if not build.multipliers:
+            return judge.valid | patch.valid
+        last_turn = Signal(build.turn_bits)
+        m.d.sync += last_turn.eq((self.states - 1)[self.parameters.turns.column_bits :])
+        m.d.comb += [patch.last_turn.eq(last_turn), expects.last_turn.eq(last_turn)]
+        return patch.valid | expects.active
 
     def _tables(self, m: Module, passes: Passes, check: Check, walk: Walk, patch: Patch, tables: Tables) -> None:
         """Connect the passes to the lane's tables of its own states."""
@@ -362,7 +372,7 @@ class Lane(wiring.Component):
         counts = p.valid(p.input(patch.valid & passes.repaired), READ_LATENCY)
         of_patch = p.delay(p.input(Cat(patch.state[: build.state_bits], patch.position)), READ_LATENCY).value
         m.d.comb += [
-            patch.force.eq(self.prologue | passes.unchecked | passes.repaired),
+            patch.force.eq(Const(1, 1) if build.multipliers else self.prologue | passes.unchecked | passes.repaired),
             expects.read.eq(Mux(self.prologue, tables.value, tables.fresh)),
             values.again.eq(counts),
             values.clear.eq(passes.start_patch & passes.repaired),

@@ -16,6 +16,7 @@ from beltline.hw.memory.ram import READ_LATENCY
 from beltline.hw.sweep.combine import CombineParameters
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.row_buses import BankPort, RowBusesParameters, RowPort
+from beltline.hw.sweep.turns import TurnsParameters
 from beltline.hw.sweep.walk.parameters import WalkParameters
 
 SHIFT_CLOCKS = 3
@@ -59,6 +60,11 @@ class LaneParameters:
         return ExpectationParameters(self.build.states, self.build.multiplier)
 
     @property
+    def turns(self) -> TurnsParameters:
+        """Parameters of the expectation unit of a build with ``multipliers``, which takes them in turn."""
+        return TurnsParameters(self.build)
+
+    @property
     def combine(self) -> CombineParameters:
         """Parameters of the maximum over alternatives; only for a build with alternatives."""
         return CombineParameters(self.build.states)
@@ -76,7 +82,7 @@ class LaneParameters:
             **CONSTANTS,
             "points": In(build.point_bits + 1),
             "count": In(build.position_bits + 1),
-            "states": In(5),
+            "states": In(build.count_bits),
             "last_index": In(build.index_bits),
             "first_point": In(build.index_bits),
             "part_shift": In(range(build.point_bits + 1)),
@@ -148,10 +154,21 @@ class LaneParameters:
     def settle(self) -> int:
         """Clocks after which the expected values of a state's point have been written.
 
-        They count from the result of the check, or from the clock in which the patch reads the state.
+        They count from the result of the check, or from the clock in which the patch reads the state. With
+        ``multipliers`` they count from the last turn of the point's last expectation.
         """
+        if self.build.multipliers:
+            return self.turns.depth + 3
         combines = self.combine.latency if self.build.alternatives else 0
         return max(READ_LATENCY, SHIFT_CLOCKS) + 1 + combines + self.expectation.latency + self.build.states + 2
+
+    @property
+    def to_turns(self) -> int:
+        """Clocks from the one in which the patch reads a point's last state to the one before the first turn.
+
+        Only for a build with ``multipliers``.
+        """
+        return READ_LATENCY + 1 + self.combine.latency + 1
 
     @property
     def cells(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Const, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -20,7 +20,7 @@ class Passes(wiring.Component):
     A prologue is a patch. A sweep is a check, then, if states failed it, a local search (``walk`` in the code) of
     these, and a patch. Without a check (``unchecked``) it is a local search of all states and a patch. In a build with
     ``proof`` the lane waits before the patch (``met``), and makes a scan in each ``round``, followed by a local search
-    (repair) if the scan found better choices, until ``finish``.
+    (repair) if the scan found better choices, until ``finish``. With ``multipliers`` every sweep ends with a patch.
 
     Latency: a local search starts a clock after ``checked``, and a patch in the first clock in which the local search
     is not busy. ``done`` rises 2 clocks after the first clock in which the last pass is not busy, or 3 clocks after
@@ -169,7 +169,9 @@ class Passes(wiring.Component):
                 m.d.comb += self.start_scan.eq(1)
                 m.d.sync += self.scanning.eq(1)
                 m.next = "SCAN"
-            with m.Elif(self.finish & (self.any_mark | self.unchecked | self.repaired)):
+            # Where multipliers are taken in turn, only the patch computes expected values.
+            works = Const(1, 1) if self.parameters.build.multipliers else self.any_mark | self.unchecked | self.repaired
+            with m.Elif(self.finish & works):
                 m.d.comb += self.start_patch.eq(1)
                 m.d.sync += self.patching.eq(1)
                 m.next = "PATCH"

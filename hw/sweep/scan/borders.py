@@ -24,7 +24,7 @@ class Borders(wiring.Component):
     ----------
     write, position, choice : in, 1 bit, ``position_bits``, ``index_bits``
         A choice of the lane is written: the number of its state in the lane, and the choice.
-    points, count, states : in, ``point_bits + 1``, ``position_bits + 1``, 5 bits
+    points, count, states : in, ``point_bits + 1``, ``position_bits + 1``, ``count_bits``
         Points and states of the lane, and ``N_z``. These and the next two must not change during a run.
     first_point, last_index : in, ``index_bits`` each
         Grid index of the lane's first point, and the last index of the grid.
@@ -50,7 +50,7 @@ class Borders(wiring.Component):
                 "choice": In(build.index_bits),
                 "points": In(build.point_bits + 1),
                 "count": In(build.position_bits + 1),
-                "states": In(5),
+                "states": In(build.count_bits),
                 "first_point": In(build.index_bits),
                 "last_index": In(build.index_bits),
                 "lower_last": In(choices),

@@ -39,7 +39,7 @@ class Brackets(wiring.Component):
         Begins a round. It must not be high while one is in progress.
     divide, odd : in, 1 bit each
         The round is one of divide and conquer, or else over odd or even points. They must not change during the round.
-    points, states, last_state : in, ``point_bits + 1``, 5 bits, ``state_bits``
+    points, states, last_state : in, ``point_bits + 1``, ``count_bits``, ``state_bits``
         Points of the lane, ``N_z``, and ``N_z - 1``. These and the next two must not change during a run.
     point_shift : in, 0 to ``point_bits``
         A full lane has ``2**point_shift`` points.
@@ -75,7 +75,7 @@ class Brackets(wiring.Component):
             {
                 **{name: In(1) for name in ("start", "divide", "odd", "pop", "result", "write")},
                 "points": In(build.point_bits + 1),
-                "states": In(5),
+                "states": In(build.count_bits),
                 "last_state": In(build.state_bits),
                 "point_shift": In(range(build.point_bits + 1)),
                 "last_position": In(position),

@@ -31,7 +31,9 @@ def test_grid_out_of_range(grid: int) -> None:
 
 @pytest.mark.parametrize("states", [0, -1, 17])
 def test_states_out_of_range(states: int) -> None:
-    with pytest.raises(ValueError, match=f"^states of a build must be from 1 to 16, not {states}$"):
+    with pytest.raises(
+        ValueError, match=f"^states of a build must be from 1 to 16, or with multipliers up to 128, not {states}$"
+    ):
         MachineParameters(states=states)
 
 

@@ -1,0 +1,149 @@
+"""Expected values whose products take a few multipliers in turn: what a build can be, and its software model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import beltline as bl
+from beltline.host.devices import smallest_build
+from beltline.host.devices.base import built_sizes
+from beltline.host.devices.made import made
+from beltline.host.devices.software_model import ModelDevice
+from beltline.host.solver.product_image import product_image
+from beltline.hw.arithmetic.expectation import ExpectationParameters
+from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
+from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.interface.registers import Engine
+from beltline.hw.sweep.model import SweepSoftwareMachine
+from beltline.hw.sweep.parameters import SweepParameters
+from beltline.hw.sweep.turns import TurnsParameters
+from support.alternatives import FullSearch, with_alternatives
+from support.machines import begun
+
+KINDS: dict[str, Any] = {"proof": True, "costs": True, "alternatives": True}
+BUILD = {"lanes": 2, "proof": 1, "costs": 1, "alternatives": 1}
+
+
+@pytest.mark.parametrize("states", [20, 33, 128])
+def test_sums_of_many_products_are_exact(states: int) -> None:
+    rng = np.random.default_rng(states)
+    unit = TurnsParameters(SweepParameters(64, 128, 2, **KINDS, multipliers=4))
+    values = rng.integers(MINIMUM, MAXIMUM, (6, states), dtype=np.int64)
+    values[0], values[1] = MAXIMUM, MINIMUM
+    weights = rng.integers(0, 2**64, (states, states), dtype=np.uint64)
+    weights[1] >>= np.uint64(8)
+    ev, saturated = unit.model(values, weights)
+    for x in range(6):
+        for s in range(states):
+            exact = sum(int(v) * int(q) for v, q in zip(values[x], weights[s], strict=True))
+            assert ev[x, s] == min(max((2 * exact + 2**64) // 2**65, MINIMUM), MAXIMUM)
+    assert saturated
+    assert not unit.model(values, weights >> np.uint64(8))[1]
+    assert ExpectationParameters(states).state_bits == (states - 1).bit_length()
+
+
+@pytest.mark.parametrize(("kind", "states"), [("default", 10), ("exit", 11)])
+def test_every_sweep_is_full_searchs(kind: str, states: int) -> None:
+    """20 and 33 product states, with 1 to 16 multipliers: the same bits, and more clocks with fewer."""
+    image = product_image(with_alternatives(kind, 2, 17, states), 1e-4)
+    search = FullSearch(image)
+    count = image.start.shape[1]
+    assert count == {"default": 20, "exit": 33}[kind]
+    build = SweepParameters(32, 1 << (count - 1).bit_length(), 2, **KINDS, multipliers=16)
+    machines = [
+        begun(SweepSoftwareMachine(replace(build, multipliers=number), logged=True), image) for number in (16, 4, 1)
+    ]
+    for _ in range(3):
+        before = machines[0].v[: image.start.size].reshape(image.start.shape).copy()
+        value, _ = search(before)
+        for machine in machines:
+            machine.step()
+            assert np.array_equal(machine.v[: image.start.size].reshape(image.start.shape), value)
+    few, more, one = (machine.clocks for machine in machines)
+    assert few < more < one
+    # A single multiplier takes as many clocks as there are products.
+    assert one > 4 * 17 // 2 * count * count
+
+
+def test_a_device_reports_its_multipliers() -> None:
+    build = MachineParameters(64, 128, engine=Engine.SWEEP, lanes=2, multipliers=4, **KINDS)
+    device = ModelDevice(SweepSoftwareMachine(SweepParameters.of(build)), build)
+    assert device.read_register("ENGINE") == 5 + 4 * 256
+    assert built_sizes(device) == build
+    plain = replace(build, states=16, multipliers=0, results=0)
+    assert built_sizes(ModelDevice(SweepSoftwareMachine(SweepParameters.of(plain)), plain)) == plain
+
+
+def test_builds_of_a_size() -> None:
+    given = with_alternatives("default", 1, 20, 10)
+    build = smallest_build(given, 2, 2, 4)
+    assert (build.grid, build.states, build.multipliers, build.alternatives) == (32, 32, 4, True)
+    assert smallest_build(given, 2, 2, 64).multipliers == 16
+    kinds = {"proof": 1, "costs": 1, "alternatives": 1}
+    assert made(build, None, None, 2, **kinds, multipliers=4) == build
+    small = MachineParameters(16, 8)
+    assert [made(small, None, None, 2, **kinds, multipliers=n).multipliers for n in (2, 4, 8, 64)] == [2, 4, 0, 0]
+
+
+def test_a_solve_with_many_states() -> None:
+    """33 states of a machine, 11 of the problem; a session of larger and smaller problems."""
+    with bl.open("emulator", **BUILD, multipliers=4) as session:
+        for kind, states in (("default", 2), ("exit", 11), ("default", 3)):
+            given = with_alternatives(kind, 2, 20, states)
+            found: Any = session.solve(given, tol=1e-5)
+            right: Any = bl.solve(given, tol=1e-5)
+            assert found.success, found.message
+            assert np.array_equal(found.policy, right.policy)
+            assert np.abs(found.value - right.value).max() <= found.error_bound + right.error_bound
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"multipliers": 3}, "multipliers must be 0 or a power of two up to 64, not 3"),
+        ({"multipliers": 128}, "multipliers must be 0 or a power of two up to 64, not 128"),
+        ({"multipliers": 4, "alternatives": 0}, "option 'multipliers' is for a sweep engine with alternatives: pass "),
+        (
+            {},
+            "3 alternatives in 11 exogenous states take 33 states of a machine, more than the 16 that the largest "
+            "build can hold without multipliers= ",
+        ),
+    ],
+)
+def test_which_options_are_refused(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(bl.ProblemError) as error:
+        bl.solve(with_alternatives("exit", 1, 20, 11), device="emulator", **BUILD | options)
+    assert str(error.value).startswith(sentence)
+
+
+def test_which_problems_are_too_large() -> None:
+    with pytest.raises(bl.ProblemError, match="take 129 states of a machine, more than the 128 that the largest build"):
+        bl.solve(with_alternatives("exit", 1, 20, 43), device="emulator", **BUILD, multipliers=4)
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        (
+            {"states": 32, "multipliers": 0},
+            "states of a build must be from 1 to 16, or with multipliers up to 128",
+        ),
+        ({"states": 256}, "states of a build must be from 1 to 128, not 256"),
+        (
+            {"multipliers": 3},
+            "multipliers of a build must be a power of two from 1 to 64 and below its 32 ",
+        ),
+        ({"states": 4}, "multipliers of a build must be a power of two from 1 to 64 and below its 4 states, not 4"),
+        ({"states": 8, "alternatives": False}, "multipliers of a build must be 0 without alternatives"),
+    ],
+)
+def test_builds_that_cannot_be(changed: dict[str, Any], sentence: str) -> None:
+    kinds: dict[str, Any] = {"states": 32, "multipliers": 4, **KINDS} | changed
+    with pytest.raises(ValueError, match="^" + sentence):
+        MachineParameters(64, engine=Engine.SWEEP, lanes=2, **kinds)
+    with pytest.raises(ValueError, match="^" + sentence):
+        SweepParameters(64, lanes=2, **kinds)
