@@ -181,7 +181,7 @@ On a sweep engine the matrix of window `Q` is followed by a second one of the sa
 | `ENGINE` | content of the second matrix |
 | --- | --- |
 | not 5 | the weights of the shifts, `beta Q (I - beta Q)^-1 / 2^12`, in the order of the first matrix |
-| 5 | row 0: the amount added to the value of each state. Row 1: marks of each state, see below. Other rows are not read |
+| 5 | row 0: amounts added to the value of each state. Row 1: marks of each state, see below. Other rows are not read |
 
 | bit of a mark | meaning |
 | --- | --- |
