@@ -267,10 +267,10 @@ def _layout() -> dict[str, Register]:
             32,
             Access.READ,
             False,
-            "1: assembly line, 2: sweep engine, 3: sweep engine that proves the choices of every sweep, 4: one that "
-            "also has a table of costs in window `X`, 5: one that also takes the maximum over alternatives, 6: sweep "
-            "engine whose shifts follow from the smallest and the largest change of each exogenous state; for 5, bits "
-            "8 to 15: multipliers of its expectation if it takes them in turn, else 0",
+            "1: assembly line; 2: sweep engine; 3: sweep engine that proves the choices of every sweep; 4: as 3, with "
+            "a table of costs in window `X`; 5: as 4, and takes the maximum over alternatives; 6: sweep engine that "
+            "computes its shifts from the smallest and the largest change of each exogenous state. For 5, bits 8 to "
+            "15: multipliers of its expectation if it takes them in turn, else 0",
         ),
         (
             "LANES",
