@@ -87,7 +87,7 @@ def _begins_group(form: Form, members: list[list[int]], kind: list[int], lower: 
 
 
 def _kinds(form: Form) -> list[int]:
-    """For each alternative the number of the first one that is the same, whatever its name and regime."""
+    """Return for each alternative the number of the first one that is equal except for its name and regime."""
     found: list[int] = []
     for d, one in enumerate(form.alternatives):
         same = (c for c in range(d) if _same(form.alternatives[c], one))

@@ -208,7 +208,7 @@ def products_of(problem: Problem, form: Form | None = None) -> Products:
 
 
 def _rising(tables: Tables) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """The costs of an alternative as a machine takes them, and what stands for each candidate, ``(N_k, N_z)`` both."""
+    """Return rising costs of an alternative for a machine, and the candidates that replace others, ``(N_k, N_z)``."""
     points = tables.cost.shape[0]
     index = np.arange(points)[:, None]
     low, high = tables.low[0], tables.high[0]
