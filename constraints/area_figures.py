@@ -37,7 +37,7 @@ LOOSE = ("lut", "lutram", "ff", "carry")
 
 
 def complaints(title: str, entry: Mapping[str, Any]) -> list[str]:
-    """Sentences about what is wrong with an entry; ``title`` names it."""
+    """Return sentences about what is wrong with an entry; ``title`` names it."""
     said = []
     if entry["levels"] > LEVELS:
         said.append(
@@ -73,7 +73,7 @@ def save(results: dict[str, Any]) -> None:
 
 
 def moved(title: str, recorded: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
-    """A sentence for every figure of ``found`` that differs from the stored one by more than its tolerance."""
+    """Return a sentence for every figure of ``found`` that differs from the stored one by more than its tolerance."""
     sentences = []
     for name in (*EXACT, *LOOSE, "evaluators", "fmax"):
         if name not in found:
@@ -90,7 +90,7 @@ def moved(title: str, recorded: Mapping[str, Any], found: Mapping[str, Any]) -> 
 
 
 def stale(job: Job, results: Mapping[str, Any]) -> list[str]:
-    """A sentence if the figures of a job are missing, or were measured with other Verilog or tools."""
+    """Return a sentence if the figures of a job are missing, or were measured with other Verilog or tools."""
     entry = job.entry_in(results)
     if entry is None:
         return [f"{job.title}: {FILE.name} has no figures; make area measures them"]

@@ -61,7 +61,7 @@ def _figures(found: Netlist, synthesis: Synthesis) -> dict[str, Any]:
 
 
 def build_of(board: Board) -> dict[str, Any]:
-    """The parameters of a board's machine, as the file stores them."""
+    """Return the parameters of a board's machine, as the file stores them."""
     named = {"multiplier": board.machine.multiplier.name, "engine": board.machine.engine.name}
     # These options are omitted, since no board has them.
     absent = ("proof", "costs", "alternatives", "midpoints", "multipliers")
@@ -115,7 +115,7 @@ class Job:
         return _content(self.files, self.family)
 
     def entry_in(self, results: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The entry of this measurement in the content of the file; None if it has none."""
+        """Return the entry of this measurement in the content of the file; None if it has none."""
         entries = results.get("machines", {}) if self.board else results.get("units", {}).get(self.name, {})
         found: dict[str, Any] | None = entries.get(self.name if self.board else self.family)
         return found
@@ -172,7 +172,7 @@ class Job:
 
 
 def jobs(unit: str = "", board: str = "") -> list[Job]:
-    """All measurements; with ``unit`` those of one unit for all families, with ``board`` that of one board's
+    """Return all measurements; with ``unit`` those of one unit for all families, with ``board`` that of one board's
     machine.
     """
     if board:

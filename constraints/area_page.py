@@ -86,7 +86,7 @@ This page lists the chip resources that the gateware takes, and its speed, from 
 
 | command | effect |
 | --- | --- |
-| `make area` | synthesises units whose figures are out of date, stores the figures in `constraints/area.json`, and writes this page |
+| `make area` | synthesises units whose figures are out of date, and writes `constraints/area.json` and this page |
 | `make area UNIT=NAME`, `make area BOARD=NAME` | only this unit or board |
 | `make area CHECK=1` | synthesises all units and compares the figures with the file |
 

@@ -51,19 +51,19 @@ def _instances(fragment: Fragment) -> Iterator[Instance]:
 
 
 def block_rams(width: int, depth: int) -> int:
-    """Number of RAMB36 of a RAM: the least over all shapes of a block, combined in width and depth."""
+    """Return the number of RAMB36 of a RAM: the least over all shapes of a block, combined in width and depth."""
     return min(-(-width // bits) * -(-depth // words) for words, bits in BLOCK_SHAPES)
 
 
 def ultra_rams(width: int, depth: int) -> int:
-    """Number of UltraRAMs of a RAM."""
+    """Return the number of UltraRAMs of a RAM."""
     words, bits = ULTRA_SHAPE
     return -(-width // bits) * -(-depth // words)
 
 
 @functools.cache
 def blocks(parameters: MachineParameters) -> Blocks:
-    """Resources of a machine on a chip with the multipliers for which it is built.
+    """Return the resources of a machine on a chip with the multipliers for which it is built.
 
     RAMs that are shallower than a block RAM are not counted, since tools make them of LUTs.
     """

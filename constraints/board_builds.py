@@ -26,7 +26,7 @@ WRITE = "python -m beltline.constraints.board_builds --write"
 
 @functools.cache
 def recorded() -> dict[str, Build]:
-    """The recorded build of each board, by the board's name."""
+    """Return the recorded build of each board, by the board's name."""
     return {build.board: build for build in read(FILE)}
 
 
@@ -41,7 +41,7 @@ def bitstream_name(board: str, suffix: str = ".bit") -> str:
 
 
 def rebuild(board: str, like: str = "") -> str:
-    """The command that builds the bitstream of a board or, for Vivado, writes the folder from which Vivado builds it.
+    """Return the command that builds a board's bitstream or, for Vivado, writes the folder that Vivado builds it from.
 
     If ``board`` is only a placeholder, ``like`` names a board that is built in the same way.
     """
@@ -89,7 +89,7 @@ def generate_all() -> dict[str, Build]:
 
 
 def stale(now: Mapping[str, Build]) -> str:
-    """A message if the recorded builds differ from ``now``, the generated ones; empty if they do not."""
+    """Return a message if the recorded builds differ from ``now``, the generated ones; empty if they do not."""
     try:
         before = recorded()
     except (OSError, ValueError):
@@ -105,7 +105,7 @@ def stale(now: Mapping[str, Build]) -> str:
 
 
 def note(board: str, digits: str) -> str:
-    """A message if drivers do not know the build of this board with hash ``digits``; empty if they do."""
+    """Return a message if drivers do not know the build of this board with hash ``digits``; empty if they do."""
     if board in recorded() and recorded()[board].digits == digits:
         return ""
     return f"drivers do not know build {digits}: run '{WRITE}', which records it in {FILE.name}"

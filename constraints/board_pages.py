@@ -41,7 +41,7 @@ BEGIN, END = f"<!-- Written by `{COMMAND} --write`. -->\n", "<!-- Until here. --
 
 
 def sweep(board: Board) -> tuple[int, float]:
-    """Clocks of a sweep of the largest problem, by formula, in total and for each state.
+    """Return the clocks of a sweep of the largest problem, by formula, in total and for each state.
 
     Clocks of a sweep engine depend on the choices that change; these are of a sweep in which none does.
     """
@@ -139,7 +139,7 @@ def _placed(board: Board) -> list[tuple[str, ...]]:
 
 
 def machine_table(board: Board) -> str:
-    """Markdown table of a board's machine."""
+    """Return the Markdown table of a board's machine."""
     machine = board.machine
     clocks, _ = sweep(board)
     rows: list[tuple[str, ...]] = [
@@ -165,7 +165,7 @@ def machine_table(board: Board) -> str:
 
 
 def boards_table() -> str:
-    """Markdown table of all boards."""
+    """Return the Markdown table of all boards."""
     rows: list[tuple[str, ...]] = [
         ("board", "chip", "`N_k x N_z`", "evaluators", "clock", "clocks per state", "time of a sweep", "`device=`"),
         ("---",) * 8,

@@ -65,10 +65,10 @@ thousands."""
 
 
 def family_of(board: Board) -> str:
-    """Yosys's name of the family of a board's chip."""
+    """Return Yosys's name of the family of a board's chip."""
     return next(name for name, family in FAMILIES.items() if family.multiplier is board.machine.multiplier)
 
 
 def chip_of(board: Board) -> Chip:
-    """The chip of a board."""
+    """Return the chip of a board."""
     return next(chip for part, chip in CHIPS.items() if board.part.startswith(part))

@@ -170,7 +170,7 @@ def _floorplan(lanes: int, converters: bool) -> list[str]:
 
 
 def custom_logic(board: Board, files: dict[str, str], name: str) -> dict[str, str]:
-    """The files of the directory from which a board's bitstream is built, ``{path: text}``.
+    """Return the files of the directory from which a board's bitstream is built, ``{path: text}``.
 
     Parameters
     ----------

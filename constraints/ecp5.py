@@ -69,7 +69,7 @@ class Pll:
 
     @classmethod
     def of(cls, source_hz: int, target_hz: int) -> Pll:
-        """The divisors that give exactly ``target_hz`` from ``source_hz``, with the fastest phase detector.
+        """Return the divisors that give exactly ``target_hz`` from ``source_hz``, with the fastest phase detector.
 
         Raises
         ------
@@ -286,7 +286,7 @@ def build(board: Board, files: dict[str, str], directory: Path, progress: Progre
 
 
 def report_file(board: str) -> Path:
-    """Path of the recorded report of a board's build, from which documentation is made; option ``--keep`` writes it."""
+    """Return the path of the recorded report of a board's build, which ``--keep`` writes and pages quote."""
     return Path(__file__).with_name(f"{board.replace('-', '_')}.json")
 
 

@@ -127,21 +127,21 @@ SOURCES = {
 
 
 def clocks(board: Board) -> tuple[int, ...]:
-    """All clocks in Hz that can be chosen for a board's machine, ascending."""
+    """Return all clocks in Hz that can be chosen for a board's machine, ascending."""
     source = SOURCES[board.flow]
     made = {hertz for hertz in source.made(board) if LEAST_HZ <= hertz <= source.most}
     return tuple(sorted(made | {BOARDS[board.name].machine.clock_hz}))
 
 
 def mmcm(board: Board) -> Mmcm | None:
-    """The MMCM that generates the clock of a card's machine; None if the machine uses the clock of the buses."""
+    """Return the MMCM that generates the clock of a card's machine; None if the machine uses the clock of the buses."""
     if board.flow not in REFERENCES or board.machine.clock_hz == SHELL_HZ:
         return None
     return _mmcms(REFERENCES[board.flow])[board.machine.clock_hz]
 
 
 def shown(hertz: int) -> str:
-    """A clock as text, in MHz with at most three decimals."""
+    """Return a clock as text, in MHz with at most three decimals."""
     return f"{hertz / 1e6:.3f}".rstrip("0").rstrip(".")
 
 
@@ -163,7 +163,7 @@ def megahertz(text: str) -> float:
 
 
 def at_clock(board: Board, mhz: float) -> Board:
-    """The board with a machine for another clock.
+    """Return the board with a machine for another clock.
 
     Names of its files end with the clock, since the build hash does not depend on it. If the clock is the board's own,
     the board is returned unchanged.

@@ -126,7 +126,7 @@ class Netlist:
     boxes: dict[str, Path] = field(default_factory=dict)
 
     def instances(self, module: str) -> int:
-        """Number of instances of a module."""
+        """Return the number of instances of a module."""
         return sum(cell["type"] == module for cell in self.module["cells"].values())
 
     def area(self) -> Area:
@@ -166,7 +166,7 @@ class Netlist:
         return Area(**count)
 
     def sites(self) -> int:
-        """Number of LUTs of six inputs if pairs of functions with at most five inputs together share one.
+        """Return the number of LUTs of six inputs if pairs of functions with at most five inputs together share one.
 
         A function is paired with the one that shares most of its inputs, and at least one. Tools of the vendor may find
         more pairs.

@@ -63,7 +63,7 @@ class Memory(NamedTuple):
 
 
 def memories(files: dict[str, str]) -> list[Memory]:
-    """All RAM instances in generated Verilog, in the order of the files; ``files`` is ``{file name: text}``."""
+    """Return all RAM instances in generated Verilog, in the order of the files; ``files`` is ``{file name: text}``."""
     found = []
     for text in files.values():
         for match in _PARAMETERS.finditer(text):
@@ -73,7 +73,7 @@ def memories(files: dict[str, str]) -> list[Memory]:
 
 
 def memory_wrapper(memory: Memory) -> str:
-    """Verilog of module ``beltline_deepest_memory``: the RAM, with a register before each input and after the output.
+    """Return Verilog of ``beltline_deepest_memory``: the RAM, with registers before each input and after the output.
 
     Without the registers, paths between ports and the RAM would have no start or end point, and would not be timed.
     """
@@ -127,7 +127,7 @@ def _stage(board: Board) -> Unit:
 
 
 def units_of(board: Board) -> dict[str, Callable[[], Unit]]:
-    """Functions that generate the units of a board's machine, by the unit's name. They need Amaranth and Yosys."""
+    """Return functions that generate the units of a board's machine, by unit. They need Amaranth and Yosys."""
 
     def generated() -> dict[str, str]:
         return verilog.generate(board.machine)
@@ -146,7 +146,7 @@ def units_of(board: Board) -> dict[str, Callable[[], Unit]]:
 
 
 def directory_of(board: Board, wanted: dict[str, Unit]) -> dict[str, str]:
-    """The files of a directory in which one command of Vivado implements the units, ``{path: text}``."""
+    """Return the files of a directory in which one command of Vivado implements the units, ``{path: text}``."""
     period = 1e9 / board.machine.clock_hz
     settings = [
         f"# {board.title}: settings of out_of_context.tcl, which are the part, the clock, and the units to implement.",

@@ -73,7 +73,7 @@ def _stand_in() -> str:
 
 
 def fmax(name: str, progress: Progress | None = None) -> float:
-    """Highest clock in MHz of a unit of :data:`beltline.constraints.units.UNITS` on LFE5UM5G-85F, speed grade 8.
+    """Return the highest clock in MHz of a unit of :data:`beltline.constraints.units.UNITS` on LFE5UM5G-85F, grade 8.
 
     Raises
     ------

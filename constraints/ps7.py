@@ -105,7 +105,7 @@ BOARD: dict[str, dict[str, str]] = {
 
 
 def parameters(name: str, clock_mhz: str) -> dict[str, str]:
-    """Parameters for board ``name``: those of its circuit, and those that the block design needs.
+    """Return the parameters for board ``name``: those of its circuit, and those that the block design needs.
 
     The latter enable the master port GP0, the clock ``FCLK_CLK0`` with ``clock_mhz`` MHz, its reset, and an interrupt
     from the fabric.

@@ -217,7 +217,7 @@ class _Bits:
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """Sentences about the differences of two netlists of :func:`flattened`; empty if they are the same."""
+    """Return sentences about the differences of two netlists of :func:`flattened`; empty if they are the same."""
     bits = _Bits()
     of_old = bits.add(old)
     cells_of_old = len(bits.kinds)

@@ -74,7 +74,7 @@ PRESETS = {
 
 
 def instanced(files: Mapping[str, str], top: str, boxes: tuple[str, ...] = ()) -> dict[str, str]:
-    """The files of module ``top`` and of the modules that it instantiates; those of ``boxes`` are not searched
+    """Return the files of module ``top`` and of the modules that it instantiates; those of ``boxes`` are not searched
     further.
     """
     wanted = {f"{top}.v"}
@@ -130,13 +130,13 @@ def recorded() -> dict[str, Any]:
 
 
 def total(entry: Mapping[str, Any], lanes: int) -> dict[str, int]:
-    """Figures of the complete engine with ``lanes`` lanes, from an entry of the file."""
+    """Return the figures of the complete engine with ``lanes`` lanes, from an entry of the file."""
     names = [*asdict(Area()), "lut_sites"]
     return {name: entry["lane"][name] * lanes + entry["rest"][name] for name in names}
 
 
 def shares(name: str, entry: Mapping[str, Any]) -> dict[str, float]:
-    """Shares of the chip that the engine uses, by resource; resources that the chip does not have are left out."""
+    """Return the shares of the chip's resources that the engine uses, without those that the chip does not have."""
     preset = PRESETS[name]
     chip, used = preset.chip, total(entry, preset.machine.lanes)
     has = {"lut": chip.lut, "lut_sites": chip.lut, "dsp": chip.dsp, "bram18": chip.bram18, "uram": chip.uram}
@@ -144,7 +144,7 @@ def shares(name: str, entry: Mapping[str, Any]) -> dict[str, float]:
 
 
 def table(results: Mapping[str, Any]) -> str:
-    """Markdown table of the presets; ``results`` is the content of the file."""
+    """Return the Markdown table of the presets; ``results`` is the content of the file."""
     rows = [
         "| preset | chip | holds | lanes | LUT | with two to a site | DSP | block RAM | UltraRAM | LUT levels |",
         "|---|---|---|---|---|---|---|---|---|---|",

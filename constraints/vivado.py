@@ -56,7 +56,7 @@ def _megahertz(machine: MachineParameters) -> str:
 
 
 def settings(board: Board, name: str) -> dict[str, object]:
-    """Variables of ``build.tcl`` and ``design.tcl``, by name; ``name`` is the name of the build's files."""
+    """Return the variables of ``build.tcl`` and ``design.tcl``, by name; ``name`` is the name of the build's files."""
     aperture = APERTURES.get(board.flow, 0)
     tables_bytes = 1 << WindowParameters(board.machine).address_bits
     found: dict[str, object] = {
@@ -88,7 +88,7 @@ def settings(board: Board, name: str) -> dict[str, object]:
 
 
 def project(board: Board, files: dict[str, str]) -> dict[str, str]:
-    """The files of a directory in which one command builds the bitstream, ``{path: text}``.
+    """Return the files of a directory in which one command builds the bitstream, ``{path: text}``.
 
     ``files`` is the generated Verilog, ``{file name: text}``.
     """
@@ -112,7 +112,7 @@ def project(board: Board, files: dict[str, str]) -> dict[str, str]:
 
 
 def project_command(board: Board) -> str:
-    """The command that builds the bitstream in the directory of a board."""
+    """Return the command that builds the bitstream in the directory of a board."""
     return "sh build.sh" if board.flow is Flow.F2 else "vivado -mode batch -source build.tcl"
 
 

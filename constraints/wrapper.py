@@ -20,7 +20,7 @@ WRAPPER = "beltline_board"
 
 
 def wrapper(parameters: MachineParameters) -> str:
-    """Verilog of the module that a block design refers to: the machine with attributes of its buses and a low-active
+    """Return Verilog of a block design's module: the machine with attributes of its buses and a low-active
     reset.
 
     An AXI master may begin a burst at any byte, which makes the first beat shorter. The machine requires a multiple of

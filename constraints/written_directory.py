@@ -16,12 +16,12 @@ MANIFEST = "SHA256SUMS"
 
 
 def manifest(files: dict[str, str]) -> str:
-    """The list of ``files``, ``{path: text}``, with their hashes, in the format of ``sha256sum --check``."""
+    """Return the list of ``files``, ``{path: text}``, with their hashes, in the format of ``sha256sum --check``."""
     return "".join(f"{hashlib.sha256(files[name].encode()).hexdigest()}  {name}\n" for name in sorted(files))
 
 
 def untouched(directory: Path) -> bool:
-    """Whether a directory has exactly the files that were written to it, unmodified, or no files."""
+    """Return whether a directory has exactly the files that were written to it, unmodified, or no files."""
     there = {str(path.relative_to(directory)): path for path in directory.rglob("*") if not path.is_dir()}
     if MANIFEST not in there:
         return not there

@@ -265,9 +265,9 @@ def proven_sweep(
 ) -> Swept:
     """Sweep exactly, starting from ``policy``, ``(N_k, N_z)`` whole numbers; ``V`` need not be concave.
 
-    About three evaluations per state if ``policy`` is nearly right; otherwise as many as
-    :func:`beltline.gpu_ref.exact.exact_sweep` takes. Any ``policy`` is allowed: it affects the time, and of the result
-    only which of two choices that differ by less than :attr:`Swept.slack` is returned.
+    A state takes about three evaluations if ``policy`` is nearly right, and otherwise as many as in
+    :func:`beltline.gpu_ref.exact.exact_sweep`. Any ``policy`` is allowed. It affects the time, and, where objectives of
+    two choices differ by less than :attr:`Swept.slack`, which of them is returned.
 
     Other arguments as in :mod:`beltline.gpu_ref`.
 
@@ -284,7 +284,7 @@ def proven_sweep(
 
 
 def proven(X: Array, W: Array, ev: Array, eta: float, first: Indexes) -> Swept:
-    """As :func:`proven_sweep`, with checked tables and their expectation ``ev``, ``(N_z, N_k)``."""
+    """Sweep as :func:`proven_sweep` does, from checked tables and their expectation ``ev``, ``(N_z, N_k)``."""
     with threads(threads_for(W.size)):
         return _proven(X, W, ev, eta, first)
 

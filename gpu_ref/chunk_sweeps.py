@@ -291,7 +291,7 @@ def _update_moved(
 
 @njit(cache=True)
 def measure(rule: int, low: Array, high: Array, lows: Array, highs: Array) -> float:
-    """Return what the stopping rule compares with epsilon.
+    """Return the measure of change that the stopping rule compares with epsilon.
 
     Also combines the least and largest changes of the chunks, ``lows`` and ``highs``, ``(C, N_z)``, into ``low`` and
     ``high``, ``(N_z,)``.

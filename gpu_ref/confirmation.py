@@ -160,7 +160,7 @@ def _smooth_rows(
 
     It also requires that choices beat those of their neighbours by more than rounding. Then no excess exceeds ``2 e``
     or the incoming one, and need not be followed from row to row. A choice that a neighbour's choice beats is repaired
-    on the way, except in the first and the last row, which other threads read. Returns ``False`` if it cannot tell.
+    in the same pass, except in the first and last row, which other threads read. Returns ``False`` if it cannot tell.
     """
     states = W.shape[1]
     if begin == 0 or end == W.shape[0]:

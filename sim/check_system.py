@@ -16,7 +16,7 @@ OLDEST = (3, 11)
 
 
 def has_shared_library() -> bool:
-    """Whether Python has a shared library, from which cocotb loads Python into the simulator."""
+    """Return whether Python has a shared library, from which cocotb loads Python into the simulator."""
     name = sysconfig.get_config_var("INSTSONAME") or ""
     if ".so" not in name:
         return False

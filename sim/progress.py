@@ -58,10 +58,10 @@ class StatusLine:
 
 @contextlib.contextmanager
 def reporting(progress: Callable[[str], None] | Literal[False] | None) -> Iterator[Callable[[str], None] | None]:
-    """Context manager that yields the function to call with progress.
+    """Yield the function to call with lines of progress, as a context manager.
 
-    It is ``progress`` itself if that is a function, None for False, and a status line on the terminal or in the
-    notebook for None; the status line is removed at the end.
+    It is ``progress`` itself if that is a function, and None if ``progress`` is False. If ``progress`` is None, it
+    shows a status line on the terminal or in the notebook, which is removed at the end.
     """
     if progress is None:
         with contextlib.closing(StatusLine()) as line:

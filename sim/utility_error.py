@@ -74,7 +74,8 @@ class Worst:
 
 
 def excess_bound(eta: float, value: int, size: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Proven bound of the error beyond half a unit, see :class:`beltline.hw.arithmetic.utility.UtilityParameters`.
+    """Return the proven bound on the error beyond half a unit; see
+    :class:`beltline.hw.arithmetic.utility.UtilityParameters`.
 
     Parameters
     ----------
@@ -126,7 +127,7 @@ def operands(rng: np.random.Generator, count: int, eta: float, amount: int, valu
 
 
 def exact_utility(c: int, eta: float, amount: int, value: int) -> gmpy2.mpfr:
-    """The utility of ``c > 0``, in units of value, with the precision of gmpy2's context."""
+    """Return the utility of ``c > 0``, in units of value, with the precision of gmpy2's context."""
     consumption = gmpy2.mul_2exp(gmpy2.mpfr(c), 64) / gmpy2.mpfr(2) ** (64 + amount)
     power = 1 - gmpy2.mpfr(eta)
     exact = gmpy2.log(consumption) if eta == 1 else consumption**power / power
@@ -134,7 +135,7 @@ def exact_utility(c: int, eta: float, amount: int, value: int) -> gmpy2.mpfr:
 
 
 def worst_error(c: NDArray[np.int64], eta: float, amount: int, value: int) -> Worst:
-    """Largest errors of the unit's model for the consumptions ``c``, int64 ``(n,)``, in units of amount."""
+    """Return the largest errors of the unit's model for the consumptions ``c``, int64 ``(n,)``, in units of amount."""
     u, feasible, over = UtilityParameters().model(c, UtilityConstants.of(eta, amount, value))
     wrong = int((feasible & (c <= 0)).sum() + (over & ~feasible).sum() + (over & (u != 2**63 - 1)).sum())
     positive = c > 0
@@ -162,7 +163,7 @@ def worst_error(c: NDArray[np.int64], eta: float, amount: int, value: int) -> Wo
 
 
 def worst_of(eta: float, count: int = OPERANDS) -> Worst:
-    """Largest errors over all :data:`FORMATS`, with ``count`` operands each, the same in every call."""
+    """Return the largest errors over all :data:`FORMATS`, with ``count`` operands each, the same in every call."""
     rng = np.random.default_rng(int(eta * 10))
     worst = Worst(0, 0.0, 0.0, 0.0, 0.0, 0)
     for amount, value in FORMATS:
@@ -171,7 +172,7 @@ def worst_of(eta: float, count: int = OPERANDS) -> Worst:
 
 
 def table(found: dict[float, Worst]) -> str:
-    """Markdown table of the largest errors by ``eta``."""
+    """Return the Markdown table of the largest errors by ``eta``."""
     lines = [
         "| eta | error / allowed | units, below 2^48 | beyond rounding, from 2^56 | beyond rounding / proven |",
         "|---|---|---|---|---|",

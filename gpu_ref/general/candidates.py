@@ -195,8 +195,7 @@ def _undominated(cost: Array, ev: Array, first: Indexes, last: Indexes, remainin
     Windows do not fall along the candidates. Hence ``j`` is allowed in every row of ``i`` if it lies above ``i`` and
     has the same first row, or below and the same last row. One pass from the top compares each candidate with those
     above it that have the same first row, one pass from the bottom with those below it that have the same last row.
-    Ranks order candidates by cost, and a Fenwick tree answers: what is the largest ``ev`` among those that cost no
-    more?
+    Ranks order candidates by cost, and a Fenwick tree returns the largest ``ev`` among those that cost no more.
     """
     count = remaining.size
     ranks = np.empty(count, np.int64)

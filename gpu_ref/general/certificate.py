@@ -44,7 +44,7 @@ probability of an alternative.
 
 
 class Answer(Protocol):
-    """What is certified: arrays as in :class:`beltline.gpu_ref.general.solution.Solution`."""
+    """A solution to certify, with arrays as in :class:`beltline.gpu_ref.general.solution.Solution`."""
 
     @property
     def value(self) -> Array: ...

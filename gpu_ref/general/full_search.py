@@ -40,7 +40,7 @@ class Searched(NamedTuple):
 
 
 def future(tables: Tables, V: Array) -> Array:
-    """Return what follows a choice, ``kappa + beta Q sum_r mix_r V_r``, ``(N_k, N_z)``, summed by state in order."""
+    """Return the value after a choice, ``kappa + beta Q sum_r mix_r V_r``, ``(N_k, N_z)``, summed by state in order."""
     mixed = np.zeros(V.shape[1:])
     for r in range(V.shape[0]):
         if tables.mix[r] != 0.0:

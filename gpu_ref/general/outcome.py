@@ -14,13 +14,13 @@ from beltline.gpu_ref.tables import Array
 
 
 def converged(residual: float, price_change: float, sweeps: int, moving: bool) -> str:
-    """Message of an iteration that converged; ``moving`` says whether prices may move."""
+    """Return the message of an iteration that converged; ``moving`` says whether prices may move."""
     prices = f", and of the prices {price_change:.3g}" if moving else ""
     return f"The last of {sweeps} sweeps changed the value by {residual:.3g}{prices}."
 
 
 def unfinished(residual: float, price_change: float, max_sweeps: int, tol: float, moving: bool) -> str:
-    """Message of an iteration that reached ``max_sweeps``."""
+    """Return the message of an iteration that reached ``max_sweeps``."""
     message = f"After {max_sweeps} sweeps the value still changed by {residual:.3g}, and tol is {tol:g}."
     if moving:
         return f"{message} Prices changed by {price_change:.3g}."
@@ -28,7 +28,7 @@ def unfinished(residual: float, price_change: float, max_sweeps: int, tol: float
 
 
 def not_finite(form: Form, value: Array) -> tuple[str, str]:
-    """Status and message if a value is not finite; a common reason is that prices left a state without a choice."""
+    """Return status and message if a value is not finite, for example as prices left a state without a choice."""
     try:
         checks.everyone_can_choose(form)
     except ValueError as fault:

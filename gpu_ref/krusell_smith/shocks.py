@@ -129,7 +129,7 @@ def aggregate_chain(transition: Array) -> Array:
     Raises
     ------
     ValueError
-        It is not the same for employed and unemployed agents.
+        The matrix differs between employed and unemployed agents.
     """
     sums = transition.reshape(2, 2, 2, 2).sum(axis=3)
     if np.abs(sums[:, 0] - sums[:, 1]).max() > FLOW_TOLERANCE:

@@ -66,7 +66,7 @@ class Refined:
     Two errors are distinguished. ``error_bound`` is the error of the solver: how far the value of ``result`` may be
     from the exact solution on the grid. ``grid_error`` is the error of grid and solver together: how far it may be from
     the solution of the problem without a grid. Both are proven bounds. ``choice`` and ``value`` rest on interpolation;
-    what is proven about them is that ``value`` differs from the solution without a grid by at most ``value_error``.
+    it is proven that ``value`` differs from the solution without a grid by at most ``value_error``.
 
     Parameters
     ----------

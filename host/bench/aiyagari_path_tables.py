@@ -92,7 +92,7 @@ def shocks(grid: int = 200, cases: Mapping[str, Mapping[str, Any]] = SHOCKS) -> 
 
 
 def tables(device: str) -> None:
-    """Print all tables; paths are solved on device ``cpu``, whatever ``device`` is."""
+    """Print all tables; paths are solved on ``cpu``, and ``device`` only changes a note."""
     print(f"On device cpu{'' if device == 'cpu' else ', the only one that these tables use'}.\n")
     for table in (grids, lengths, shocks):
         table()

@@ -37,7 +37,7 @@ def types(grid: int = 200, cases: Mapping[str, Mapping[str, Any]] = CASES) -> No
 
 
 def tables(device: str) -> None:
-    """Print the table; these economies are solved on device ``cpu``, whatever ``device`` is."""
+    """Print the table; these economies are solved on ``cpu``, and ``device`` only changes a note."""
     print(f"On device cpu{'' if device == 'cpu' else ', the only one that solves them'}.\n")
     types()
 

@@ -76,7 +76,7 @@ def moments(grids: Sequence[tuple[int, int]] = GRIDS, paths: int = 100, periods:
 
 
 def tables(device: str) -> None:
-    """Print the three tables; the economy is solved on device ``cpu``, whatever ``device`` is."""
+    """Print the three tables; the economy is solved on ``cpu``, and ``device`` only changes a note."""
     print(f"On device cpu{'' if device == 'cpu' else ', the only one that these tables use'}, to {TOL:g}.\n")
     times()
     paper()

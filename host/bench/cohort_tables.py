@@ -120,7 +120,7 @@ def errors(grids: Sequence[int] = GRIDS, fine: int = FINE) -> None:
 
 
 def tables(device: str) -> None:
-    """Print all tables; the model is solved on device ``cpu``, whatever ``device`` is."""
+    """Print all tables; the model is solved on ``cpu``, and ``device`` only changes a note."""
     print(f"On device cpu{'' if device == 'cpu' else ', the only one that these tables use'}.\n")
     for table in (ages, educations, errors):
         table()

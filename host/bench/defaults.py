@@ -55,7 +55,7 @@ def savings(points: int, beta: float = 0.95, eta: float = 2.0, floor: float = 0.
 
 @njit(cache=True)
 def loop(X: Array, W: Array, Q: Array, beta: float, eta: float, tol: float) -> Array:
-    """Value function iteration as a textbook has it in twenty lines; exact for concave problems."""
+    """Solve by value function iteration as a textbook does in twenty lines; exact for concave problems."""
     value = np.zeros(W.shape)
     for _ in range(1, 100_000):
         expected, new = beta * value @ Q.T, np.empty(W.shape)

@@ -15,7 +15,7 @@ PLAIN = "warm"
 
 
 def comparable(row: Row) -> bool:
-    """Whether a row is of one solve, to the tolerance of all, and exact on the grid."""
+    """Return whether a row measures a single solve, to the common tolerance and exact on the grid."""
     return not any(word in row.note for word in ("epsilon", OTHER)) and "batch" not in row.method
 
 

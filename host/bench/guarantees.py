@@ -296,7 +296,7 @@ def table(tallies: Tallies) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print the table; return 1 if a success is false or a way is below baseline."""
+    """Print the table; return 1 if a successful result is wrong or a method fails where its baseline succeeds."""
     parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.guarantees", description=__doc__)
     parser.add_argument("--problems", type=int, default=1000, help="number of problems (default: %(default)s)")
     parser.add_argument("--first", "--seed", type=int, default=0, help="seed of the first (default: %(default)s)")

@@ -149,7 +149,7 @@ def costs(cases: Sequence[tuple[float, float]] = COSTS, **parameters: Any) -> No
 
 
 def tables(device: str, sizes: Sequence[tuple[str, int]] = GRIDS) -> None:
-    """Print all tables; the economy is solved on device ``cpu``, whatever ``device`` is."""
+    """Print all tables; the economy is solved on ``cpu``, and ``device`` only changes a note."""
     print(f"On device cpu{'' if device == 'cpu' else ', the only one that these tables use'}.\n")
     effects()
     costs()

@@ -149,7 +149,7 @@ def cost_of_the_grid(name: str, grids: Sequence[int] = COST_GRIDS) -> None:
 
 
 def tables(device: str) -> None:
-    """Print all tables; problems are solved on device ``cpu``, whatever ``device`` is."""
+    """Print all tables; problems are solved on ``cpu``, and ``device`` only changes a note."""
     print(f"On device cpu{'' if device == 'cpu' else ', the only one that these tables use'}.\n")
     for name in MODELS:
         print(f"### {name}\n")

@@ -208,7 +208,7 @@ def beside_dcegm(grid: int = 80_000, printed: Sequence[Printed] = DCEGM) -> None
 
 
 def tables(device: str) -> None:
-    """Print all tables; the model is solved on device ``cpu``, whatever ``device`` is."""
+    """Print all tables; the model is solved on ``cpu``, and ``device`` only changes a note."""
     print(f"On device cpu{'' if device == 'cpu' else ', the only one that these tables use'}.\n")
     for table in (thresholds, five_ages, errors, late_choices, beside_dcegm):
         table()

@@ -49,7 +49,7 @@ class Row:
 
 
 def with_ratios(rows: Sequence[Row]) -> list[Row]:
-    """Return ``rows`` with ``ratio``, the time of the published method over theirs, on the same device and grid."""
+    """Return ``rows`` with ``ratio``: time of the published method over the row's, on the same device and grid."""
     published = {(row.device, row.grid): row.total for row in rows if row.method == PUBLISHED}
     result = []
     for row in rows:

@@ -39,7 +39,7 @@ def wealths(points: int = POINTS) -> dict[str, Array]:
 
 
 def stepped(points: int = POINTS) -> dict[str, Array]:
-    """Cash on hand with many steps, by their name, ``(points, STATES)`` each.
+    """Return tables of cash on hand with many steps, by name, ``(points, STATES)`` each.
 
     It is the same at two, three or five points in a row; or it rises by random amounts at every second or fifth point,
     or at 99 points.

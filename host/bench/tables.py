@@ -58,7 +58,7 @@ def table(result: dict[str, Any], grid: int | None = None) -> str:
 
 
 def title(about: dict[str, Any]) -> str:
-    """A heading that tells one run from another: the computer and the day."""
+    """Return a heading that identifies a run by the computer and the day."""
     cores = about.get("cores", "?")
     where = f"{cores} core{'' if cores == 1 else 's'}" + (f" and {about['gpu']}" if "gpu" in about else "")
     return f"Bench of {about.get('date', 'no date')}: {where}"

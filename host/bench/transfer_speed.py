@@ -86,16 +86,18 @@ READ = (Table.V, Table.POLICY)
 
 
 def speeds(device: Device, build: MachineParameters, directory: Path, repeats: int = REPEATS) -> list[Speed]:
-    """Load and read back all tables of ``device`` in the driver's blocks, and copy as many bytes without it.
+    """Time how fast all tables of ``device`` are loaded and read back, and how fast a plain file takes as many bytes.
 
     Parameters
     ----------
     device
+        The device, whose tables are moved in the driver's blocks.
     build
-        Its sizes.
+        Sizes of the device.
     directory
         Where to make the plain file.
     repeats
+        Number of timed transfers of each kind, after one that maps the pages.
     """
     windows = WindowParameters(build)
     tables = {table: np.arange(windows.words(table), dtype=np.int64) for table in LOADED}

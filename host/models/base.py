@@ -20,7 +20,7 @@ from beltline.host.solver.solve import solve
 
 
 class Solved(Protocol):
-    """What the solution of every model has; :class:`~beltline.host.results.result.Result` is one.
+    """Attributes that the solution of every model has, such as :class:`~beltline.host.results.result.Result`.
 
     ``str`` of it is the report that commands print.
     """

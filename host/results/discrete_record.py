@@ -101,7 +101,7 @@ def read(file: Archive) -> DiscreteResult:
     Raises
     ------
     ProblemError
-        The archive holds something else.
+        The archive contains something else.
     """
     facts = checked("its description", file.facts, {"result": PARTS, "problem": PARTS})
     known = checked("its result", facts["result"], _RESULT)

@@ -14,7 +14,7 @@ from beltline.host.results.general_result import GeneralResult
 if TYPE_CHECKING:
     from xarray import Dataset
 
-_AMOUNT = "amount"  # Stands for the unit of the good in the tables below.
+_AMOUNT = "amount"  # Placeholder for the unit of the good in the tables below.
 _ABOUT = {
     "wealth": ("cash on hand", _AMOUNT),
     "cost": ("cost of ending the period with each choice", _AMOUNT),

@@ -273,7 +273,7 @@ def _note(problem: Problem, value_bits: int) -> str:
     error is taken to be larger).
     """
     if problem.points < 3 or problem.cost is not None:
-        # An engine with costs proves its choices, whatever the curvature.
+        # An engine with costs proves its choices for any curvature.
         return ""
     richest = float(problem.wealth.max())
     if _surely_curved(problem, value_bits, richest):
@@ -357,7 +357,7 @@ def fixed_point(
         Fraction bits of values (0 to 52) and of amounts of the good (0 to 90). By default as many as cannot overflow,
         and for amounts no more than the largest has as a double.
     shift
-        Whether a sweep engine extrapolates ``V`` between its sweeps. Values may then be larger on the way, so that
+        Whether a sweep engine extrapolates ``V`` between its sweeps. Values may then be larger during the run, so that
         fewer bits are chosen for them.
 
     Raises

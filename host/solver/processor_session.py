@@ -182,5 +182,5 @@ def _in_double(
 
 
 def named(device: str | Device | Session | ProcessorSession) -> Any:
-    """Return ``device`` with an older name replaced by the current one; for a session in double precision its name."""
+    """Return ``device``, or the current name for a former one, or the name of a session in double precision."""
     return device.name if isinstance(device, ProcessorSession) else renamed(device)

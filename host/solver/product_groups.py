@@ -39,9 +39,9 @@ class Arrangement:
 def arranged(form: Form, start: NDArray[np.float64]) -> Arrangement:
     """Arrange the alternatives of a problem.
 
-    The alternatives of a regime are sorted: tables of values first, others in the problem's order. A regime begins the
-    group of another one if it has no table of values, its alternatives are among those of the other, and its first
-    value is nowhere above the other's: otherwise the running maximum of first values would not be that of the other.
+    The alternatives of a regime are sorted: tables of values first, others in the problem's order. Two regimes share a
+    group if one has no table of values, its alternatives are among those of the other, and its first value is nowhere
+    above the other's. Its alternatives then come first, and the running maximum over the group gives both values.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def _begins_group(form: Form, members: list[list[int]], kind: list[int], lower: 
 
 
 def _kinds(form: Form) -> list[int]:
-    """For each alternative the number of the first one that is the same, whatever its name and regime."""
+    """Return for each alternative the number of the first one that is equal except for its name and regime."""
     found: list[int] = []
     for d, one in enumerate(form.alternatives):
         same = (c for c in range(d) if _same(form.alternatives[c], one))

@@ -154,15 +154,15 @@ def reach_of(products: Products, consumed: NDArray[np.float64], horizon: int | N
     """Return bounds on the values of a problem after any number of sweeps.
 
     With the cheapest choice every alternative that can be taken is worth at least ``u + kappa + b L``, with ``u`` the
-    utility of what is left, ``b = beta sum Q`` and ``L`` a lower bound of the values. So ``L`` is one as well after the
-    sweep if some alternative of each state has ``u + kappa + b L >= L``. Upper bounds are found in the same way, for
-    all alternatives.
+    utility of what it leaves, ``b = beta sum Q`` and ``L`` a lower bound of the values. So ``L`` is one as well
+    after the sweep if some alternative of each state has ``u + kappa + b L >= L``. Upper bounds are found in the
+    same way, for all alternatives.
 
     Parameters
     ----------
     products
     consumed : (N_k, N_p) float64 array
-        What is left after the cheapest choice.
+        Consumption left after the cheapest choice.
     horizon
         Ages, or None.
     """

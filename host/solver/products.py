@@ -73,7 +73,7 @@ class Products:
 
     @property
     def count(self) -> int:
-        """Product states of each exogenous state."""
+        """Number of product states of each exogenous state."""
         return self.arrangement.count
 
     @property
@@ -82,17 +82,17 @@ class Products:
         return self.arrangement.place
 
     def of(self, alternative: int) -> NDArray[np.int64]:
-        """The product states of an alternative, ``(N_z,)``."""
+        """Return the product states of an alternative, ``(N_z,)``."""
         return np.arange(self.states) * self.count + self.place[alternative]
 
     def best(self, worth: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The largest entry over the alternatives of each regime, ``(N_r, N_k, N_z)``, of a table ``(N_k, N_p)``."""
+        """Return the maximum of ``(N_k, N_p)`` entries over the alternatives of each regime, ``(N_r, N_k, N_z)``."""
         by_place = worth.reshape(worth.shape[0], self.states, self.count)
         ranges = zip(self.arrangement.first, self.arrangement.last + 1, strict=True)
         return np.stack([by_place[:, :, first:end].max(axis=2) for first, end in ranges])
 
     def borders(self, apart: bool = False) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Which product states begin a group, and which are the last of a regime.
+        """Return which product states begin a group, and which are the last of a regime.
 
         ``apart``: each table of values is a group.
         """
@@ -104,7 +104,7 @@ class Products:
         return np.tile(begins, self.states), np.tile(ends, self.states)
 
     def weights(self) -> NDArray[np.uint64]:
-        """``beta_d Q_d mix_d`` at the last product state of each regime, each the nearest multiple of ``2**-64``."""
+        """Return ``beta_d Q_d mix_d`` at the last product state of each regime, rounded to multiples of ``2**-64``."""
         found = np.zeros((self.wealth.shape[1],) * 2, np.uint64)
         count, last = self.count, self.arrangement.last
         for d, one in enumerate(self.form.alternatives):
@@ -208,7 +208,7 @@ def products_of(problem: Problem, form: Form | None = None) -> Products:
 
 
 def _rising(tables: Tables) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """The costs of an alternative as a machine takes them, and what stands for each candidate, ``(N_k, N_z)`` both."""
+    """Return rising costs of an alternative for a machine, and the candidates that replace others, ``(N_k, N_z)``."""
     points = tables.cost.shape[0]
     index = np.arange(points)[:, None]
     low, high = tables.low[0], tables.high[0]

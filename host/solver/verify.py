@@ -279,8 +279,8 @@ def trust(
     """Return the quality that follows from the numbers of the device, if its search missed no maximum.
 
     The residual is at most ``beta`` times the last change plus the rounding of a sweep. The rounding is that at the
-    consumption of the choice or of the next more expensive one, which the exact sweep may choose. To it comes the
-    rounding of ``value`` to double precision. Parameters not listed are those of :func:`measure`.
+    consumption of the choice or of the next more expensive one, which the exact sweep may choose. The
+    rounding of ``value`` to double precision is added. Parameters not listed are those of :func:`measure`.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ def move(best: list[Value]) -> Value:
 
 
 def encode(one_hot: list[Value]) -> Value:
-    """Index, 2 bits, of the bit of ``one_hot`` (four bits) that is set; 0 if no bit is."""
+    """Return the index, 2 bits, of the bit of ``one_hot`` (four bits) that is set; 0 if no bit is."""
     return Cat(one_hot[1] | one_hot[3], one_hot[2] | one_hot[3])
 
 
@@ -78,16 +78,16 @@ class Order:
         self._count = len(objectives)
 
     def above(self, k: int, i: int) -> Value:
-        """Whether candidate ``k`` is feasible and candidate ``i`` is infeasible or has a lower objective."""
+        """Return whether candidate ``k`` is feasible and candidate ``i`` is infeasible or has a lower objective."""
         return self._above[k, i]
 
     def wins_or_ties(self, k: int) -> Value:
-        """Whether candidate ``k`` is feasible and no feasible candidate is above it."""
+        """Return whether candidate ``k`` is feasible and no feasible candidate is above it."""
         others = (self._at_least[k, i] for i in range(self._count) if i != k)
         return self._feasible[k] & Cat(*others).all()
 
     def wins(self, k: int) -> Value:
-        """Whether candidate ``k`` has the lowest index of those that win or tie."""
+        """Return whether candidate ``k`` has the lowest index of those that win or tie."""
         before = (self._above[k, i] for i in range(k))
         after = (self._at_least[k, i] for i in range(k + 1, self._count))
         return self._feasible[k] & Cat(*before, *after).all()
@@ -116,7 +116,7 @@ class Choice:
 
 
 def clamped(objective: Value) -> tuple[Value, Value]:
-    """``objective``, signed 65 bits, saturated to signed 64 bits, and whether it was outside of their range."""
+    """Return ``objective``, signed 65 bits, saturated to signed 64 bits, and whether it was outside of their range."""
     outside = objective[-1] ^ objective[-2]
     bound = Mux(objective[-1], MINIMUM, MAXIMUM).as_signed()
     return Mux(outside, bound, objective[:WIDTH].as_signed()), outside

@@ -29,7 +29,7 @@ _OUTPUTS = {"objective": signed(OBJECTIVE_BITS), "feasible": 1, "over": 1}
 
 @njit(cache=True)
 def consumption_word(wealth, x):  # type: ignore[no-untyped-def]
-    """Consumption ``wealth - x`` of one candidate, for calls from compiled code only.
+    """Return consumption ``wealth - x`` of one candidate, for calls from compiled code only.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ _C2 = np.uint64(_T.c2)
 
 @njit(cache=True)
 def exp2_word(f):  # type: ignore[no-untyped-def]
-    """``2**f`` with 62 fraction bits of one uint64 ``f`` with 58; for calls from compiled code only."""
+    """Return ``2**f`` with 62 fraction bits of one uint64 ``f`` with 58; for calls from compiled code only."""
     first = _EXP_FIRST[f >> np.uint64(FRACTION - tables.EXP_FIRST)]
     second = _EXP_SECOND[(f >> np.uint64(_REST)) & np.uint64((1 << tables.EXP_SECOND) - 1)]
     z = f & np.uint64((1 << _REST) - 1)
@@ -83,7 +83,7 @@ class Exp2Parameters:
         return _latency(self.multiplier)
 
     def model(self, f: ArrayLike) -> NDArray[np.uint64]:
-        """The unit's results, bit by bit, for an array of integers below ``2**58``."""
+        """Return the unit's results, bit by bit, for an array of integers below ``2**58``."""
         result: NDArray[np.uint64] = _exp2_array(np.asarray(f, dtype=np.uint64))
         return result
 

@@ -96,7 +96,7 @@ class ExpectationParameters:
         return -(-self.states // self.interval)
 
     def model(self, values: NDArray[np.int64], q: NDArray[np.uint64]) -> tuple[NDArray[np.int64], bool]:
-        """The unit's results, bit by bit.
+        """Return the unit's results, bit by bit.
 
         Parameters
         ----------

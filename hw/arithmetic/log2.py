@@ -47,7 +47,7 @@ _K2 = np.uint64(_T.k2)
 
 @njit(cache=True)
 def log2_word(c):  # type: ignore[no-untyped-def]
-    """``log2(c)`` of one uint64 from 1 to 2**63 - 1, with 58 fraction bits; for calls from compiled code only."""
+    """Return ``log2(c)`` of a uint64 from 1 to 2**63 - 1, in 58 fraction bits; for calls from compiled code only."""
     zeros = leading_zeros(c)
     mantissa = (c << zeros) >> np.uint64(63 - MANTISSA)
     first = (mantissa >> np.uint64(MANTISSA - tables.LOG_FIRST)) & np.uint64((1 << tables.LOG_FIRST) - 1)
@@ -92,7 +92,7 @@ class Log2Parameters:
         return _latency(self.multiplier)
 
     def model(self, c: ArrayLike) -> NDArray[np.uint64]:
-        """The unit's results, bit by bit, for an array of integers from 1 to ``2**63 - 1``."""
+        """Return the unit's results, bit by bit, for an array of integers from 1 to ``2**63 - 1``."""
         result: NDArray[np.uint64] = _log2_array(np.asarray(c, dtype=np.uint64))
         return result
 

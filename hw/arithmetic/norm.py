@@ -36,7 +36,7 @@ class NormParameters:
         return 7
 
     def model(self, after: NDArray[np.int64], before: NDArray[np.int64]) -> int:
-        """The exact norm for two int64 arrays of the same shape; 0 for empty ones."""
+        """Return the exact norm for two int64 arrays of the same shape; 0 for empty ones."""
         return int(_norm(after.reshape(-1), before.reshape(-1)))
 
 

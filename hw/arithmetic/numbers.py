@@ -90,7 +90,7 @@ class Fixed:
         return fixed
 
     def decode(self, fixed: ArrayLike) -> NDArray[np.float64]:
-        """The float64 nearest to each fixed-point number (ties to even), of the same shape."""
+        """Return the float64 nearest to each fixed-point number (ties to even), of the same shape."""
         return np.ldexp(np.asarray(fixed, dtype=np.int64).astype(np.float64), -self.fraction)
 
 

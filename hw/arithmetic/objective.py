@@ -27,19 +27,19 @@ INFEASIBLE_FLAG = 2
 
 @njit(cache=True, inline="always")
 def objective_word(u, ev):  # type: ignore[no-untyped-def]
-    """The objective ``u + ev`` of two int64, as a pair."""
+    """Return the objective ``u + ev`` of two int64, as a pair."""
     return (u >> np.int64(1)) + (ev >> np.int64(1)) + (u & ev & np.int64(1)), (u ^ ev) & np.int64(1)
 
 
 @njit(cache=True, inline="always")
 def is_above(a, b):  # type: ignore[no-untyped-def]
-    """Whether objective ``a`` is above objective ``b``."""
+    """Return whether objective ``a`` is above objective ``b``."""
     return a[0] > b[0] or (a[0] == b[0] and a[1] > b[1])
 
 
 @njit(cache=True, inline="always")
 def clamped_word(o):  # type: ignore[no-untyped-def]
-    """``(value, saturated)``: objective ``o`` saturated to int64, and whether it was out of range."""
+    """Return ``(value, saturated)``: objective ``o`` saturated to int64, and whether it was out of range."""
     if o[0] >= 2**62:
         return np.int64(MAXIMUM), True
     if o[0] < -(2**62):
@@ -49,7 +49,7 @@ def clamped_word(o):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def candidate_word(wealth, x, words):  # type: ignore[no-untyped-def]
-    """Utility and flags ``(u, feasible, over)`` of one candidate, as the evaluator computes them.
+    """Return the utility and flags ``(u, feasible, over)`` of one candidate, as the evaluator computes them.
 
     ``wealth`` and ``x`` are int64 amounts, ``words`` those of ``UtilityConstants.words``.
     """
@@ -59,7 +59,7 @@ def candidate_word(wealth, x, words):  # type: ignore[no-untyped-def]
 
 
 def raised_status(flags: NDArray[np.uint8]) -> Status:
-    """Bits ``SATURATED`` and ``INFEASIBLE`` of register ``STATUS``: set if any of ``flags`` has the flag.
+    """Return bits ``SATURATED`` and ``INFEASIBLE`` of register ``STATUS``: set if any of ``flags`` has the flag.
 
     ``flags`` is uint8, ``(n,)`` with ``n >= 1``: sums of ``SATURATED_FLAG`` and ``INFEASIBLE_FLAG``.
     """

@@ -93,7 +93,7 @@ class Pipeline:
             self._m.d.comb += assignment
 
     def input(self, value: ValueLike, time: int = 0) -> Timed:
-        """An input of the datapath: a port, or a register that is driven elsewhere, valid at clock ``time``."""
+        """Return an input of the datapath: a port, or a register that is driven elsewhere, valid at clock ``time``."""
         return Timed(Value.cast(value), time)
 
     def register(self, value: ValueLike, time: int) -> Timed:
@@ -108,7 +108,7 @@ class Pipeline:
         self._clocked(register.eq(value))
 
     def delay(self, word: Timed, clocks: int) -> Timed:
-        """``word``, delayed by ``clocks`` clocks. All delays of one signal share their registers."""
+        """Return ``word``, delayed by ``clocks`` clocks. All delays of one signal share their registers."""
         assert clocks >= 0, f"clocks of a delay must be at least 0, not {clocks}"
         if clocks == 0 or isinstance(word.value, Const):
             return Timed(word.value, word.time + clocks)
@@ -122,7 +122,7 @@ class Pipeline:
         return Timed(chain[clocks - 1], word.time + clocks)
 
     def valid(self, word: Timed, time: int) -> Value:
-        """The flag ``word``, delayed until clock ``time``. Unlike data registers, these are cleared by reset."""
+        """Return the flag ``word``, delayed until clock ``time``. Unlike data registers, these are cleared by reset."""
         clocks = time - word.time
         if clocks == 0:
             return word.value
@@ -131,7 +131,7 @@ class Pipeline:
         return flags[-1]
 
     def align(self, *words: Timed) -> tuple[tuple[Value, ...], int]:
-        """The words' values, delayed to the time of the latest of them, and that time."""
+        """Return the words' values, delayed to the time of the latest of them, and that time."""
         time = max(word.time for word in words)
         return tuple(self.delay(word, time - word.time).value for word in words), time
 
@@ -152,7 +152,7 @@ class Pipeline:
         return self.register(data, address.time + 1)
 
     def products(self, a: Timed, b: Timed) -> list[Term]:
-        """Exact product of two words, as terms of :meth:`total` that add up to it: ``TILE_CLOCKS`` clocks.
+        """Return the exact product of two words, as terms of :meth:`total` that add up to it: ``TILE_CLOCKS`` clocks.
 
         Either operand may be signed. The operands are split into tiles of the multiplier's size, with the order of
         operands that needs fewer tiles. Tiles whose bits do not overlap share a term.
@@ -244,7 +244,7 @@ class Pipeline:
 
 
 def either(choices: Iterable[tuple[Value, Value]]) -> Value:
-    """The word of the pair ``(flag, word)`` whose flag is set, 0 if no flag is. Contract: at most one flag is set."""
+    """Return the word of the pair ``(flag, word)`` whose flag is set, or 0. Contract: at most one flag is set."""
     return functools.reduce(operator.or_, (Mux(flag, word, 0) for flag, word in choices))
 
 

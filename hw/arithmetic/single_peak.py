@@ -45,7 +45,7 @@ def _falls_everywhere(ev, steps, room, holds):  # type: ignore[no-untyped-def]
 
 
 def curvature_room(x: NDArray[np.int64], w: NDArray[np.int64], constants: UtilityConstants) -> NDArray[np.float64]:
-    """Largest rise of the slope of ``EV`` at each grid point with which the objective is still single-peaked.
+    """Return the largest rise of the slope of ``EV`` at each grid point for which the objective has a single peak.
 
     The objective ``O_j = U(W - X_j) + EV_j``, in integers, is single-peaked where its slope falls strictly from each
     pair of neighbours to the next. Between the pairs ``(j, j+1)`` and ``(j+1, j+2)``, at distances ``h`` and ``h'``,
@@ -89,7 +89,7 @@ def curvature_room(x: NDArray[np.int64], w: NDArray[np.int64], constants: Utilit
 
 
 def single_peaked(ev: NDArray[np.int64], x: NDArray[np.int64], room: NDArray[np.float64]) -> bool:
-    """Whether the objective of every state of a sweep is proven to be single-peaked.
+    """Return whether the objective of every state of a sweep is proven to be single-peaked.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ _TOP_EXPONENT = WIDTH - 1
 
 @njit(cache=True)
 def utility_word(c, words):  # type: ignore[no-untyped-def]
-    """``(u, feasible, over)`` of one consumption ``c``, int64; for calls from compiled code only.
+    """Return ``(u, feasible, over)`` of one consumption ``c``, int64; for calls from compiled code only.
 
     ``words`` are those of :attr:`UtilityConstants.words`.
     """
@@ -101,7 +101,7 @@ class UtilityParameters:
     def model(
         self, c: ArrayLike, constants: UtilityConstants
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
-        """The unit's results, bit by bit.
+        """Return the unit's results, bit by bit.
 
         Parameters
         ----------
@@ -147,7 +147,7 @@ class UtilityPorts:
 
     @classmethod
     def of(cls, component: object) -> UtilityPorts:
-        """The ports of ``component`` that are named in :data:`CONSTANTS`."""
+        """Return the ports of ``component`` that are named in :data:`CONSTANTS`."""
         return cls(**{name: getattr(component, name) for name in CONSTANTS})
 
 

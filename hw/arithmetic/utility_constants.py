@@ -71,7 +71,7 @@ class UtilityConstants:
 
     @classmethod
     def of(cls, eta: float, amount: int, value: int) -> UtilityConstants:
-        """The constants for a risk aversion and two number formats.
+        """Return the constants for a risk aversion and two number formats.
 
         Parameters
         ----------
@@ -108,7 +108,7 @@ class UtilityConstants:
 
     @classmethod
     def from_registers(cls, settings: Mapping[str, int]) -> UtilityConstants:
-        """The constants from the contents of registers ``UTILITY_A``, ``UTILITY_B`` and ``UTILITY_FORM``, by name."""
+        """Return the constants, given the contents of registers ``UTILITY_A``, ``UTILITY_B`` and ``UTILITY_FORM``."""
         form = UtilityForm.of(settings["UTILITY_FORM"])
         return cls(settings["UTILITY_A"], settings["UTILITY_B"], form.negative, form.log, form.shift)
 

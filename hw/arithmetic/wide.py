@@ -29,7 +29,7 @@ def _product(context: Any, builder: Any, signature: Any, left: Any, right: Any) 
 
 @intrinsic
 def multiply(typing_context: Any, a: Any, b: Any) -> Any:
-    """Product of two unsigned 64-bit words, as a pair."""
+    """Return the product of two unsigned 64-bit words, as a pair."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         left, right = (builder.zext(argument, _DOUBLE) for argument in arguments)
@@ -40,7 +40,7 @@ def multiply(typing_context: Any, a: Any, b: Any) -> Any:
 
 @intrinsic
 def multiply_signed(typing_context: Any, a: Any, b: Any) -> Any:
-    """Product of a signed and an unsigned 64-bit word, as a pair in two's complement."""
+    """Return the product of a signed and an unsigned 64-bit word, as a pair in two's complement."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         left = builder.sext(arguments[0], _DOUBLE)
@@ -52,7 +52,7 @@ def multiply_signed(typing_context: Any, a: Any, b: Any) -> Any:
 
 @intrinsic
 def leading_zeros(typing_context: Any, a: Any) -> Any:
-    """Number of leading zero bits of an unsigned 64-bit word; 64 for zero."""
+    """Return the number of leading zero bits of an unsigned 64-bit word; 64 for zero."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 0))
@@ -69,17 +69,17 @@ def add(a, b):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, inline="always")
 def subtract(a, b):  # type: ignore[no-untyped-def]
-    """Difference of two pairs, modulo ``2**128``."""
+    """Return the difference of two pairs, modulo ``2**128``."""
     return a[0] - b[0] - np.uint64(a[1] < b[1]), a[1] - b[1]
 
 
 @njit(cache=True, inline="always")
 def shift_left(a, bits):  # type: ignore[no-untyped-def]
-    """The word ``a`` shifted left by 1 to 63 bits, as a pair."""
+    """Return the word ``a`` shifted left by 1 to 63 bits, as a pair."""
     return a >> np.uint64(64 - bits), a << np.uint64(bits)
 
 
 @njit(cache=True, inline="always")
 def shift_right(a, bits):  # type: ignore[no-untyped-def]
-    """Low word of the pair ``a`` shifted right by 1 to 63 bits."""
+    """Return the low word of the pair ``a`` shifted right by 1 to 63 bits."""
     return (a[0] << np.uint64(64 - bits)) | (a[1] >> np.uint64(bits))

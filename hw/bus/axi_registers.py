@@ -17,7 +17,7 @@ ADDRESS_BITS = 12
 
 
 def hits(number: Value, chosen: Callable[[Register], bool]) -> Value:
-    """One bit: whether register number ``number`` (byte offset divided by 4) belongs to a register of ``chosen``.
+    """Return one bit: whether word ``number`` (byte offset divided by 4) belongs to a register of ``chosen``.
 
     ``chosen`` is a predicate that selects registers of the register map.
     """

@@ -78,7 +78,7 @@ class TablePort(wiring.Signature):
 
 
 def machine_ports(parameters: MachineParameters) -> dict[str, wiring.Member]:
-    """Ports of :class:`beltline.hw.top.machine.Machine`, and of the stand-ins that tests put in its place.
+    """Return the ports of :class:`beltline.hw.top.machine.Machine`, and of substitutes for it in tests.
 
     Attributes
     ----------

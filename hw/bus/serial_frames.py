@@ -86,17 +86,17 @@ class Outcome(enum.IntEnum):
 
 
 def checked(data: bytes) -> bytes:
-    """``data`` followed by its check: a complete frame."""
+    """Return ``data`` followed by its checksum: a complete frame."""
     return data + binascii.crc32(data).to_bytes(CHECK_BYTES, "little")
 
 
 def sound(frame: bytes) -> bool:
-    """Whether the last four bytes of ``frame`` are the check of the bytes before them."""
+    """Return whether the last four bytes of ``frame`` are the checksum of the bytes before them."""
     return len(frame) > CHECK_BYTES and checked(frame[:-CHECK_BYTES]) == frame
 
 
 def request(tag: int, operation: int, address: int, count: int = 1, payload: bytes = b"") -> bytes:
-    """The frame of a request.
+    """Return the frame of a request.
 
     Parameters
     ----------
@@ -115,12 +115,12 @@ def request(tag: int, operation: int, address: int, count: int = 1, payload: byt
 
 
 def answer(tag: int, outcome: int, payload: bytes = b"") -> bytes:
-    """The frame of an answer to the request with the same ``tag``; ``outcome`` is a value of :class:`Outcome`."""
+    """Return the frame of an answer to the request with the same ``tag``; ``outcome`` is an :class:`Outcome`."""
     return checked(ANSWER_HEADER.pack(ANSWER, tag, outcome) + payload)
 
 
 def payload_bytes(operation: int, count: int) -> tuple[int, int]:
-    """Payload sizes in bytes of a request for ``count`` words and of its answer with the outcome ``DONE``."""
+    """Return the payload sizes in bytes of a request for ``count`` words and of its answer ``DONE``."""
     return {
         Operation.READ_REGISTER: (0, REGISTER_BYTES),
         Operation.WRITE_REGISTER: (REGISTER_BYTES, 0),
@@ -130,7 +130,7 @@ def payload_bytes(operation: int, count: int) -> tuple[int, int]:
 
 
 def line_bytes(operation: int, words: int) -> int:
-    """Bytes on the line, in both directions together, to transfer ``words`` words.
+    """Return the number of bytes on the line, in both directions together, that transfer ``words`` words.
 
     Counts the requests, of at most ``BLOCK_WORDS`` words each, and their answers.
     """

@@ -41,7 +41,7 @@ class UartParameters:
 
     @classmethod
     def of(cls, clock_hz: int, baud: int) -> UartParameters:
-        """The integer divisor whose rate is nearest to ``baud`` bits per second.
+        """Return parameters with the integer divisor whose rate is nearest to ``baud`` bits per second.
 
         Parameters
         ----------

@@ -39,7 +39,7 @@ _PASSES = (
 
 
 def passes(machine: MachineParameters) -> dict[str, wiring.Member]:
-    """Ports by which the build's :class:`beltline.hw.control.sequencer.Sequencer` controls a datapath.
+    """Return the ports by which the build's :class:`beltline.hw.control.sequencer.Sequencer` controls a datapath.
 
     Names and directions are those of the sequencer. Ports of features that the build lacks are left out.
     """
@@ -140,7 +140,7 @@ class Datapath(wiring.Component):
         super().__init__(DatapathSignature(parameters))
 
     def writes(self, m: Module, table: Table) -> Signal:
-        """Byte strobes, 8 bits, of the host's write to ``table``."""
+        """Return the byte strobes, 8 bits, of the host's write to ``table``."""
         hit = Signal(WORD_BYTES, name=f"write_{table.name.lower()}")
         m.d.comb += hit.eq(self.tables.write & (self.tables.write_table == table).replicate(WORD_BYTES))
         return hit

@@ -90,7 +90,7 @@ class RegisterFile(wiring.Component):
 
 
 def utility_constants(settings: Any) -> dict[str, Value]:
-    """Signals for the ports :data:`beltline.hw.arithmetic.utility.CONSTANTS` of the utility unit, from the registers.
+    """Return signals from the registers for ports :data:`beltline.hw.arithmetic.utility.CONSTANTS` of the utility unit.
 
     ``settings`` is an interface of signature :class:`beltline.hw.control.datapath.Settings`.
     """
@@ -105,5 +105,5 @@ def utility_constants(settings: Any) -> dict[str, Value]:
 
 
 def has_flag(mode: Value, flag: Mode) -> Value:
-    """The bit ``flag`` of ``mode``, the content of register ``MODE``."""
+    """Return the bit ``flag`` of ``mode``, the content of register ``MODE``."""
     return mode[int(flag).bit_length() - 1]

@@ -53,7 +53,7 @@ class SequencerParameters:
 
 @functools.cache
 def check_clocks(multiplier: Multiplier) -> int:
-    """Clocks of the check whether a run fits the build, which computes two products: 9 with ``DSP48E2``."""
+    """Return the clocks of the check whether a run fits the build, which computes two products: 9 with ``DSP48E2``."""
     p = Pipeline(multiplier=multiplier)
     total = p.total(p.products(p.input(Signal(17)), p.input(Signal(5))), _TOTAL_BITS)
     slots = p.total(p.products(total, p.input(Signal(_WORD))), _SLOT_BITS)
@@ -61,7 +61,7 @@ def check_clocks(multiplier: Multiplier) -> int:
 
 
 def sequencer_ports(parameters: SequencerParameters) -> dict[str, wiring.Member]:
-    """Ports of :class:`Sequencer`, which describes them; those of absent features are left out."""
+    """Return the ports of :class:`Sequencer`, which describes them; those of absent features are left out."""
     machine = parameters.machine
     features = machine.features
     return {

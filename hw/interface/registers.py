@@ -213,9 +213,9 @@ FLAGS: dict[type[enum.IntFlag], dict[enum.IntFlag, str]] = {
         Status.INFEASIBLE: "a state could not afford any choice; with alternatives, it could not afford any choice of "
         "any alternative",
         Status.BAD_CONFIGURATION: "no sweep was made, because `GRID` (at least 2), `STATES` (at least 1) or "
-        "`SWEEP_LIMIT` (at least 1) is out of range, or because a run with a horizon has more than `RESULTS_MAX` "
-        "values, or on a sweep engine more than one sweep",
-        Status.PEAKS: "the search for other peaks after the last sweep, which `MODE` requested, found one: a choice "
+        "`SWEEP_LIMIT` (at least 1) is out of range, or because a run with a horizon is too large: more than "
+        "`RESULTS_MAX` values or, on a sweep engine, more than one sweep",
+        Status.PEAKS: "`MODE` requested a search for other peaks after the last sweep, and it found one: some choice "
         "may not be the best",
         Status.PROVEN: "sweep engine built with `proof`: every choice of the last sweep is proven to be the best of "
         "all candidates, whatever the value function",
@@ -232,8 +232,8 @@ FLAGS: dict[type[enum.IntFlag], dict[enum.IntFlag, str]] = {
         "number of policy evaluation sweeps, which do not change choices, after each maximising sweep. A run converges "
         "only on a maximising sweep without a shift, and the last sweep before the limit is one",
         Mode.PEAKS: "sweep engine: after the last sweep of a run that converges or reaches its limit, every state is "
-        "searched once more from the lowest candidates and once from the highest, and `PEAKS` of `STATUS` reports "
-        "whether a search ended at another candidate",
+        "searched twice more, from the lowest candidates and from the highest. `PEAKS` of `STATUS` reports whether a "
+        "search ended at another candidate",
     },
 }
 """Meaning of every bit of each register with flags, for the documentation."""
@@ -267,10 +267,10 @@ def _layout() -> dict[str, Register]:
             32,
             Access.READ,
             False,
-            "1: assembly line, 2: sweep engine, 3: sweep engine that proves the choices of every sweep, 4: one that "
-            "also has a table of costs in window `X`, 5: one that also takes the maximum over alternatives, 6: sweep "
-            "engine whose shifts follow from the smallest and the largest change of each exogenous state; for 5, bits "
-            "8 to 15: multipliers of its expectation if it takes them in turn, else 0",
+            "1: assembly line; 2: sweep engine; 3: sweep engine that proves the choices of every sweep; 4: as 3, with "
+            "a table of costs in window `X`; 5: as 4, and takes the maximum over alternatives; 6: sweep engine that "
+            "computes its shifts from the smallest and the largest change of each exogenous state. For 5, bits 8 to "
+            "15: multipliers of its expectation if it takes them in turn, else 0",
         ),
         (
             "LANES",

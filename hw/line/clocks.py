@@ -11,17 +11,17 @@ from beltline.hw.memory.ram import READ_LATENCY
 
 
 def line_of(parameters: MachineParameters) -> LineParameters | FoldedLineParameters:
-    """Parameters of the line of a build, complete or folded."""
+    """Return the parameters of the line of a build, complete or folded."""
     return (FoldedLineParameters if parameters.folded else LineParameters).of(parameters)
 
 
 def expectation_of(parameters: MachineParameters) -> ExpectationParameters:
-    """Parameters of the expectation unit of a build."""
+    """Return the parameters of the expectation unit of a build."""
     return ExpectationParameters(parameters.states, parameters.multiplier, line_of(parameters).interval)
 
 
 def pass_clocks(parameters: MachineParameters, grid: int, states: int, prologue: bool = False) -> int:
-    """Clocks of a sweep or of the prologue: ``N_k N_z + L`` with an assembly line that is not folded.
+    """Return the clocks of a sweep or of the prologue: ``N_k N_z + L`` with an assembly line that is not folded.
 
     They are counted from the first state that is read to the first state of the next sweep, and are the sum of: the
     read of a table; the clocks until the last state leaves the line (in the prologue, until it enters); one register
@@ -44,7 +44,7 @@ def pass_clocks(parameters: MachineParameters, grid: int, states: int, prologue:
 
 
 def run_clocks(parameters: MachineParameters, grid: int, states: int, sweeps: int) -> int:
-    """Content of register ``CLOCKS`` after a run of ``sweeps`` sweeps: the check, the prologue and the sweeps.
+    """Return register ``CLOCKS`` after a run of ``sweeps`` sweeps: clocks of check, prologue and sweeps.
 
     ``grid`` and ``states`` are ``N_k`` and ``N_z`` of the problem.
     """

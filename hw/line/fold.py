@@ -50,7 +50,7 @@ class FoldedLineParameters:
 
     @classmethod
     def of(cls, machine: MachineParameters) -> FoldedLineParameters:
-        """The folded line of a build."""
+        """Return the folded line of a build."""
         return cls(machine.index_bits, machine.states, machine.fold, machine.evaluators, machine.multiplier)
 
     @property
@@ -85,7 +85,7 @@ class FoldedLineParameters:
         return self.stages[-1].slots(self.index_bits - 1)
 
     def last_exit(self, count: int) -> int:
-        """Clocks from the entry of the first of ``count`` states to the result of the last one."""
+        """Return the clocks from the entry of the first of ``count`` states to the result of the last one."""
         rounds, place = divmod(count - 1, self.round_states)
         latency = sum(stage.latency(self.round_states) for stage in self.stages)
         return rounds * self.round_clocks + latency + place * self.interval

@@ -86,7 +86,7 @@ class FoldedStageParameters:
         return tuple(range(1 if self.evaluators == CANDIDATES and not self.final else 0, self.evaluators))
 
     def slots(self, number: int) -> int:
-        """Clocks that a state takes in search stage ``number``."""
+        """Return the clocks that a state takes in search stage ``number``."""
         return CANDIDATES // self.evaluators if number == self.index_bits - 1 else -(-3 // self.evaluators)
 
     @property
@@ -127,7 +127,7 @@ class FoldedStageParameters:
         return sum(self.slots(number) for number in self.stages)
 
     def latency(self, round_states: int) -> int:
-        """Clocks from the entry of the first state of a round of ``round_states`` to its exit."""
+        """Return the clocks from the entry of the first state of a round of ``round_states`` to its exit."""
         before = sum(self.slots(number) for number in self.stages[:-1])
         return 1 + round_states * before + self.slots(self.last) - 1 + self.decided
 

@@ -34,7 +34,7 @@ class LineParameters:
 
     @classmethod
     def of(cls, machine: MachineParameters) -> LineParameters:
-        """The line of a build."""
+        """Return the line of a build."""
         return cls(machine.index_bits, machine.states, machine.multiplier)
 
     @property
@@ -56,7 +56,7 @@ class LineParameters:
         return 1
 
     def last_exit(self, count: int) -> int:
-        """Clocks from the entry of the first of ``count`` states to the result of the last one."""
+        """Return the clocks from the entry of the first of ``count`` states to the result of the last one."""
         return self.latency + count - 1
 
 

@@ -34,7 +34,7 @@ CLAMP_CLOCKS = 1
 
 @njit(cache=True)
 def next_position(h, o1, f1, o2, f2, o3, f3):  # type: ignore[no-untyped-def]
-    """The position ``2 h + j*`` of the next stage; for calls from compiled code only.
+    """Return the position ``2 h + j*`` of the next stage; for calls from compiled code only.
 
     ``j*`` depends on the set of feasible candidates with the highest objective:
 
@@ -146,7 +146,7 @@ class StageParameters:
 
 
 def shared_ports(index_bits: int, states: int) -> dict[str, wiring.Member]:
-    """Input ports that are the same for all stages of a line: constants and table writes.
+    """Return input ports that are the same for all stages of a line: constants and table writes.
 
     Each stage stores the grid points that it can have as candidates and ignores the others.
 
@@ -183,7 +183,7 @@ def shared_ports(index_bits: int, states: int) -> dict[str, wiring.Member]:
 
 
 def line_ports(index_bits: int, states: int, live: bool = False) -> dict[str, wiring.Member]:
-    """Ports of a line: states enter, and the index and value of the best candidate leave.
+    """Return the ports of a line: states enter, and the index and value of the best candidate leave.
 
     :class:`beltline.hw.line.line.Line` describes them. A folded line has ``in_live`` (``live=True``), which is low in
     clocks of a round without a state.
@@ -206,7 +206,7 @@ def line_ports(index_bits: int, states: int, live: bool = False) -> dict[str, wi
 def stage_ports(
     index_bits: int, states: int, in_bits: int, out_bits: int | None, live: bool = False
 ) -> dict[str, wiring.Member]:
-    """Ports of a stage, which :class:`Stage` describes.
+    """Return the ports of a stage, which :class:`Stage` describes.
 
     Parameters
     ----------

@@ -65,7 +65,7 @@ endmodule
 
 
 def verilog(multiplier: Multiplier = Multiplier.DSP48E2) -> str:
-    """The Verilog text of module ``beltline_ram``.
+    """Return the Verilog text of module ``beltline_ram``.
 
     Only for ``DSP48E2`` (UltraScale+) does it set the attribute ``ram_style``: chips with another multiplier have no
     UltraRAM, and their tools infer block RAM without the attribute.
@@ -75,7 +75,7 @@ def verilog(multiplier: Multiplier = Multiplier.DSP48E2) -> str:
 
 
 def style(width: int, depth: int) -> str:
-    """Value of the attribute ``ram_style`` on UltraScale+ for a RAM of ``depth`` words of ``width`` bits.
+    """Return the value of the attribute ``ram_style`` on UltraScale+ for a RAM of ``depth`` words of ``width`` bits.
 
     It is ``"ultra"`` (UltraRAM), ``"block"`` (block RAM), or ``"auto"``, with which the synthesis tool chooses.
     """
@@ -85,7 +85,7 @@ def style(width: int, depth: int) -> str:
 
 
 def address_bits(depth: int) -> int:
-    """Width in bits of the address of a RAM of ``depth`` words, at least 1."""
+    """Return the width in bits of the address of a RAM of ``depth`` words, at least 1."""
     return max(1, (depth - 1).bit_length())
 
 

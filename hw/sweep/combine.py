@@ -57,7 +57,7 @@ class CombineParameters:
     def model(
         self, values: NDArray[np.int64], begins: NDArray[np.bool_], ends: NDArray[np.bool_]
     ) -> tuple[NDArray[np.int64], bool]:
-        """The unit's results, bit by bit.
+        """Return the unit's results, bit by bit.
 
         Parameters
         ----------

@@ -35,7 +35,7 @@ class PeakParameters:
         return _latency()
 
     def model(self, u: list[int | None], ev: list[int]) -> tuple[bool, bool, int, bool]:
-        """The unit's results, bit by bit.
+        """Return the unit's results, bit by bit.
 
         Parameters
         ----------

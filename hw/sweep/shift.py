@@ -59,7 +59,7 @@ class ShiftParameters:
     def model(
         self, change: NDArray[np.int64], weights: NDArray[np.uint64], q: NDArray[np.uint64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The unit's results, bit by bit.
+        """Return the unit's results, bit by bit.
 
         Parameters
         ----------

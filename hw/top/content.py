@@ -43,7 +43,7 @@ def build_hash(files: Mapping[str, str]) -> str:
 
 
 def hash_of(files: Mapping[str, str]) -> str:
-    """Return the content hash that the files have, 16 hexadecimal digits, whatever hash they report."""
+    """Return the content hash of the files, 16 hexadecimal digits, independent of the hash that they report."""
     return f"{content_hash({name: text for name, text in files.items() if name != BUILD_FILE}):016x}"
 
 

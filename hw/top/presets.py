@@ -33,7 +33,7 @@ class DamagedError(ValueError):
 
 
 def stamp() -> str:
-    """A hash of all sources from which the Verilog is generated."""
+    """Return a hash of all sources from which the Verilog is generated."""
     from beltline.compiled import source_stamp
 
     return source_stamp(Path(__file__).resolve().with_name("verilog.py"))
@@ -71,7 +71,7 @@ def written(folder: Path | None = None) -> dict[MachineParameters, Path]:
 
 
 def find(parameters: MachineParameters, folder: Path | None = None) -> dict[str, str] | None:
-    """The included Verilog of a machine.
+    """Return the included Verilog of a machine.
 
     Parameters
     ----------

@@ -132,9 +132,9 @@ takes the difference of two readings, each when `SUMMING` is 0.
   a write {TableSums.SETTLE + 1} clocks after it passed the machine's port. A word that is written twice counts twice; a
   refused write does not count.
 - `SUM`: command `SUM` adds `SUM_COUNT` words of table `SUM_TABLE` ({tables}) from word `SUM_FIRST`,
-  one in every clock in which the host does not read a table word. Reads of the host do not count, because a wide bus may
-  read more words than a host requests, and a narrow bus may read the same word twice. The host must not change these
-  registers and the tables until `SUMMING` is 0.
+  one in every clock in which the host does not read a table word. Reads of the host do not count, because a wide bus
+  may read more words than a host requests, and a narrow bus may read the same word twice. The host must not change
+  these registers and the tables until `SUMMING` is 0.
 
 A word has two halves of 32 bits; half 0 is the lower one. Let `x` be a half, with 0 for its bytes without strobe, and
 `k = 2 word + half`, to which `2^28`, `2^29`, `2^30` or `2^31` is added for each byte without strobe. The sum of a word
@@ -181,7 +181,13 @@ On a sweep engine the matrix of window `Q` is followed by a second one of the sa
 | `ENGINE` | content of the second matrix |
 | --- | --- |
 | not 5 | the weights of the shifts, `beta Q (I - beta Q)^-1 / 2^12`, in the order of the first matrix |
-| 5 | row 0: the amount added to the value of each state. Row 1: marks of each state; bit 0: first state of a group, the maximum of which enters the expectation; bit 1: last state of a group; bit 2: the state keeps its value. Further rows are not read |
+| 5 | row 0: amounts added to the value of each state. Row 1: marks of each state, see below. Other rows are not read |
+
+| bit of a mark | meaning |
+| --- | --- |
+| 0 | the state is the first of a group; the maximum of a group enters the expectation |
+| 1 | the state is the last of a group |
+| 2 | the state keeps its value |
 """
 
 

@@ -40,7 +40,7 @@ from beltline.hw.top.serial_machine import SerialParameters
 
 
 def shared_modules(multiplier: Multiplier = Multiplier.DSP48E2) -> dict[str, str]:
-    """Verilog of the modules that all engines instantiate, evaluator and RAM, as ``{file name: text}``."""
+    """Return Verilog of the modules that all engines instantiate, evaluator and RAM, as ``{file name: text}``."""
     unit = evaluator.Evaluator(evaluator.EvaluatorParameters(multiplier))
     return {
         f"{evaluator.MODULE}.v": convert(unit, evaluator.MODULE),
@@ -111,7 +111,7 @@ def _build(component: wiring.Component, module: str, parameters: MachineParamete
 
 
 def build(files: Mapping[str, str], parameters: MachineParameters | SerialParameters, board: str = "") -> builds.Build:
-    """The description of a build, with the hash in its Verilog.
+    """Return the description of a build, with the hash in its Verilog.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def find_yosys() -> None:
 
 
 def option_parser(prog: str) -> argparse.ArgumentParser:
-    """Command line parser with the options of a build; ``prog`` is the name of the command."""
+    """Return the command line parser with the options of a build; ``prog`` is the name of the command."""
     parser = argparse.ArgumentParser(
         prog=prog,
         description="Write the Verilog of a build. The top module is beltline, with ports clk, rst, an AXI4-Lite slave "

@@ -37,7 +37,7 @@ def read(archive: Archive) -> Economy:
     Raises
     ------
     ProblemError
-        The archive holds something else.
+        The archive contains something else.
     """
     record.check_facts(archive.facts)
     known = checked("its economy", archive.facts["economy"], _ECONOMY)

@@ -34,7 +34,7 @@ def read(file: Archive) -> TransitionPath:
     Raises
     ------
     ProblemError
-        The archive holds something else.
+        The archive contains something else.
     """
     known = checked("its path", file.facts, _FACTS)
     if known["success"] and known["status"] not in record.SOLVED:

@@ -32,7 +32,7 @@ def read(file: Archive) -> TypesEconomy:
     Raises
     ------
     ProblemError
-        The archive holds something else.
+        The archive contains something else.
     """
     known = checked("its economy", file.facts, _FACTS)
     if known["success"] and known["status"] not in record.SOLVED:

@@ -157,7 +157,7 @@ def aiyagari_types(
     etas : (n,) array, optional
         Relative risk aversion of each type, in place of ``eta``.
     weights : (n,) array, optional
-        Share of each type among all households, above 0, adding up to 1; by default all the same.
+        Share of each type among all households, above 0, adding up to 1; by default all are equal.
     states, alpha, delta, rho, sigma, width, high, power
         As in :func:`beltline.aiyagari`.
 

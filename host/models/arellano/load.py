@@ -16,7 +16,7 @@ def read(file: Archive) -> DefaultEconomy:
     Raises
     ------
     ProblemError
-        The archive holds something else.
+        The archive contains something else.
     """
     known = checked("its economy", file.facts, {"model": PARTS, "solution": PARTS})
     model = arellano(**known["model"])

@@ -19,7 +19,7 @@ def read(file: Archive) -> CohortResult:
     Raises
     ------
     ProblemError
-        The archive holds something else.
+        The archive contains something else.
     """
     known = checked("its model", file.facts, {"model": PARTS, "solution": PARTS})
     if set(known["model"]) != {field.name for field in fields(Calibration)}:

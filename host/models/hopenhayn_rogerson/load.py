@@ -27,7 +27,7 @@ def read(file: Archive) -> FirmEconomy:
     Raises
     ------
     ProblemError
-        The archive holds something else.
+        The archive contains something else.
     """
     facts = checked("its content", file.facts, {"economy": PARTS, "solution": PARTS})
     known = checked("its economy", facts["economy"], _ECONOMY)

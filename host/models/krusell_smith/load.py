@@ -101,7 +101,7 @@ def read(archive: Archive) -> Equilibrium:
     Raises
     ------
     ProblemError
-        The archive holds something else.
+        The archive contains something else.
     """
     known = checked("its result", archive.facts["result"], _RESULT)
     made = checked("its economy", archive.facts["economy"], _ECONOMY)

@@ -18,7 +18,7 @@ def read(file: Archive) -> LumpyInvestmentResult:
     Raises
     ------
     ProblemError
-        The archive holds something else.
+        The archive contains something else.
     """
     known = checked("its model", file.facts, {"model": PARTS, "solution": PARTS})
     model = lumpy_investment(**known["model"])

@@ -15,7 +15,7 @@ def read(file: Archive) -> RetirementResult:
     Raises
     ------
     ProblemError
-        The archive holds something else.
+        The archive contains something else.
     """
     known = checked("its model", file.facts, {"model": PARTS, "solution": PARTS})
     model = retirement(**known["model"])

@@ -26,7 +26,7 @@ class Judge(wiring.Component):
     go : in, 1 bit
         A pass begins: counters and flags are cleared. No result may be in flight.
     fixed : in, 1 bit
-        All choices are kept, whatever the check found.
+        All choices are kept, even those that the check rejects.
     last_state : in, ``state_bits``
         ``N_z - 1``.
     check_valid : in, 1 bit

@@ -41,17 +41,17 @@ CONTEST_CLOCKS = 9
 
 
 def divides(number: int) -> bool:
-    """Whether round ``number`` is one of divide and conquer."""
+    """Return whether round ``number`` is one of divide and conquer."""
     return number % PERIOD == PERIOD - 1
 
 
 def parity_of(number: int) -> int:
-    """1 if round ``number`` is over odd points, and 0 if it is over even points."""
+    """Return 1 if round ``number`` is over odd points, and 0 if it is over even points."""
     return int(number % PERIOD % 2 == 0)
 
 
 def may_end(number: int) -> bool:
-    """Whether a proof ends if round ``number`` moves no choice.
+    """Return whether a proof ends if round ``number`` moves no choice.
 
     It does if the round before looked at the other half of the points.
     """

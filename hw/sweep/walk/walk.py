@@ -56,7 +56,7 @@ class Walk(wiring.Component):
     part_shift : in, 0 to ``point_bits``
         Each search has ``2**part_shift`` points.
     force : in, 1 bit
-        All states are searched, whatever their marks.
+        All states are searched, with and without a mark.
     cold : in, 1 bit
         There are no stored choices: the grid index of a state's own point takes the place of its choice. Moves of the
         sweep before are not used, and ``moved`` must be ignored.

@@ -45,7 +45,7 @@ def test_a_users_own_model_is_solved_as_any_problem() -> None:
     assert (result.value == bl.solve(model.problem(), tol=1e-8, device="cpu", progress=False).value).all()
     found = model.variables(result)
     assert list(found) == ["consumption", "capital", "productivity", "next_capital", "share saved"]
-    # The share alpha beta is saved, whatever capital and productivity (Brock and Mirman 1972), to within a grid step.
+    # At any capital and productivity the share alpha beta is saved (Brock and Mirman 1972), to within a grid step.
     wanted = model.alpha * model.beta * result.problem.wealth
     assert np.abs(found["next_capital"] - wanted).max() <= 0.35 / 1999
     with bl.open("emulator") as device:

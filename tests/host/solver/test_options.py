@@ -110,7 +110,7 @@ def test_one_start_has_two_words() -> None:
         runs = [device.solve(tiny(0), 1e-3, start=start) for start in ("given", "problem", "last")]
         assert [run.sweeps for run in runs[:2]] == [runs[0].sweeps] * 2
         again = bl.solve(tiny(0), 1e-3, device=device, method="shift", start="last")
-    # start='last' takes the last value, whatever method computed it.
+    # start='last' takes the last value, computed by any method.
     assert max(runs[2].sweeps, again.sweeps) < runs[0].sweeps / 10
 
 

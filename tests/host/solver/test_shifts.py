@@ -72,7 +72,7 @@ def test_weights_move_with_the_transition() -> None:
         plain = device.solve(given)
         assert device.moved == ("Q", "V", "MODE")
         assert plain.sweeps > first.sweeps
-        # start='last' takes the last value, whatever method computed it.
+        # start='last' takes the last value, computed by any method.
         assert device.solve(given, method="shift", start="last").sweeps <= 3
 
 

@@ -140,6 +140,6 @@ def test_costs_lie_by_point_and_built_state() -> None:
     build = MachineParameters(64, 4, engine=Engine.SWEEP, lanes=2, proof=True, costs=True)
     assert WindowParameters(build).words(Table.X) == 64 * 4
     assert Layout(build, 64, 3).blocks(Table.X) == (Words(0, 0, 256),)
-    # Sixteen points a lane, of which the second has four.
+    # Sixteen points per lane; the second lane has only four.
     assert Layout(build, 20, 3).blocks(Table.X) == (Words(0, 0, 64), Words(128, 64, 16))
     assert Layout(build, 20, 3).blocks(Table.W) == (Words(0, 0, 48), Words(128, 48, 12))
