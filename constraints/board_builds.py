@@ -112,7 +112,7 @@ def note(board: str, digits: str) -> str:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Generate and list the builds of all boards, and compare or update the record; returns the exit code."""
+    """Generate and list the builds of all boards, and compare or update the record; return the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m beltline.constraints.board_builds",
         description="Generate the Verilog of every board, which takes a minute, list its content hashes, and compare "

@@ -296,7 +296,7 @@ def recorded_report(board: str) -> Report:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Build a board's bitstream; returns the exit code."""
+    """Build a board's bitstream; return the exit code."""
     boards = [board.name for board in BOARDS.values() if board.flow is Flow.ECP5]
     parser = argparse.ArgumentParser(
         prog="python -m beltline.constraints.ecp5",

@@ -180,7 +180,11 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--unit", metavar="NAME", help="only this unit: evaluator, lane, stage or memory")
     parser.add_argument("--clock", metavar="MHZ", help="the clock in MHz instead of the board's own")
     parser.add_argument(
-        "--out", type=Path, default=Path("build/vivado-ooc"), metavar="DIR", help="where the board gets a directory"
+        "--out",
+        type=Path,
+        default=Path("build/vivado-ooc"),
+        metavar="DIR",
+        help="directory in which a directory is written for the board",
     )
     given = parser.parse_args(argv)
     if given.board not in boards:

@@ -49,7 +49,7 @@ class Extended:
     error: float
 
     def distance(self, value: ArrayLike) -> float:
-        """Return a lower bound on the distance of ``value`` from the solution: what is measured, less ``error``."""
+        """Return a lower bound on the distance of ``value`` from the solution: the measured distance less ``error``."""
         gap = np.abs(np.asarray(value, dtype=Long) - self.value)
         if np.isnan(gap).any():
             return float("inf")

@@ -234,7 +234,7 @@ def batch(points: int, count: int, runs: int, start: str = "coarse", devices: Se
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the requested checks and timings."""
     parser = argparse.ArgumentParser(prog="python -m beltline.gpu_ref.cuda.headline", description=__doc__)
-    parser.add_argument("--runs", type=int, default=7, help="runs of which to take the median (default 7)")
+    parser.add_argument("--runs", type=int, default=7, help="timed runs, whose median is reported (default 7)")
     parser.add_argument("--quick", action="store_true", help="the headline problem by its fast methods only")
     parser.add_argument("--batch", type=int, default=1000, help="calibrations of the batch (default 1,000)")
     parser.add_argument("--out", type=Path, help="JSON file to write")

@@ -123,7 +123,7 @@ def _ordered(
 
 
 def increasing(program: Program) -> bool:
-    """Return whether rewards have increasing differences in every group, so that choices limit each other.
+    """Return whether rewards have increasing differences in every group, so that choices bound their neighbours.
 
     False if every group has one state only, since there is then nothing to limit.
     """

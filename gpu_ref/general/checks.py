@@ -127,7 +127,7 @@ def stochastic(what: str, transition: Array) -> None:
 def mix(what: str, value: Any) -> Any:
     """Return probabilities of regimes, ``(n,)``, or the number of one regime.
 
-    How many regimes there are is checked later, when the alternatives are put together.
+    The number of regimes is checked later, for all alternatives together.
     """
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         if value < 0:

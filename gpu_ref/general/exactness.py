@@ -152,10 +152,14 @@ def run(problems: int, seed: int, grid: int, report: Callable[[str], None], by: 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
     parser = argparse.ArgumentParser(prog="python -m beltline.gpu_ref.general.exactness", description=__doc__)
-    parser.add_argument("--problems", type=int, default=100, help="how many to draw (default 100)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the first; the others follow (default 0)")
-    parser.add_argument("--grid", type=int, default=100, help="most grid points (default 100)")
-    parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu", help="whose sweeps (default cpu)")
+    parser.add_argument("--problems", type=int, default=100, help="number of random problems (default 100)")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="seed of the first problem; the others have the next ones (default 0)"
+    )
+    parser.add_argument("--grid", type=int, default=100, help="largest number of grid points (default 100)")
+    parser.add_argument(
+        "--device", choices=("cpu", "gpu"), default="cpu", help="device whose sweeps are compared (default cpu)"
+    )
     options = parser.parse_args(arguments)
     for name, least in (("problems", 1), ("seed", 0), ("grid", 1)):
         if getattr(options, name) < least:

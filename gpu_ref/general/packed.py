@@ -114,7 +114,7 @@ def _copy_changed(given: NDArray[np.float64], stored: NDArray[np.float64], chang
 def put(packed: Packed, d: int, regime: int, tables: Tables | Array, before: Tables | Array | None = None) -> None:
     """Write the tables of alternative ``d``; for one without a choice, ``tables`` is its value, ``(N_k, N_z)``.
 
-    ``before`` holds the tables that it had until now: arrays that are the same objects are not compared again.
+    ``before`` are the tables that it had until now; arrays that are the same objects are not compared again.
     """
     packed.regime[d] = regime
     changed = np.zeros(packed.stale.shape[1], np.bool_)

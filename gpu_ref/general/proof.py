@@ -243,7 +243,7 @@ def proven_column(
 ) -> tuple[int, bool]:  # fmt: skip
     """Maximise every row over the candidates that it is allowed, and prove the result.
 
-    About three evaluations a row if ``given`` is right.
+    A row takes about three evaluations if ``given`` is right.
 
     Parameters
     ----------

@@ -229,7 +229,7 @@ def check_panel(policy: ArrayLike, grid: ArrayLike, means: ArrayLike, start: Arr
     Raises
     ------
     ValueError
-        They do not fit together, or are not finite.
+        The shapes do not fit together, or an entry is not finite.
     """
     tables = [np.ascontiguousarray(given, dtype=np.float64) for given in (policy, grid, means, start)]
     shape = (tables[1].size, tables[2].size, 2, 2)

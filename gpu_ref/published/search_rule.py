@@ -74,10 +74,12 @@ def _spread(counts: Sequence[int]) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Iterate with the exact sweep, compare both rules with it in every sweep, and print the outcome."""
     parser = argparse.ArgumentParser(prog="python -m beltline.gpu_ref.published.search_rule", description=__doc__)
-    parser.add_argument("--grid", type=int, default=65_536, help="points, a power of two from 4 (default 65,536)")
+    parser.add_argument("--grid", type=int, default=65_536, help="grid points, a power of two from 4 (default 65,536)")
     parser.add_argument("--states", type=int, default=4, help="exogenous states (default 4)")
-    parser.add_argument("--sweeps", type=int, default=0, help="sweeps to look at (default: until convergence)")
-    parser.add_argument("--epsilon", type=float, default=1e-10, help="of the convergence test (default 1e-10)")
+    parser.add_argument(
+        "--sweeps", type=int, default=0, help="number of sweeps to examine (default: until convergence)"
+    )
+    parser.add_argument("--epsilon", type=float, default=1e-10, help="largest change at convergence (default 1e-10)")
     parser.add_argument(
         "--brute",
         type=int,

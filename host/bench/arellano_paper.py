@@ -51,6 +51,7 @@ STATISTICS = {
     "correlation of consumption and output": 0.97,
     "correlation of consumption and spread": -0.36,
     "mean debt, percent of output": 5.95,
+    "the same, of the quarters with debt": 5.95,
     "spread in the last quarter": 24.32,
     "output in the quarter of default, percent": -9.60,
     "output in default and exclusion, percent": -8.13,
@@ -65,7 +66,7 @@ SAMPLED = len(STATISTICS) - 2
 QUADRATURE = "quadrature"
 """Name of the chain of Tauchen and Hussey (1991), with which the paper discretises income."""
 
-CASES = ((QUADRATURE, 21, 201), ("even", 21, 201), ("even", 51, 251), ("even", 201, 1_001))
+CASES = (("even", 21, 41), (QUADRATURE, 21, 201), ("even", 21, 201), ("even", 51, 251), ("even", 201, 1_001))
 """Chain, number of incomes and number of bonds of each column; the paper has 21 incomes and 200 bonds."""
 
 QUARTERS = 200_000
@@ -169,6 +170,7 @@ def _sample(series: Array) -> Array:
             related[SPREAD, OUTPUT], related[TRADE, OUTPUT], related[TRADE, SPREAD],
             related[CONSUMPTION, OUTPUT], related[CONSUMPTION, SPREAD],
             series[DEBT].mean(),
+            series[DEBT, series[DEBT] > 0.0].mean() if (series[DEBT] > 0.0).any() else np.nan,
             series[SPREAD, -1],
         ]
     )  # fmt: skip

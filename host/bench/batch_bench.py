@@ -108,7 +108,7 @@ def _compute(grid: int, count: int) -> float:
 
 
 def cores(grid: int, count: int, repeats: int) -> list[float]:
-    """Return the speed-ups of two processes that only compute, sorted: the most that this computer can give."""
+    """Return the sorted speed-ups of two processes that only compute, an upper limit for batches on this computer."""
     ratios = []
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         list(pool.map(_compute, (grid, grid), (1, 1)))

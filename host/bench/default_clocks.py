@@ -72,10 +72,14 @@ def rows(sizes: tuple[tuple[int, int], ...], lanes: int, multipliers: int) -> It
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Solve and print."""
+    """Solve the economy and print the table of clocks."""
     parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.default_clocks", description=__doc__)
-    parser.add_argument("--lanes", type=int, default=16, help="at most; a power of two (default: %(default)s)")
-    parser.add_argument("--multipliers", type=int, default=16, help="taken in turn (default: %(default)s)")
+    parser.add_argument(
+        "--lanes", type=int, default=16, help="largest number of lanes, a power of two (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--multipliers", type=int, default=16, help="multipliers for expected values (default: %(default)s)"
+    )
     parser.add_argument("--small", action="store_true", help="only the smallest economy")
     given = parser.parse_args(arguments)
     try:

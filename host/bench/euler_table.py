@@ -159,9 +159,11 @@ def off_the_grid(result: Result, periods: int = 10_000, burn_in: int = 1_000, se
 def main(argv: list[str] | None = None) -> int:
     """Print the table row by row; return 0 if all solves succeeded."""
     parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.euler_table", description=__doc__)
-    parser.add_argument("--grids", type=int, nargs="+", default=GRIDS, metavar="N", help="default: 16, 32, ... 65536")
+    parser.add_argument(
+        "--grids", type=int, nargs="+", default=GRIDS, metavar="N", help="grid points (default: 16, 32, ... 65536)"
+    )
     parser.add_argument("--seeds", type=int, default=SEEDS, metavar="N", help="paths per grid (default: %(default)s)")
-    parser.add_argument("--device", default="cpu", metavar="NAME", help="default: %(default)s")
+    parser.add_argument("--device", default="cpu", metavar="NAME", help="device that solves (default: %(default)s)")
     given = parser.parse_args(argv)
     heads = ["N_k", "published", HEADS[0], f"of {given.seeds} paths", *HEADS[1:], "k' = k"]
     widths = [max(len(head), 14) for head in heads]

@@ -299,10 +299,18 @@ def main(arguments: list[str] | None = None) -> int:
     """Print the table; return 1 if a successful result is wrong or a method fails where its baseline succeeds."""
     parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.guarantees", description=__doc__)
     parser.add_argument("--problems", type=int, default=1000, help="number of problems (default: %(default)s)")
-    parser.add_argument("--first", "--seed", type=int, default=0, help="seed of the first (default: %(default)s)")
-    parser.add_argument("--points", type=int, help="grid points of all (default: 12 to 300, and 1,024 to 1,300)")
     parser.add_argument(
-        "--devices", nargs="+", choices=DEVICES, default=["line", "lanes", "cpu"], help="default: all but gpu"
+        "--first", "--seed", type=int, default=0, help="seed of the first problem (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--points", type=int, help="grid points of every problem (default: 12 to 300, and 1,024 to 1,300)"
+    )
+    parser.add_argument(
+        "--devices",
+        nargs="+",
+        choices=DEVICES,
+        default=["line", "lanes", "cpu"],
+        help="devices to test (default: all but gpu)",
     )
     parser.add_argument("--jobs", type=int, default=1, help="processes that share the problems (default: %(default)s)")
     given = parser.parse_args(arguments)

@@ -264,7 +264,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--out",
         type=Path,
         metavar="FILE.json",
-        help="if all is well, write the rows and what this computer is to it, and FILE.md",
+        help="write the rows and a description of this computer to FILE.json, and FILE.md, if every row is right",
     )
     parser.add_argument("--page", type=Path, metavar="FILE.json", help="only write FILE.md from this file of --out")
     given = parser.parse_args(arguments)

@@ -173,8 +173,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m beltline.host.bench.panel_bench", description="Time panels and an economy."
     )
     parser.add_argument("--panel", default="cpu", choices=PANELS, help="where panels are simulated")
-    parser.add_argument("--agents", default=",".join(map(str, AGENTS)), metavar="N,N,...", help="default %(default)s")
-    parser.add_argument("--periods", type=int, metavar="N", help="default 110, on a GPU 1,100")
+    parser.add_argument(
+        "--agents",
+        default=",".join(map(str, AGENTS)),
+        metavar="N,N,...",
+        help="numbers of agents (default %(default)s)",
+    )
+    parser.add_argument("--periods", type=int, metavar="N", help="number of periods (default 110, on a GPU 1,100)")
     parser.add_argument("--out", type=Path, metavar="FILE.json", help="also write the results to this file")
     given = parser.parse_args(arguments)
     if given.out is not None:

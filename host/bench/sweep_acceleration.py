@@ -193,9 +193,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--lanes", type=int, default=64, help="lanes, a power of two (default: %(default)s)")
     parser.add_argument("--tol", type=float, default=1e-10, help="tolerance (default: %(default)s)")
     parser.add_argument("--point", type=int, help="reference point of shifts (default: the middle one)")
-    parser.add_argument("--start", choices=STARTS, action="append", help="only ways with this start")
-    parser.add_argument("--shift", choices=SHIFTS, action="append", help="only ways with this shift")
-    parser.add_argument("--steps", type=int, action="append", help="only ways with this many policy evaluation steps")
+    parser.add_argument("--start", choices=STARTS, action="append", help="only variants with this start")
+    parser.add_argument("--shift", choices=SHIFTS, action="append", help="only variants with this shift")
+    parser.add_argument(
+        "--steps", type=int, action="append", help="only variants with this number of policy evaluation steps"
+    )
     parser.add_argument("--held", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     if given.held is not None:

@@ -60,7 +60,7 @@ def rows(lanes: int) -> Iterator[str]:
 def main(arguments: list[str] | None = None) -> int:
     """Solve and print."""
     parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.sweep_costs", description=__doc__)
-    parser.add_argument("--lanes", type=int, default=4, help="a power of two (default: %(default)s)")
+    parser.add_argument("--lanes", type=int, default=4, help="number of lanes, a power of two (default: %(default)s)")
     given = parser.parse_args(arguments)
     try:
         SweepParameters(2_048, 8, given.lanes)

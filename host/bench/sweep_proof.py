@@ -123,9 +123,13 @@ def rows(grid: int, lanes: int, few: int) -> Iterator[str]:
 def main(arguments: list[str] | None = None) -> int:
     """Solve and print."""
     parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.sweep_proof", description=__doc__)
-    parser.add_argument("--grid", type=int, default=65_536, help="points of the RBC, a power of two (%(default)s)")
-    parser.add_argument("--lanes", type=int, default=64, help="lanes for it, a power of two (default: %(default)s)")
-    parser.add_argument("--few", type=int, default=4, help="lanes for the others (default: %(default)s)")
+    parser.add_argument(
+        "--grid", type=int, default=65_536, help="grid points of the RBC model, a power of two (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--lanes", type=int, default=64, help="lanes for the RBC model, a power of two (default: %(default)s)"
+    )
+    parser.add_argument("--few", type=int, default=4, help="lanes for the other models (default: %(default)s)")
     given = parser.parse_args(arguments)
     try:
         for lanes, grid in ((given.lanes, given.grid), (given.few, 2_048)):

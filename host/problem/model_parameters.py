@@ -46,7 +46,7 @@ def chain_size(name: str, value: Any) -> int:
     Raises
     ------
     ProblemError
-        It is not.
+        The value is out of this range.
     """
     return whole(name, value, f"a whole number from 1 to {CHAIN_LIMIT}", lambda v: 1 <= v <= CHAIN_LIMIT)
 

@@ -51,7 +51,7 @@ class Saved:
 class Checkpoint:
     """A file (``.npz``) with the :class:`Saved` state of a run of one problem.
 
-    A sweep depends on nothing but ``V``, so a run that starts from a saved ``V`` returns the same bits as a run without
+    A sweep depends on ``V`` alone, so a run that starts from a saved ``V`` returns the same bits as a run without
     a break.
 
     Parameters

@@ -90,7 +90,7 @@ def carry(policy: NDArray[np.int32], chain: Array, survival: Sequence[float], be
 
 
 def summary(ages: NDArray[np.int64], mass: Array, tables: Mapping[str, Array], shares: Array, title: str) -> Paths:
-    """Compute means and so on of ``tables``, ``(T, N_k, N_s)`` each, under the distribution ``mass`` of this shape."""
+    """Compute statistics of ``tables``, ``(T, N_k, N_s)`` each, under the distribution ``mass`` of this shape."""
     alive = mass.sum(axis=(1, 2))
     weight = mass / alive[:, None, None]
     logs = {name: np.log(tables[name]) for name in ("income", "consumption")}

@@ -40,7 +40,7 @@ class CohortResult(ModelResult):
     model : Calibration
         The :class:`~beltline.host.models.cohort.model.Cohort` that was solved.
     solution : GeneralResult
-        Its values and choices; the last exogenous state is that of the dead.
+        Values and choices; the last exogenous state is that of the dead.
     """
 
     archive_kind: ClassVar[str] = "cohort"

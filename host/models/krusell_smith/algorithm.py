@@ -41,7 +41,7 @@ SETTLED = 1e-3
 
 @dataclass(frozen=True)
 class Options:
-    """All options of a solve."""
+    """All options of a solve of the economy."""
 
     panel: PanelOptions
     law: LawOptions

@@ -65,6 +65,7 @@ def test_statistics_are_those_of_the_quarters_before_defaults(monkeypatch: pytes
             "the same, less its linear trend": 100 * left.std(),
             "correlation of spread and output": np.corrcoef(spread, logs)[0, 1] if spread.std() > 0 else np.nan,
             "mean debt, percent of output": debt.mean(),
+            "the same, of the quarters with debt": debt[debt > 0].mean() if (debt > 0).any() else np.nan,
             "spread in the last quarter": spread[-1],
             "output in the quarter of default, percent": lost[states[end]],
         }
