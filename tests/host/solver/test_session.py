@@ -192,11 +192,14 @@ def test_unknown_devices_and_options() -> None:
         bl.Session("cpu")
     with pytest.raises(
         bl.ProblemError,
-        match="^device 'emulator' has no option 'slot': it takes fold, evaluators, lanes, proof, costs, alternatives$",
+        match="^device 'emulator' has no option 'slot': "
+        "it takes fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers$",
     ):
         bl.open("emulator", slot=1)
     with pytest.raises(
-        bl.ProblemError, match="it takes fold, evaluators, lanes, proof, costs, alternatives; did you mean 'lanes'\\?$"
+        bl.ProblemError,
+        match="it takes fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers; "
+        "did you mean 'lanes'\\?$",
     ):
         bl.open("emulator", lane=1)
     with pytest.raises(bl.ProblemError, match="; did you mean 'max_sweeps'\\?$"):

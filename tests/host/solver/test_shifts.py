@@ -93,7 +93,8 @@ def test_weights_move_with_the_transition() -> None:
         ),
         (
             {"lanes": 2, "start": "stay"},
-            "device 'emulator' has no option 'start': it takes fold, evaluators, lanes, proof, costs, alternatives",
+            "device 'emulator' has no option 'start': "
+            "it takes fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers",
         ),
     ],
 )
