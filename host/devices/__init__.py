@@ -120,10 +120,12 @@ def _too_many_states(problem: Problem, count: int, multipliers: int) -> str:
         )
     alternatives = max(1, len(problem.alternatives))
     shared = "" if count == alternatives else f", of which {count} differ,"
-    more = "" if multipliers else f" without multipliers= (with multipliers=4, {TURNS_STATES_LIMIT})"
+    needed, advice = count * problem.states, WORKAROUND
+    if limit < needed <= TURNS_STATES_LIMIT:
+        advice = f"give multipliers=4, with which builds hold {TURNS_STATES_LIMIT}, or {WORKAROUND}"
     return (
-        f"{alternatives} alternatives{shared} in {problem.states} exogenous states take {count * problem.states} "
-        f"states of a machine, more than the {limit} that the largest build can hold{more}: {WORKAROUND}"
+        f"{alternatives} alternatives{shared} in {problem.states} exogenous states take {needed} "
+        f"states of a machine, more than the {limit} that the largest build can hold: {advice}"
     )
 
 

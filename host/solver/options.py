@@ -74,7 +74,7 @@ class SolveOptions:
     device: InitVar[object] = None
 
     def __post_init__(self, device: object) -> None:
-        if "numba" not in sys.modules and importlib.util.find_spec("numba") is None:
+        if sys.modules.get("numba") is None and importlib.util.find_spec("numba") is None:
             raise ProblemError(
                 "solving needs the Python package numba, which is not installed here: compiled code checks the "
                 "results; `beltline selftest` makes most of its checks without it"

@@ -331,7 +331,7 @@ def refused() -> list[tuple[bl.Problem, str]]:
         (
             with_alternatives("default", 1, 20, 9),
             "3 alternatives, of which 2 differ, in 9 exogenous states take 18 states of a machine, more than the 16 "
-            "that the largest build can hold: solve it",
+            "that the largest build can hold: give multipliers=4, with which builds hold 128, or solve it",
         ),
         (
             changed(work, 1, wealth=poor),

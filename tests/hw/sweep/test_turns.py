@@ -110,7 +110,7 @@ def test_a_solve_with_many_states() -> None:
         (
             {},
             "3 alternatives in 11 exogenous states take 33 states of a machine, more than the 16 that the largest "
-            "build can hold without multipliers= ",
+            "build can hold: give multipliers=4, with which builds hold 128, or solve it",
         ),
     ],
 )
