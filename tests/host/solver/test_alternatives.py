@@ -103,6 +103,7 @@ def test_without_verification_the_proof_bounds_the_error(kind: str, horizon: int
 
 
 @pytest.mark.gateware
+@pytest.mark.slow
 def test_the_gateware_finds_what_the_emulator_finds() -> None:
     with bl.open("rtl", **BUILD) as gateware, bl.open("emulator", **BUILD) as model:
         for kind, horizon in (("default", None), ("exit", 3)):

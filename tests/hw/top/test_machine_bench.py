@@ -78,7 +78,7 @@ def bench(tmp_path: Path, test: str, image: Image, sweeps: int, bus_bits: int, s
     ("grid", "states", "sweeps", "bus_bits", "stalls"),
     [
         pytest.param(16, 3, 9, 64, False, marks=pytest.mark.slow),
-        (16, 3, 9, 64, True),
+        pytest.param(16, 3, 9, 64, True, marks=pytest.mark.slow),
         (11, 2, 9, 512, True),
         (5, 1, 9, 512, False),
     ],

