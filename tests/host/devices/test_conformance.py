@@ -26,7 +26,8 @@ KINDS = [
     "xdma",
     pytest.param("rtl", marks=[pytest.mark.gateware, NEEDS_YOSYS]),
     pytest.param("rtl sweep", marks=[pytest.mark.gateware, NEEDS_YOSYS]),
-    pytest.param("serial gateware", marks=[pytest.mark.gateware, NEEDS_YOSYS]),
+    # Every bit of the line is simulated, which takes minutes; `make test` has tests/sim/test_serial_board.py.
+    pytest.param("serial gateware", marks=[pytest.mark.gateware, pytest.mark.slow, NEEDS_YOSYS]),
 ]
 
 
