@@ -54,6 +54,7 @@ STATISTICS = {
     "the same, of the quarters with debt": 5.95,
     "spread in the last quarter": 24.32,
     "output in the quarter of default, percent": -9.60,
+    "the same, relative to its sample": -9.60,
     "output in default and exclusion, percent": -8.13,
     "defaults per hundred years": 3.00,
 }
@@ -122,8 +123,9 @@ def economy(chain: str, incomes: int, bonds: int) -> DefaultEconomy:
 def statistics(found: DefaultEconomy, samples: int, seed: int = 0) -> tuple[Array, Array]:
     """Simulate until there are ``samples`` samples, and return their statistics.
 
-    Output and consumption of a sample are logarithms; output in default is relative to mean income. The paper says that
-    samples are treated like its data, which are less a linear trend: standard deviations are with and without one.
+    Output and consumption of a sample are logarithms; output in default is relative to mean income, or to the mean
+    logarithm of its sample. The paper says that samples are treated like its data, which are less a linear trend:
+    standard deviations are with and without one.
 
     Returns
     -------
@@ -148,15 +150,16 @@ def statistics(found: DefaultEconomy, samples: int, seed: int = 0) -> tuple[Arra
         output += float(lost[states[others]].sum())
         for before, end in zip(np.append(-1, others), others, strict=False):
             if what[end] == DEFAULTED and end - before > WINDOW:
-                sample = _sample(series[:, points[end - WINDOW : end], states[end - WINDOW : end]])
-                found_samples.append(np.append(sample, lost[states[end]]))
+                before_it = series[:, points[end - WINDOW : end], states[end - WINDOW : end]]
+                fallen = 100.0 * (math.log(model.default_income[states[end]]) - before_it[OUTPUT].mean())
+                found_samples.append(np.append(_sample(before_it), [lost[states[end]], fallen]))
         if not found_samples:
             raise RuntimeError(f"no default after {WINDOW} quarters of repayment in {QUARTERS:,} quarters")
     return np.array(found_samples[:samples]), np.array([output / outside, 100.0 * YEAR * defaults / quarters])
 
 
 def _sample(series: Array) -> Array:
-    """Return the statistics of one sample, ``series`` of shape ``(5, WINDOW)``, but the last."""
+    """Return the statistics of one sample, ``series`` of shape ``(5, WINDOW)``, but the last two."""
     time = np.arange(WINDOW) - (WINDOW - 1) / 2
     moved = series - series.mean(axis=1, keepdims=True)
     sd = moved.std(axis=1)

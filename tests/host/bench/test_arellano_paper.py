@@ -68,6 +68,7 @@ def test_statistics_are_those_of_the_quarters_before_defaults(monkeypatch: pytes
             "the same, of the quarters with debt": debt[debt > 0].mean() if (debt > 0).any() else np.nan,
             "spread in the last quarter": spread[-1],
             "output in the quarter of default, percent": lost[states[end]],
+            "the same, relative to its sample": 100 * (np.log(found.model.default_income[states[end]]) - logs.mean()),
         }
         for name, value in wanted.items():
             assert row[list(STATISTICS).index(name)] == pytest.approx(value, abs=1e-9, nan_ok=True), name
