@@ -110,9 +110,8 @@ def known(name: object) -> str:
     )
 
 
-def _too_many_states(problem: Problem, count: int, multipliers: int) -> str:
-    """Return the message for a problem with more states than the largest build."""
-    limit = TURNS_STATES_LIMIT if multipliers else STATES_LIMIT
+def _too_many_states(problem: Problem, count: int, limit: int) -> str:
+    """Return the message for a problem with more than the ``limit`` states of the largest build."""
     if not problem.general:
         return (
             f"transition has {problem.states} states, more than the {limit} that the largest build of the accelerator "
@@ -158,8 +157,9 @@ def smallest_build(
             f"accelerator can hold: use device 'cpu' or 'gpu'"
         )
     states = problem.states * count
-    if states > (TURNS_STATES_LIMIT if multipliers and lanes is not None else STATES_LIMIT):
-        raise ProblemError(_too_many_states(problem, count, multipliers))
+    limit = TURNS_STATES_LIMIT if multipliers and lanes is not None else STATES_LIMIT
+    if states > limit:
+        raise ProblemError(_too_many_states(problem, count, limit))
     grid = max(4, 1 << (problem.points - 1).bit_length())
     if lanes is not None and states > STATES_LIMIT:
         build = MachineParameters(max(grid, ROW_WORDS * lanes), STATES_LIMIT, engine=Engine.SWEEP, lanes=lanes)

@@ -194,6 +194,11 @@ def faults_of_names(path: str, defined: Iterable[tuple[int, str]]) -> list[str]:
     ]
 
 
+def files_of(folder: str) -> list[tuple[str, Path]]:
+    """Return the sources of a folder, each after its name in the project."""
+    return [(str(file.relative_to(ROOT)), file) for file in FILES if file.is_relative_to(ROOT / folder)]
+
+
 def test_files_are_found() -> None:
     for folder in FOLDERS:
         assert any(file.is_relative_to(ROOT / folder) for file in FILES), folder
@@ -202,12 +207,7 @@ def test_files_are_found() -> None:
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_folder_uses_the_terms(folder: str) -> None:
-    found = [
-        fault
-        for file in FILES
-        if file.is_relative_to(ROOT / folder)
-        for fault in faults(str(file.relative_to(ROOT)), file.read_text(encoding="utf-8"))
-    ]
+    found = [fault for name, file in files_of(folder) for fault in faults(name, file.read_text(encoding="utf-8"))]
     assert not found, "\n" + "\n".join(found)
 
 
@@ -218,12 +218,7 @@ def test_other_file_uses_the_terms(file: Path) -> None:
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_names_use_the_terms(folder: str) -> None:
-    found = [
-        fault
-        for file in FILES
-        if file.is_relative_to(ROOT / folder)
-        for fault in faults_of_names(str(file.relative_to(ROOT)), names_of(file))
-    ]
+    found = [fault for name, file in files_of(folder) for fault in faults_of_names(name, names_of(file))]
     assert not found, "\n" + "\n".join(found)
 
 
