@@ -64,7 +64,9 @@ class Method:
 METHODS: dict[str, Method] = {
     "grid": Method("full search: every affordable choice of every state in every sweep", "change"),
     "binary": Method(
-        "search of the assembly line, three candidates a stage; needs single peaks", "change", {"tie": "corrected"}
+        "search of the assembly line, three candidates in each stage; needs objectives with a single peak",
+        "change",
+        {"tie": "corrected"},
     ),
     "grid+howard": Method(
         "full search in every `interval`-th sweep, policy evaluation sweeps between them",
@@ -72,21 +74,21 @@ METHODS: dict[str, Method] = {
         {"interval": 20},
     ),
     "interp": Method(
-        "full search over `choices` equidistant x', linear interpolation of V; change of V in its own fixed point",
+        "full search over `choices` equidistant x', with V interpolated linearly; stops on the change of V",
         "own",
         {"choices": 1000},
     ),
-    "monotone": Method("search from the choice of the neighbouring state; every sweep is proven by brackets", "change"),
+    "monotone": Method("search from the choice of the neighbouring state; brackets prove every sweep", "change"),
     "warm": Method("as `monotone`, but states whose choice does not change need only cached utilities", "change"),
     "mpi": Method(
         "modified policy iteration: an exact sweep as in `warm`, then `inner` policy evaluation sweeps",
         "spans",
         {"inner": 20, "start": "given"},
     ),
-    "macqueen": Method("as `warm`, ended by the bounds of MacQueen and Porteus", "span", {"start": "given"}),
-    "shift": Method("as `warm`, ended by bounds for each exogenous state", "spans", {"start": "given"}),
+    "macqueen": Method("as `warm`, but stops on the error bounds of MacQueen and Porteus", "span", {"start": "given"}),
+    "shift": Method("as `warm`, but stops on error bounds for each exogenous state", "spans", {"start": "given"}),
     "egm": Method(
-        "endogenous grid, choices off the grid; consumption settles to epsilon; a yardstick for smooth problems",
+        "endogenous grid method, with choices between grid points; stops on the change of consumption",
         "own",
         {"marginal": None},
     ),

@@ -33,7 +33,10 @@ def available() -> str:
     try:
         cupy = cupy_module()
     except ImportError as error:
-        return f"CuPy, through which CUDA devices are used, is missing ({error}): install cupy-cuda13x or its like."
+        return (
+            f"CuPy, through which CUDA devices are used, is missing ({error}): install the CuPy package for your "
+            f"version of CUDA, such as cupy-cuda13x."
+        )
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except Exception as error:  # CuPy raises an error class of its own for each layer below it.

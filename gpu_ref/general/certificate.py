@@ -424,6 +424,7 @@ def certify(
 
     Example
     -------
+    >>> from dataclasses import replace
     >>> import numpy as np
     >>> from beltline.gpu_ref.general import Branch, Form, certify, solve
     >>> grid = np.linspace(0.0, 1.0, 5)[:, None]
@@ -431,8 +432,9 @@ def certify(
     >>> solution = solve(form)
     >>> certify(form, solution, solution.residual).missed
     0
-    >>> solution.policy[0, 4, 0] = 0
-    >>> certify(form, solution, solution.residual).miss.x
+    >>> policy = solution.policy.copy()
+    >>> policy[0, 4, 0] = 0
+    >>> certify(form, replace(solution, policy=policy), solution.residual).miss.x
     4
     """
     change = checks.number("change", change)

@@ -1,1 +1,1 @@
-"""What a solution says as economics: simulation, Euler equation errors, inequality."""
+"""Economic analysis of solutions: simulation, moments, impulse responses, Euler equation errors, inequality."""

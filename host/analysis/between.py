@@ -119,7 +119,8 @@ def _row(
 ) -> tuple[float, int, float]:
     """Return the largest objective in the cells ``low`` to ``high``, its cell, and its distance from the lower point.
 
-    ``pieces``, ``(4, N_k - 1)``, has the coefficients of ``EV`` in each cell, the cubic one first; ``u`` is scratch.
+    ``pieces``, ``(4, N_k - 1)``, has the coefficients of ``EV`` in each cell, the cubic one first; ``u`` is a work
+    array.
     """
     best, cell, at = -np.inf, -1, 0.0
     last = low
@@ -167,7 +168,9 @@ def _search(
 
 
 def straight(grid: Array, ev: Array) -> Array:
-    """Return the pieces of linear interpolation."""
+    """Return the coefficients of linear interpolation of ``ev`` in each cell, in the form that :func:`maximise`
+    takes.
+    """
     pieces = np.zeros((ev.shape[0], 4, grid.size - 1))
     pieces[:, 3] = ev[:, :-1]
     pieces[:, 2] = np.diff(ev) / np.diff(grid)
@@ -175,7 +178,7 @@ def straight(grid: Array, ev: Array) -> Array:
 
 
 def monotone_cubics(grid: Array, ev: Array) -> Array:
-    """Return the pieces of monotone cubic interpolation, whose slopes are continuous (Fritsch and Butland 1984)."""
+    """Return the coefficients of monotone cubic interpolation, with continuous slopes (Fritsch and Butland 1984)."""
     # Imported here because it takes a fifth of a second to load.
     from scipy.interpolate import PchipInterpolator
 
@@ -209,7 +212,10 @@ def _ahead(problem: Problem, value: Array) -> Array:
 
 
 def maximise(problem: Problem, value: Array, pieces: Pieces) -> Choices:
-    """Find the best choices between grid points of all states, given the next period's ``value``, ``(N_k, N_z)``."""
+    """Find the best choices between grid points of all states, given the next period's ``value``, ``(N_k, N_z)``.
+
+    ``pieces`` interpolates expectations between grid points: :func:`straight` or :func:`monotone_cubics`.
+    """
     ev = _ahead(problem, value)
     W = np.ascontiguousarray(problem.wealth.T)
     best, cell, at = np.empty(W.shape), np.empty(W.shape, np.int32), np.empty(W.shape)
@@ -219,7 +225,10 @@ def maximise(problem: Problem, value: Array, pieces: Pieces) -> Choices:
 
 
 def evaluate(problem: Problem, value: Array, choices: Choices, pieces: Pieces, sweeps: int) -> Array:
-    """Return the value, ``(N_k, N_z)``, after ``sweeps`` policy evaluation sweeps from ``value``."""
+    """Return the value, ``(N_k, N_z)``, after ``sweeps`` policy evaluation sweeps from ``value``.
+
+    ``pieces`` is as for :func:`maximise`.
+    """
     now = utility(problem.wealth - choices.choice, problem.eta).T
     cell, at = choices.cell, choices.at
     for _ in range(sweeps):

@@ -475,7 +475,9 @@ class _Batch:
 
 
 def _answers(chunk: _Chunk, future: Future[list[Answer]]) -> list[Answer]:
-    """Return the answers of a chunk. An error of the call counts for each problem; one of the executor is raised."""
+    """Return the answers of a chunk. An error of the call becomes the error of each problem; one of the executor is
+    raised.
+    """
     try:
         error = future.exception()
     except CancelledError:

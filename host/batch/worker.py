@@ -132,7 +132,7 @@ def pair() -> ThreadPoolExecutor:
 
 @contextlib.contextmanager
 def _taking(turn: tuple[threading.Event, threading.Event] | None) -> Iterator[Callable[[], object]]:
-    """Give a function that waits for the turn. When the block ends, also with an error, the next turn begins."""
+    """Provide a function that waits for the turn. When the block ends, also with an error, the next turn begins."""
     if turn is None:
         yield lambda: None
         return
@@ -216,7 +216,7 @@ class Worker:
 
     @contextlib.contextmanager
     def _alone(self, wait: Callable[[], object]) -> Iterator[float]:
-        """Have exclusive use of the device during the block; gives the seconds of waiting for it."""
+        """Reserve the device during the block; yield the seconds that the wait for it took."""
         begin = time.perf_counter()
         wait()
         with self._running:

@@ -123,9 +123,9 @@ def economy(chain: str, incomes: int, bonds: int) -> DefaultEconomy:
 def statistics(found: DefaultEconomy, samples: int, seed: int = 0) -> tuple[Array, Array]:
     """Simulate until there are ``samples`` samples, and return their statistics.
 
-    Output and consumption of a sample are logarithms; output in default is relative to mean income, or to the mean
-    logarithm of its sample. The paper says that samples are treated like its data, which are less a linear trend:
-    standard deviations are with and without one.
+    Output and consumption of a sample are in logarithms. Output in the quarter of default is given relative to mean
+    income, and relative to the mean logarithm of its sample. The paper treats its samples like its data, from which a
+    linear trend was removed. Standard deviations are therefore given before and after removing one.
 
     Returns
     -------
@@ -159,7 +159,7 @@ def statistics(found: DefaultEconomy, samples: int, seed: int = 0) -> tuple[Arra
 
 
 def _sample(series: Array) -> Array:
-    """Return the statistics of one sample, ``series`` of shape ``(5, WINDOW)``, but the last two."""
+    """Return the statistics of one sample, ``series`` of shape ``(5, WINDOW)``, without the last two."""
     time = np.arange(WINDOW) - (WINDOW - 1) / 2
     moved = series - series.mean(axis=1, keepdims=True)
     sd = moved.std(axis=1)
@@ -180,7 +180,7 @@ def _sample(series: Array) -> Array:
 
 
 def table(cases: Sequence[tuple[str, int, int]] = CASES, samples: int = 2_000) -> None:
-    """Print table 4 and ours; the standard error in brackets is that of a mean of as many samples as the paper has."""
+    """Print table 4 beside ours; standard errors in brackets are of a mean over the number of samples of the paper."""
     columns = {}
     for chain, incomes, bonds in cases:
         found = economy(chain, incomes, bonds)

@@ -1,4 +1,4 @@
-"""Print the tables of ``docs/arellano.md``: published times and ours, published moments and ours, moments by grid."""
+"""Print the tables of ``docs/arellano.md``: times and moments beside published ones, and moments by grid."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ def _solved(bonds: int, incomes: int) -> DefaultEconomy:
 
 
 def times(published: Sequence[Published] = TIMES) -> None:
-    """Print the times. Ours are of the solve alone, without compilation, with one more bond, so that 0 is a point."""
+    """Print the times. Ours are of the solve alone, without compilation, with one bond more so that 0 is a grid
+    point.
+    """
     _solved(21, 3)
     print("| incomes x bonds | C++, s | Julia, s | GPU, s | here, s | sweeps |\n|---|---:|---:|---:|---:|---:|")
     for row in published:

@@ -5,14 +5,16 @@ so that other work on the computer affects all of them alike. Medians are printe
 
 - ``small``: small problems on the processor by method ``warm``: time of a call outside its sweeps;
 - ``shift``: the RBC model with ``--grid`` points by method ``shift`` from a coarse start: verified call, solve alone;
-- ``turns``: the same, unverified, after a verified and after an unverified call: does verification slow the next one;
-- ``machine``: the RBC with ``--grid`` points on the emulated sweep engine: conversion of the tables, transfers through
-  the emulation's buffers, and verification, without the solve, whose time is that of the emulation;
+- ``turns``: the same, unverified, after a verified and after an unverified call, to see whether verification slows the
+  next call;
+- ``machine``: the RBC model with ``--grid`` points on the emulated sweep engine: time for conversion of the tables,
+  transfers to the emulator and verification, without the solve;
 - ``open``: opening device ``rtl``, in this process and in new ones, once its gateware is compiled; only with ``--rtl``,
   as the compilation takes a minute;
 - ``gpu``: with ``--gpu``, the RBC model with ``--grid`` points on a CUDA device by method ``shift``, from a coarse
   start: verified and unverified calls, their parts, and what a call takes besides the solve and the copies;
-- ``batch``: with ``--gpu``, a problem of a batch of ``--batch`` calibrations that are ready, verified and unverified.
+- ``batch``: with ``--gpu``, time of one problem of a batch of ``--batch`` calibrations, verified and unverified; the
+  time to make the problems is not included.
 """
 
 from __future__ import annotations

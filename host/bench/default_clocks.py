@@ -72,7 +72,7 @@ def rows(sizes: tuple[tuple[int, int], ...], lanes: int, multipliers: int) -> It
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Solve the economy and print the table of clocks."""
+    """Solve the economies and print the table of clocks; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.default_clocks", description=__doc__)
     parser.add_argument(
         "--lanes", type=int, default=16, help="largest number of lanes, a power of two (default: %(default)s)"

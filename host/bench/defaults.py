@@ -1,13 +1,17 @@
-"""Time the default method beside what economists use now: ``python -m beltline.host.bench.defaults``.
+"""Time the default method and methods that economists use now: ``python -m beltline.host.bench.defaults``.
 
-A problem of saving with income risk is solved by turns, timed from call to return: by ``bl.solve(problem)``, verified;
-by value function iteration in a loop of twenty lines, compiled by Numba, in which the search starts at the choice of
-the grid point below and stops at the first worse choice; and by policy iteration on pairs of states and choices, that
-of ``bl.from_discrete_dp``, verified, and that of QuantEcon's ``DiscreteDP``, if it is installed (``pip install
-'beltline[bench]'``). Making the pairs is not timed. The command returns 1 if values differ by more than their bounds.
+A problem of saving with income risk is solved by each of the following, alternately and timed from call to return:
+
+- ``bl.solve(problem)``, with verification;
+- value function iteration in a loop of twenty lines, compiled by Numba, whose search starts at the choice of the grid
+  point below and stops at the first worse choice;
+- policy iteration on pairs of states and choices: by ``bl.from_discrete_dp``, with verification, and by QuantEcon's
+  ``DiscreteDP`` if it is installed (``pip install 'beltline[bench]'``). The time to make the pairs is not included.
+
+The command returns 1 if values differ by more than their error bounds.
 
 ``--rules`` instead times every method that the rules of :mod:`beltline.host.solver.rules` can choose, on many problems,
-and marks the one that they choose. ``--gpu`` times a GPU beside the processors.
+and marks the one that they choose. ``--gpu`` also times a GPU.
 """
 
 from __future__ import annotations
@@ -80,7 +84,7 @@ def loop(X: Array, W: Array, Q: Array, beta: float, eta: float, tol: float) -> A
 
 
 def discrete_dp(problem: Problem) -> dict[str, Callable[[], Array]]:
-    """Return policy iterations on all affordable pairs, ours and QuantEcon's if installed; tables are made now."""
+    """Make the tables of all affordable pairs; return functions that solve them by policy iteration, by name."""
     arrays = to_discrete_dp(problem)
     shape = problem.wealth.shape
     ours = from_discrete_dp(*arrays)
@@ -92,7 +96,9 @@ def discrete_dp(problem: Problem) -> dict[str, Callable[[], Array]]:
 
 
 def timed(runs: dict[str, Callable[[], Any]], repeats: int) -> tuple[dict[str, float], dict[str, Any]]:
-    """Return median seconds of each run, by turns, and its last result; a first turn, which compiles, is dropped."""
+    """Run all alternately; return the median seconds and the last result of each. A first run, which compiles, is not
+    timed.
+    """
     spent: dict[str, list[float]] = {name: [] for name in runs}
     found = {}
     for turn in range(repeats + 1):
@@ -178,7 +184,7 @@ def rules(repeats: int, device: str, largest: int) -> bool:
 
 
 def on_gpu(repeats: int) -> bool:
-    """Time processors and a GPU by turns, with methods by the rules, and print; return whether they agree."""
+    """Time processors and a GPU alternately, with the methods that the rules choose; return whether they agree."""
     same = True
     for problem in [rbc(grid=2**n) for n in range(8, 19, 2)] + [rbc(grid=65_536, states=16), savings(20_000)]:
         runs: dict[str, Callable[[], Any]] = {

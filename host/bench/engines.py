@@ -66,7 +66,9 @@ def _work(solved: Solved, states: int) -> str:
 
 
 def rows(grid: int, lanes: int, tol: float, listed: list[tuple[str, Other]]) -> Iterator[str]:
-    """Yield the lines of the table; choices that differ from full search are added to ``listed``, with their way."""
+    """Yield the lines of the table; append choices that differ from full search, with the name of the way, to
+    ``listed``.
+    """
     problem = rbc(grid=grid)
     states = problem.points * problem.states
     build = SweepParameters(grid, problem.states, lanes)

@@ -20,7 +20,7 @@ def comparable(row: Row) -> bool:
 
 
 def chosen(rows: Sequence[Row], most: int = LINES) -> list[tuple[str, str]]:
-    """Return the devices and methods to draw, the most telling first.
+    """Return the devices and methods to draw, the most important first.
 
     They are the published algorithm and the fastest one of each device at the largest grid that both reached, the
     machine's engines, and plain value function iteration.
@@ -29,7 +29,7 @@ def chosen(rows: Sequence[Row], most: int = LINES) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
 
     def take(device: str, method: str | None = None) -> None:
-        """Take a method of a device, or the fastest at the largest grid of those that are left."""
+        """Add a method of a device to ``found``; by default the fastest remaining one at the largest grid."""
         left = [r for r in drawn if r.device == device and (device, r.method) not in found]
         if method is None and left:
             grid = max(row.grid for row in left)

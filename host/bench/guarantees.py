@@ -4,10 +4,11 @@ Random problems (:mod:`beltline.host.bench.random_problems`) are solved on every
 not. For each result with ``success=True``, the distance from the solution on the grid, which policy iteration in
 extended precision computes (:mod:`beltline.gpu_ref.extended`), must be within the ``error_bound`` of the result, and
 every choice must be affordable; otherwise the success is *false*. Moreover, no way to solve a problem may fail where
-the baseline succeeds, the way with the fewest assumptions: on a processor method ``warm``, on a sweep engine sweeps
-without shifts from the problem's own start. A way that does is *below baseline*. The command returns 1 if a success is
-false or a way is below baseline, and lists the seeds. ``--first S --problems 1`` draws the problem of seed ``S`` again.
-Sweep engines of 1, 2 and 4 lanes are used in turn, by seed, because they compute the same bits.
+the baseline succeeds. The baseline is the way with the fewest assumptions: on a processor method ``warm``, on a sweep
+engine sweeps without shifts from the problem's own ``start``. A way that fails there is *below baseline*. The command
+returns 1 if a success is false or a way is below baseline, and lists the seeds. ``--first S --problems 1`` draws the
+problem of seed ``S`` again. Sweep engines of 1, 2 and 4 lanes are used in turn, by seed, because they compute the same
+bits.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ Run ``python -m beltline.host.bench.policy_moves``. The RBC model of :func:`belt
 the software model. For some of the sweeps the table has the sup norm, the number of states whose choice changed since
 the sweep before, the largest such change in grid points, and the clocks in which the slowest lane of a sweep engine
 reads the expected values around all choices of the sweep before
-(:meth:`beltline.hw.sweep.gather.GatherParameters.clocks`, modelled, assuming that no row is lost to another lane).
+(:meth:`beltline.hw.sweep.gather.GatherParameters.clocks`, modelled, assuming that no lane loses a turn on the row buses
+to another lane).
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ def random_problem(seed: int, points: int | None = None, horizon: bool | None = 
         ``N_k``; by default 12 to 128, a power of two in half of all draws, 128 to 300 in one of 16, and 1,024 to 1,300
         in one of 25.
     horizon
-        Whether it has a horizon, of 2 to 12 ages; by default in one of six.
+        Whether the problem has a finite horizon, of 2 to 12 ages; by default one in six draws has.
     """
     rng = np.random.default_rng(seed)
     while True:

@@ -96,7 +96,9 @@ def five_ages(grid: int = 20_000) -> None:
 
 @dataclass(frozen=True)
 class Errors:
-    """Largest (of consumption: mean) differences between a solution on the grid and the closed form, over all ages."""
+    """Differences between a solution on the grid and the closed form: largest over all ages, for consumption the
+    mean.
+    """
 
     worker: float
     retired: float
@@ -105,7 +107,7 @@ class Errors:
 
     @classmethod
     def of(cls, result: RetirementResult) -> Errors:
-        """Compare at every grid point; for retired people, where their wealth is at least a wage."""
+        """Compare at every grid point; values of retired people only at a wealth of at least the wage."""
         exact: ClosedForm = result.closed_form()
         wealth, rich = result.wealth, slice(result.model.paid, None)
         ages = range(1, result.model.ages + 1)
@@ -152,8 +154,8 @@ def late_choices(grid: int = 20_000, tastes: Sequence[float] = (0.01, 0.05, 0.1)
 def dcegm_problem(grid: int, high: float = 60.0) -> tuple[Problem, Array]:
     """Return the problem that the package dcegm solves, with savings as the state, and the wage of each period.
 
-    Relative risk aversion 1.95, wages that rise with age, interest, taste shocks of scale 0.2, and ten periods. ``x``
-    is saving: wealth is ``1.05 x``, plus a wage for those who worked, and at least 0.001.
+    It has a relative risk aversion of 1.95, wages that rise with age, an interest rate of 5%, taste shocks of scale
+    0.2, and ten periods. ``x`` is saving. Wealth is ``1.05 x``, plus a wage for those who worked, and at least 0.001.
     """
     ages, gross, floor = 10, 1.05, 0.001
     savings = np.append(0.0, np.geomspace(1e-3, high, grid - 1))
@@ -195,7 +197,7 @@ def dcegm_choices(grid: int, printed: Sequence[Printed]) -> Array:
 
 
 def beside_dcegm(grid: int = 80_000, printed: Sequence[Printed] = DCEGM) -> None:
-    """Print values and probabilities of working, of dcegm and on the grid."""
+    """Print values and probabilities of working, as published by dcegm and as solved on the grid."""
     found, coarse = dcegm_choices(grid, printed), dcegm_choices(grid // 4, printed)
     print("| period | wealth | value of working, dcegm | here | of retiring, dcegm | here | works, dcegm | here |")
     print("|---:|---:|---:|---:|---:|---:|---:|---:|")

@@ -1,10 +1,10 @@
 """Print how long a coarse start takes, and what it saves: ``python -m beltline.host.bench.start_times``.
 
-The RBC model of :func:`beltline.host.models.rbc.rbc` is given both starts of :func:`beltline.gpu_ref.coarse` by turns,
-so that other work on the computer affects both alike. Each is timed with the test by which it is accepted: that of
-polynomials (:mod:`beltline.gpu_ref.spectral`) by the Bellman equation at some grid points, that of a coarse grid by an
-exact sweep over all of them. Medians are printed, with the minimum in brackets. The last column is the number of sweeps
-of the sweep engine with shifts that follow, in its bit-exact model.
+Both starts of :mod:`beltline.gpu_ref.coarse` are computed alternately for the RBC model of
+:func:`beltline.host.models.rbc.rbc`, so that other work on the computer affects both alike. Each is timed with the test
+by which it is accepted: that of polynomials (:mod:`beltline.gpu_ref.spectral`) by the Bellman equation at some grid
+points, that of a coarse grid by an exact sweep over all of them. Medians are printed, with the minimum in brackets. The
+last column is the number of sweeps of the sweep engine with shifts that follow, in its bit-exact model.
 """
 
 from __future__ import annotations

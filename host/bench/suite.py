@@ -1,4 +1,4 @@
-"""Time every device and method on the same problem, in one run and one table, as in the papers.
+"""Time every device and method on the same problem, in one run and one table, as the published papers do.
 
 The problem is the RBC model of :func:`beltline.host.models.rbc.rbc` with ``epsilon = 1e-10``, on grids of 16 to 65,536
 points and one larger grid. Each method is timed on larger and larger grids until its next solve would exceed its time

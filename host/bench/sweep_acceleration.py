@@ -1,10 +1,10 @@
-"""Print what shifts, starts and policy evaluation steps save on the sweep engine.
+"""Print how much work shifts, starts and policy evaluation steps save on the sweep engine.
 
 Run ``python -m beltline.host.bench.sweep_acceleration``. The RBC model of :func:`beltline.host.models.rbc.rbc` is
-solved by the bit-exact model of the engine until a maximising sweep without shift changes no value by the tolerance.
-The table has for each way: sweeps; the number of states with a local search, and of utilities evaluated; clocks,
-modelled; and for the result, measured in double precision by a search that needs no concavity, the residual ``max |TV -
-V|`` and the number of states in which that search makes another choice.
+solved by the bit-exact model of the engine until a maximising sweep without shift changes every value by less than the
+tolerance. The table has for each way: sweeps; the number of states with a local search, and of utilities evaluated;
+clocks, modelled; and for the result, measured in double precision by a search that needs no concavity, the residual
+``max |TV - V|`` and the number of states in which that search makes another choice.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ WAYS = (
 
 
 class _Elsewhere(SweepSoftwareMachine):
-    """Takes the shift from the change at point ``index``."""
+    """A software model that computes shifts from the change at grid point ``index`` instead of the middle point."""
 
     index: int = 0
 

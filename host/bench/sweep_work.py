@@ -2,8 +2,8 @@
 
 The processor's method ``warm`` solves problems with one and with several local maxima. The command prints the number of
 utilities per state and sweep after the tenth sweep, and in the last quarter of the sweeps, in which few choices change.
-They are counted in the interpreter, with compilation turned off, which takes a minute or two. For sovereign default,
-whose prices change in every sweep, see :mod:`beltline.host.bench.default_speed`.
+They are counted by running the Python code with compilation turned off, which takes a minute or two. For sovereign
+default, whose prices change in every sweep, see :mod:`beltline.host.bench.default_speed`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Measure the speed of block transfers to mapped memory, beside that of a plain memory-mapped file. Run as a program.
+"""Measure the speed of block transfers to mapped memory: ``python -m beltline.host.bench.transfer_speed``.
 
-No board is involved: the windows are a file in memory, so the result is the time of the host without the link. Boards
-with mapped memory (``pynq``, ``f2``) copy by the same code.
+The speed is compared with that of copying to a plain memory-mapped file. No board is involved: the table windows are a
+file in memory, so the result is the time of the host without the link. Devices with mapped memory (``pynq``, ``f2``,
+``xdma``) copy by the same code.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ MEMORY = Path("/dev/shm")
 
 
 class MappedFile(MappedDevice):
-    """The windows of a machine in a memory-mapped file, and registers that say its sizes; nothing runs.
+    """A device whose table windows are a memory-mapped file; its registers report sizes, and no run can be started.
 
     Parameters
     ----------
     path
-        Of the file, which is made.
+        Path of the file, which is created.
     parameters
         Sizes of the machine.
     """
@@ -86,7 +87,7 @@ READ = (Table.V, Table.POLICY)
 
 
 def speeds(device: Device, build: MachineParameters, directory: Path, repeats: int = REPEATS) -> list[Speed]:
-    """Time how fast all tables of ``device`` are loaded and read back, and how fast a plain file takes as many bytes.
+    """Measure the speed at which all tables of ``device`` are written and read back, and that of a plain file.
 
     Parameters
     ----------
@@ -95,7 +96,7 @@ def speeds(device: Device, build: MachineParameters, directory: Path, repeats: i
     build
         Sizes of the device.
     directory
-        Where to make the plain file.
+        Directory in which the plain file is created.
     repeats
         Number of timed transfers of each kind, after one that maps the pages.
     """

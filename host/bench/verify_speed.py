@@ -1,13 +1,13 @@
-"""Time verification beside verification by divide and conquer: ``python -m beltline.host.bench.verify_speed``.
+"""Compare the time of verification by several searches: ``python -m beltline.host.bench.verify_speed``.
 
 The RBC model of :func:`beltline.host.models.rbc.rbc` is solved once. Its value and policy are then compared with an
-exact sweep by turns: in one pass that confirms the policy (:mod:`beltline.gpu_ref.confirmation`), with which every
-verification begins; by the sweep that starts from the policy and proves itself (:mod:`beltline.gpu_ref.brackets`),
-which is used if the pass does not confirm; and by a search of every state by divide and conquer
-(:mod:`beltline.gpu_ref.exact`). All include the check of the tables, the expectation and the comparison. ``--gpu`` also
-times the pass on a CUDA device (:mod:`beltline.gpu_ref.cuda.device_confirmation`), including the copies of all tables
-to it. In each turn each way is called twice, first when the others have used the caches, then again; both medians are
-printed, and the ratio is that of the second calls. The command returns 1 if the ways do not agree.
+exact sweep in three ways, alternately: in one pass that confirms the policy (:mod:`beltline.gpu_ref.confirmation`),
+with which every verification begins; by the sweep that starts from the policy and proves itself
+(:mod:`beltline.gpu_ref.brackets`), which is used if the pass does not confirm; and by a search of every state by divide
+and conquer (:mod:`beltline.gpu_ref.exact`). All include the check of the tables, the expectation and the comparison.
+``--gpu`` also times the pass on a CUDA device (:mod:`beltline.gpu_ref.cuda.device_confirmation`), including the copies
+of all tables to it. In each turn each way is called twice, first when the others have used the caches, then again; both
+medians are printed, and the ratio is that of the second calls. The command returns 1 if the ways do not agree.
 """
 
 from __future__ import annotations

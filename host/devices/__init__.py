@@ -136,15 +136,15 @@ def smallest_build(
     Parameters
     ----------
     problem
-        Of the simple form, or with a cost or alternatives.
+        A problem of the simple form, or one with a cost or alternatives.
     lanes
         Number of lanes of a sweep engine; by default the accelerator has an assembly line.
     count
-        States of a machine for each exogenous state: more than 1 for a problem with several alternatives
-        (:mod:`beltline.host.solver.products`).
+        Number of states of the machine for each exogenous state of the problem: more than 1 if it has several
+        alternatives (:mod:`beltline.host.solver.products`).
     multipliers
-        Multipliers of the expectation that a sweep engine takes in turn, if it has more states than
-        ``STATES_LIMIT``; 0 if it may not have more.
+        If the sweep engine needs more than ``STATES_LIMIT`` states: number of multipliers that compute the products of
+        an expectation one after another (:mod:`beltline.hw.sweep.turns`). With 0 more states are refused.
 
     Raises
     ------

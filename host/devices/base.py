@@ -129,27 +129,28 @@ class Backend:
     Parameters
     ----------
     description
-        What it is, in a few words.
+        Description of the device, in a few words.
     missing
-        Function that returns why it cannot be used on this computer, in a few words; empty if it can. It is fast, opens
-        no device, and never raises.
+        Function that returns why the device cannot be used on this computer, in a few words; empty if it can be used.
+        It is fast, opens no device, and never raises an error.
     open
         Function that opens the device or raises ``DeviceError``. It is called with the sizes that are needed (None for
         any), a function for lines of progress, and the options as keywords.
     options
-        Names of the options, with their descriptions for ``beltline devices``.
+        Names and descriptions of the options; ``beltline solve --help`` lists the names.
     elastic
         Whether the device is built for the sizes of a problem. A board has the sizes of its bitstream.
     places
-        Function that lists the places where such a device may be, if there may be several: ``(place, what is there,
-        what is missing)``, as in ``("slot 0", "0000:34:00.0", "")``. The last is empty if nothing is known to be
-        missing. It is fast, opens no device, and is called only if ``missing`` returns nothing.
+        Function that lists the places where such a device may be, if there may be several, as tuples of a place, a
+        description of the device there, and the reason why it cannot be used, such as
+        ``("slot 0", "0000:34:00.0", "")``. The reason is empty if none is known. The function is fast, opens no device,
+        and is called only if ``missing`` returns an empty text.
     check
         Function that is called with options before any work, and raises ``ProblemError`` if one is wrong.
     ready
-        Function that returns the options of each device that is known to be a Beltline, so that a solve for which no
-        device is named may open it. It is fast, opens no device, and accesses nothing that another program may use. By
-        default it returns none.
+        Function that returns the options of each device that is known to contain the accelerator. A solve for which no
+        device is named may open it. The function is fast, opens no device, and accesses nothing that another program
+        may use. By default it returns an empty list.
     """
 
     description: str
@@ -179,7 +180,7 @@ def register_named(name: str, forbidden: Access) -> Register:
 
 
 def encoded(register: Register, value: int) -> list[int]:
-    """Return the words of a value for a register; a value out of range is a ``DeviceError``."""
+    """Return the 32-bit words of a value for a register; raise ``DeviceError`` if the value is out of range."""
     try:
         return register.encode(value)
     except ValueError as error:
@@ -192,7 +193,7 @@ def check_block(windows: WindowParameters, table: Table, first: int, count: int,
     Raises
     ------
     DeviceError
-        It does not, or the table cannot be written or read.
+        The block reaches beyond the table, or the table cannot be written or cannot be read.
     """
     if table not in (WRITABLE if writing else READABLE):
         raise DeviceError(f"table {Table(table).name} is {'read' if writing else 'write'} only")
@@ -207,7 +208,7 @@ def check_words(words: NDArray[np.int64]) -> None:
     Raises
     ------
     TypeError
-        It is not.
+        It has another type or shape.
     """
     if words.dtype != np.int64 or words.ndim != 1:
         raise TypeError(f"words must be a vector of int64, not {words.ndim}-dimensional {words.dtype}")
@@ -437,9 +438,13 @@ def check_fits(device: Device, build: MachineParameters, points: int, states: in
 
     Parameters
     ----------
-    device, build
+    device
+        The device, for its name.
+    build
+        Parameters of its build.
     points, states, results
-        Grid points, exogenous states, and values to store, which for a horizon are those of all ages.
+        Numbers of grid points and exogenous states of the problem, and of values to store: those of all ages if the
+        problem has a horizon.
 
     Raises
     ------

@@ -205,7 +205,7 @@ def describe(slot: int, fpga: Any = None) -> Image:
     Raises
     ------
     DeviceError
-        The library is missing, or the slot does not answer.
+        The library is missing, or the slot does not respond.
     """
     fpga = fpga or library()
     info = ImageInfo()
@@ -276,7 +276,7 @@ class F2Device(PcieDevice):
     Raises
     ------
     DeviceError
-        The slot cannot be attached to, or has no Beltline, or one of an unknown build.
+        The slot cannot be attached to, it does not contain the accelerator, or the build is unknown.
     """
 
     name = "f2"
@@ -355,7 +355,7 @@ def missing() -> str:
 
 
 def places() -> list[tuple[str, str, str]]:
-    """Return the slots of this instance, as ``Backend.places`` wants them."""
+    """Return the slots of this instance, in the form of ``Backend.places``."""
     return [
         (
             f"slot {slot}",
@@ -410,7 +410,7 @@ def open_f2(
     DeviceInUseError
         Another process uses the slot.
     DeviceError
-        The library or the card is missing, or the slot has no Beltline, or one of an unknown build.
+        The library or the card is missing, the slot does not contain the accelerator, or the build is unknown.
     """
     slot = whole("slot", slot, f"a whole number from 0 to {FPGA_SLOT_MAX - 1}", lambda v: 0 <= v < FPGA_SLOT_MAX)
     if afi is not None:

@@ -21,9 +21,9 @@ class Entry:
     name
         Name for ``device=``.
     place
-        Which of several devices of this name, as in ``"slot 0"``; empty if there is only one.
+        Place that identifies one of several devices of this name, such as ``"slot 0"``; empty if there is only one.
     what
-        Description, and what is known about this one of several.
+        Description of the device, and of the one at this place if there are several.
     missing
         Why it cannot be used on this computer; empty if it can.
     """

@@ -50,7 +50,8 @@ def check_build(device: Device, known: Sequence[Build] = ()) -> None:
     Raises
     ------
     DeviceError
-        It is neither. The message has its hash, those of the boards it could be, and the commands that build them.
+        The build is unknown. The message has its hash, the hashes of builds for boards with the same sizes, and the
+        commands that build them.
     """
     built = device.read_register("BUILD_HASH")
     recorded_builds = builds.recorded()

@@ -1,4 +1,4 @@
-"""Loads a bitstream into an ECP5 board, after it was checked against the checksums beside it."""
+"""Loading of a bitstream into an ECP5 board, after a check against the checksums in the same folder."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SECONDS = 120.0
 
 
 def checked(path: object, known: Sequence[Build] = ()) -> Bitstream:
-    """Return what is known of a bitstream whose size and SHA-256 are those that ``bitstreams.json`` beside it lists.
+    """Check size and SHA-256 of a bitstream against ``bitstreams.json`` in the same folder; return its entry there.
 
     Parameters
     ----------
@@ -38,9 +38,9 @@ def checked(path: object, known: Sequence[Build] = ()) -> Bitstream:
     Raises
     ------
     ProblemError
-        ``path`` is no path.
+        ``path`` is not a path.
     DeviceError
-        The bitstream is not what the file says, or of a build that this Beltline does not know.
+        The bitstream differs from its entry, or its build is unknown to this version of Beltline.
     """
     if not isinstance(path, str | os.PathLike) or not os.fspath(path):
         raise ProblemError(f"bitstream must be the path of a bitstream, such as 'beltline.bit', not {shown(path)}")
@@ -64,7 +64,7 @@ def load(path: object, known: Sequence[Build] = (), progress: Progress | None = 
     Raises
     ------
     ProblemError, DeviceError
-        As of :func:`checked`; or the program that loads it is missing or failed.
+        As :func:`checked`; or the program that loads bitstreams is missing or failed.
     """
     found = checked(path, known)
     program = shutil.which(LOADER)

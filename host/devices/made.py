@@ -26,9 +26,11 @@ OPTIONS = {
     "proof": "1 for a sweep engine that proves the choices of every sweep (default 0)",
     "costs": "1 for a sweep engine that supports a cost of each choice; needs proof=1 (default 0)",
     "alternatives": "1 for a sweep engine that supports alternatives and regimes; needs costs=1 (default 0)",
-    "midpoints": "1 for a sweep engine whose shifts take fewer sweeps; without proof (default 0)",
-    "multipliers": f"multipliers of the expectation, taken in turn: a power of two up to {MULTIPLIERS_LIMIT}, for up "
-    f"to {TURNS_STATES_LIMIT} alternatives times exogenous states; needs alternatives=1 (default 0: one a state)",
+    "midpoints": "1 for a sweep engine that computes shifts from the smallest and the largest change of each state, "
+    "which saves sweeps; not with proof (default 0)",
+    "multipliers": f"number of multipliers that compute the products of an expectation one after another, a power of "
+    f"two up to {MULTIPLIERS_LIMIT}; allows up to {TURNS_STATES_LIMIT} alternatives times exogenous states; needs "
+    f"alternatives=1 (default 0: one multiplier for each state)",
 }
 
 
@@ -41,16 +43,16 @@ GENERAL_MULTIPLIERS = 4
 
 
 def general_options(points: int, states: int, given: Mapping[str, object]) -> dict[str, object]:
-    """Return the options of a device that emulates or simulates a machine with alternatives.
+    """Return the options with which ``"emulator"`` or ``"rtl"`` is built for a problem with alternatives.
 
     Parameters
     ----------
     points
         Grid points of the problem; a lane has at least ``ROW_WORDS`` of them.
     states
-        States of the machine: alternatives times exogenous states.
+        Number of states of the machine: distinct alternatives times exogenous states.
     given
-        Options of the user. If they name no lanes, those of such a machine are added.
+        Options of the user. Unless they name ``lanes``, options that select such a machine are added.
     """
     if "lanes" in given:
         return dict(given)
@@ -67,7 +69,7 @@ def check_options(**options: object) -> None:
     Raises
     ------
     ProblemError
-        One is wrong, or two do not go together.
+        An option has a wrong value, or two options exclude each other.
     """
     if "fold" in options:
         wanted = f"a whole number from 1 to {FOLD_LIMIT}"
@@ -113,7 +115,7 @@ def check_options(**options: object) -> None:
 def sweep_build(build: MachineParameters, lanes: int) -> MachineParameters:
     """Return the smallest sweep engine with ``lanes`` lanes for the sizes of ``build``.
 
-    It has no memory for the values of all ages (``results``), which the host reads after each age.
+    It stores the values of one age only; with a horizon the host reads them after each age.
     """
     return replace(
         build,
@@ -126,9 +128,9 @@ def sweep_build(build: MachineParameters, lanes: int) -> MachineParameters:
 
 
 def in_turn(multipliers: int, states: int) -> int:
-    """Return how many multipliers of an expectation a build with ``states`` takes in turn, 0 if each state has one.
+    """Return the parameter ``multipliers`` of a build with ``states`` exogenous states, given the user's option.
 
-    ``multipliers`` is the number that the user asks for.
+    It is 0 for a build in which each exogenous state has its own multiplier, which is possible up to ``STATES_LIMIT``.
     """
     if multipliers < states:
         return multipliers

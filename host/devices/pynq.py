@@ -70,16 +70,16 @@ class PynqDevice(MappedDevice):
     tables_bytes
         Size of the second interface in bytes; 0 if it is not known.
     interrupt
-        Pin to wait for, as in ``"beltline/interrupt"``; empty to poll the status.
+        Name of the interrupt pin to wait for, such as ``"beltline/interrupt"``; empty to poll the status.
     lock
         Lock of the board, released with the device.
     known
-        Builds that it may have in addition to those of the boards.
+        Builds that the board may have, in addition to those that this version of Beltline generates.
 
     Raises
     ------
     DeviceError
-        No Beltline is at these addresses, its tables do not fit the second interface, or its build is unknown.
+        There is no accelerator at these addresses, its tables do not fit the second interface, or its build is unknown.
     """
 
     name = "pynq"
@@ -269,7 +269,7 @@ def missing() -> str:
 
 
 def ready() -> list[dict[str, Any]]:
-    """Return the board if the default bitstream is in the current directory; nothing else shows which to run."""
+    """Return the options of the board if the default bitstream is in the current directory, else an empty list."""
     return [{}] if not missing() and Path(BITSTREAM).exists() else []
 
 
@@ -300,7 +300,7 @@ def open_pynq(
     download
         False if the bitstream is loaded already.
     interrupt
-        Pin to wait for, as in ``"beltline/interrupt"``; by default the status is polled.
+        Name of the interrupt pin to wait for, such as ``"beltline/interrupt"``; by default the status is polled.
     builds
         File of additional builds (:mod:`beltline.hw.interface.builds`) that the bitstream may have.
 
@@ -311,7 +311,7 @@ def open_pynq(
     DeviceInUseError
         Another process uses the board.
     DeviceError
-        PYNQ or the board is missing, or the bitstream has no Beltline, or one of an unknown build.
+        PYNQ or the board is missing, the bitstream does not contain the accelerator, or its build is unknown.
     """
     if not isinstance(bitstream, str | os.PathLike):
         raise ProblemError(f"bitstream must be the path of a file, not {shown(bitstream)}")

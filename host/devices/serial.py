@@ -83,14 +83,14 @@ class SerialDevice(BusDevice):
     lock
         Lock of the port, released with the device.
     known
-        Builds that it may have in addition to those of the boards.
+        Builds that the board may have, in addition to those that this version of Beltline generates.
 
     Raises
     ------
     DeviceLostError
-        No device answers.
+        No device responds.
     DeviceError
-        The device is not a Beltline, or its build is unknown.
+        The device is not a Beltline accelerator, or its build is unknown.
     """
 
     name = "serial"
@@ -140,7 +140,7 @@ class SerialDevice(BusDevice):
             self._lock.release()
 
     def _ask(self, operation: Operation, address: int, count: int = 1, payload: bytes = b"") -> bytes:
-        """Send a request until it is answered, and return the payload of the answer. It is executed once."""
+        """Send a request until it is answered, and return the payload of the answer. The device executes it once."""
         self._tag = (self._tag + 1) % 256
         request = serial_frames.request(self._tag, operation, address, count, payload)
         expected = serial_frames.payload_bytes(operation, count)[1]
@@ -196,7 +196,7 @@ def missing() -> str:
 
 
 def places() -> list[tuple[str, str, str]]:
-    """Return the serial ports of this computer, as ``Backend.places`` wants them; nothing is sent to them."""
+    """Return the serial ports of this computer, in the form of ``Backend.places``; nothing is sent to them."""
     found = []
     for port in importlib.import_module("serial.tools.list_ports").comports():
         what = "a serial port" if port.description in (None, "n/a") else port.description

@@ -226,9 +226,19 @@ def open_model(
     midpoints: int | None = None,
     multipliers: int | None = None,
 ) -> ModelDevice:
-    """Open the software model of a machine of these sizes, by default the largest that the papers solve."""
+    """Open the emulator: the bit-exact software model of an accelerator.
+
+    Parameters
+    ----------
+    parameters
+        Sizes; by default 65,536 grid points and 4 exogenous states.
+    progress
+        Called with lines of progress.
+    fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers
+        Options of the build, which ``beltline.host.devices.made.OPTIONS`` describes.
+    """
     if progress:
-        progress("preparing the software model (compiled once, then kept)")
+        progress("preparing the software model (it is compiled once and cached)")
     base, sizes = parameters or MachineParameters(), (fold, evaluators, lanes)
     build = made(base, *sizes, proof, costs, alternatives, midpoints, multipliers)
     from beltline.hw.top.engine_table import ENGINES

@@ -51,12 +51,12 @@ class XdmaDevice(PcieDevice):
     lock
         Lock of the card, released with the device.
     known
-        Builds that it may have in addition to those of the boards.
+        Builds that the card may have, in addition to those that this version of Beltline generates.
 
     Raises
     ------
     DeviceError
-        Its memory cannot be mapped, or it has no Beltline, or one of an unknown build.
+        The memory of the card cannot be mapped, it does not contain the accelerator, or the build is unknown.
     """
 
     name = "xdma"
@@ -128,7 +128,7 @@ def _text(file: Path) -> str:
 
 
 def places() -> list[tuple[str, str, str]]:
-    """Return the vendor's cards on PCIe. Whether one has a Beltline is checked when it is opened."""
+    """Return the vendor's cards on PCIe. Whether one contains the accelerator is checked when it is opened."""
     found = []
     for directory in sorted(CARDS.glob("*")):
         if _text(directory / "vendor") == VENDOR:
@@ -169,7 +169,8 @@ def open_xdma(
     DeviceInUseError
         Another process uses the card.
     DeviceError
-        There is no card, or several and none is named, or it has no Beltline, or one of an unknown build.
+        There is no card, or there are several and none is named; or the card does not contain the accelerator, or the
+        build is unknown.
     """
     if card is not None:
         _check_card(card)

@@ -57,7 +57,7 @@ MODELS: dict[str, Entry] = {
             "alpha": "capital share of output, between 0 and 1",
             "delta": "depreciation rate per quarter, 0 to 1",
             "rho": "autocorrelation of log productivity, between -1 and 1",
-            "sigma": "standard deviation of its shock per quarter",
+            "sigma": "standard deviation of the shock to log productivity per quarter",
         },
     ),
     "life-cycle": Entry(
@@ -72,7 +72,7 @@ MODELS: dict[str, Entry] = {
             "interest": "interest rate from age to age, above -1",
             "wage": "wage of a unit of productivity, above 0",
             "rho": "autocorrelation of log productivity",
-            "sigma": "standard deviation of its shock",
+            "sigma": "standard deviation of the shock to log productivity",
         },
     ),
     "cohort": Entry(
@@ -133,7 +133,7 @@ MODELS: dict[str, Entry] = {
         {
             "grid": "grid points of assets, between which households choose",
             "types": "number of types of households",
-            "beta": "middle of their discount factors",
+            "beta": "middle of the discount factors of all types",
             "spread": "distance of the lowest and the highest discount factor from the middle, from 0",
             "eta": "relative risk aversion",
             "states": "labour states",
@@ -156,9 +156,9 @@ MODELS: dict[str, Entry] = {
             "interest": "interest rate of a safe bond per quarter, above -1",
             "reentry": "probability per quarter of a return to good standing after a default",
             "rho": "autocorrelation of log income",
-            "sigma": "standard deviation of its shock",
+            "sigma": "standard deviation of the shock to log income",
             "share": "in default, income above this share of mean income is lost",
-            "limit": "bonds are from minus this to this",
+            "limit": "bonds range from minus this number to this number",
         },
     ),
     "retirement": Entry(
@@ -186,7 +186,7 @@ MODELS: dict[str, Entry] = {
             "alpha": "exponent of capital in profits, between 0 and 1",
             "delta": "depreciation rate per year, between 0 and 1",
             "rho": "autocorrelation of log productivity",
-            "sigma": "standard deviation of its shock",
+            "sigma": "standard deviation of the shock to log productivity",
             "fixed": "fixed cost of adjusting, from 0",
             "convex": "coefficient of the squared investment rate in the cost of adjusting, from 0",
             "low": "lowest capital, above 0",

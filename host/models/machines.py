@@ -11,9 +11,10 @@ from beltline.host.solver.options import UNNAMED
 
 
 def on_machine(device: Any, points: int, states: int, options: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the options with which a device of the accelerator solves a model with alternatives; None for others.
+    """Return the options with which a device of the accelerator solves a model with alternatives.
 
-    ``"emulator"`` and ``"rtl"`` are built for alternatives unless the user names the lanes of a build.
+    The result is None if ``device`` is not one of the accelerator. ``"emulator"`` and ``"rtl"`` are built for
+    alternatives unless the user names the lanes of a build.
 
     Parameters
     ----------
@@ -22,7 +23,7 @@ def on_machine(device: Any, points: int, states: int, options: Mapping[str, Any]
     points
         Grid points of the model.
     states
-        States of a machine that it takes: alternatives that differ, times exogenous states.
+        Number of states of the machine that the model needs: distinct alternatives times exogenous states.
     options
         Options of the user.
 

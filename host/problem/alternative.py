@@ -98,7 +98,7 @@ class Alternative:
             object.__setattr__(self, "leads_to", MappingProxyType(chances))
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state for pickling: a read-only view of a mapping cannot be pickled, so ``leads_to`` is copied."""
+        """Return the state for pickling. It has a copy of ``leads_to``: a read-only view cannot be pickled."""
         return self.__dict__ | ({"leads_to": self.chances()} if isinstance(self.leads_to, Mapping) else {})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -106,7 +106,8 @@ class Alternative:
             object.__setattr__(self, name, MappingProxyType(value) if isinstance(value, dict) else value)
 
     def chances(self) -> dict[str, float]:
-        """Return the probability of each regime of the next period, by name; regimes left out have probability 0.
+        """Return the probability of each regime of the next period by name; regimes that are not named have probability
+        0.
 
         Raises
         ------

@@ -32,13 +32,15 @@ def first_convexity(grid: Array, start: Array, wealth: Array, beta: float, eta: 
     ----------
     grid : (N_k,) array
     start, wealth : (N_k, N_z) arrays
-        First guess ``V0`` and cash on hand.
+        First guess ``V0``, in units of utility, and cash on hand ``W``, in units of the good.
     beta, eta : float
+        Discount factor and relative risk aversion.
 
     Returns
     -------
     (point, state, rise), or None where every objective has a single peak
-        The first grid point and exogenous state, and by how much the slope of ``start`` rises there.
+        Indices of the first grid point and exogenous state at which that can happen, and by how much the slope of
+        ``start`` rises there.
     """
     if grid.size < 3 or constant_in_x(start):
         return None

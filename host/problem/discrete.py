@@ -195,7 +195,7 @@ def from_factors(
 
 
 def _pairs(reward: Any, endog_next: Any, feasible: Any, shape: tuple[int, int, int]) -> list[NDArray[Any]]:
-    """State, action, reward and next endogenous state of every feasible pair, ``(L,)`` each."""
+    """Return state, action, reward and next endogenous state of every feasible pair, ``(L,)`` each."""
     from beltline.gpu_ref.discrete.program import check_pairs
 
     with memory_as_problem_error():
@@ -231,10 +231,11 @@ def _pairs(reward: Any, endog_next: Any, feasible: Any, shape: tuple[int, int, i
 def _rows_of(
     name: str, given: Any, shape: tuple[int, int, int], kinds: str, what: str
 ) -> Callable[[int, int], NDArray[Any]]:
-    """Return a function of ``(begin, end)`` that gives these rows (endogenous states) of an argument, checked.
+    """Return a function of ``(begin, end)`` that checks and returns the rows ``begin`` to ``end - 1`` of an argument.
 
-    The argument ``given`` is a table of ``shape`` or a function of ``k``, ``z`` and ``a``. ``kinds`` are the accepted
-    kinds of NumPy dtypes, ``what`` are they in words.
+    A row belongs to one endogenous state. The argument ``given``, called ``name``, is a table of ``shape`` or a
+    function of ``k``, ``z`` and ``a``. ``kinds`` are the accepted kinds of NumPy dtypes, and ``what`` describes them in
+    words.
     """
 
     def checked(found: NDArray[Any], wanted: tuple[int, ...]) -> NDArray[Any]:
@@ -277,7 +278,7 @@ def discount(beta: Any) -> float:
     Raises
     ------
     ProblemError
-        It is not.
+        ``beta`` is not a number in this range.
     """
     return real("beta", beta, "a number from 0 and below 1, as the horizon is infinite", lambda b: 0 <= b < 1)
 
@@ -297,7 +298,7 @@ def check_chances(rows: Any, entry: Callable[[int, int], str], row: Callable[[in
     Raises
     ------
     ProblemError
-        An entry is negative, or a row does not sum to 1 within ``ROW_SUM_TOLERANCE``; the first of them.
+        An entry is negative, or a row does not sum to 1 within ``ROW_SUM_TOLERANCE``; the message is about the first.
     """
     at, to = (rows < 0).nonzero()
     if at.size:
@@ -317,12 +318,12 @@ def check_every_state_has_action(actions: NDArray[np.int64], shape: tuple[int, .
     actions : (n,) array
         Number of actions of each state.
     shape
-        That of the tables of the solution, to name a state by it.
+        Shape of the tables of the solution, which determines how messages name a state.
 
     Raises
     ------
     ProblemError
-        A state has none; the message names the first.
+        A state has no action; the message names the first such state.
     """
     if (actions == 0).any():
         where = _state_name(int(np.argmax(actions == 0)), shape)

@@ -120,7 +120,7 @@ def grid_log(low: float, high: float, points: int, shift: float = 1.0) -> Array:
 
 
 def _spaced(low: float, high: float, points: int, spacing: Callable[[Array], Array]) -> Array:
-    """The grid of which ``spacing`` maps an even grid on [0, 1] to the share of the way from ``low`` to ``high``."""
+    """Return a grid from ``low`` to ``high``; ``spacing`` maps an even grid on [0, 1] to the relative positions."""
     low = real("low", low, "a finite number", math.isfinite)
     high = real("high", high, f"a finite number above low = {low:g}", lambda v: low < v < math.inf)
     wanted = f"a whole number from 2 to {GRID_SIZE_LIMIT}"

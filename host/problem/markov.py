@@ -191,9 +191,10 @@ def rouwenhorst_by_age(n: int, rho: float, sigma: ArrayLike) -> tuple[NDArray[np
 
 
 def _coins(n: int, stay: float) -> NDArray[np.float64]:
-    """The chain of the number of heads among ``n - 1`` coins, each of which keeps its side with probability ``stay``.
+    """Return the chain of the number of heads of ``n - 1`` coins, each of which keeps its side with probability
+    ``stay``.
 
-    Returned is ``(n, n)``. The recursion over the number of coins is that of Rouwenhorst (1995).
+    The result is ``(n, n)``. The recursion over the number of coins is that of Rouwenhorst (1995).
     """
     transition = np.ones((1, 1))
     for size in range(2, n + 1):

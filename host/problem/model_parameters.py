@@ -35,7 +35,7 @@ def parameter(name: str, value: Any) -> float:
     Raises
     ------
     ProblemError
-        It does not.
+        The value does not satisfy the condition.
     """
     return real(name, value, *RULES[name])
 
@@ -57,16 +57,16 @@ def levels(what: str, logs: Array, causes: str) -> Array:
     Parameters
     ----------
     what
-        Of which they are the logarithms, such as ``"productivity"``.
-    logs
-        By state.
+        What the logarithms are of, for the message, such as ``"productivity"``.
+    logs : (n,) array
+        Logarithm of the level in each state.
     causes
-        Parameters that make it too large or too small, such as ``"sigma, rho or width"``.
+        Parameters that can make a level too large or too small, such as ``"sigma, rho or width"``.
 
     Raises
     ------
     ProblemError
-        One of them is too large or too small for double precision.
+        A level is too large or too small for double precision.
     """
     with np.errstate(over="ignore", under="ignore"):
         found: Array = np.exp(logs)

@@ -267,7 +267,7 @@ class Problem:
                 )
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state for pickling: all but ``form``, which can be computed again from the rest."""
+        """Return the state for pickling: all attributes but ``form``, which is computed again from the others."""
         return {name: value for name, value in self.__dict__.items() if name != "form"}
 
     @cached_property

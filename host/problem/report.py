@@ -14,7 +14,7 @@ REPORT_WIDTH = 118
 
 @dataclass(frozen=True)
 class Report:
-    """A report: its heading, and its rows of a name and a text. Column ``names`` has that many characters."""
+    """A report: a heading, rows of a name and a text, and the width of the column of names in characters."""
 
     heading: str
     rows: tuple[tuple[str, str], ...]

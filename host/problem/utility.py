@@ -70,7 +70,7 @@ def constant_in_x(values: NDArray[np.float64]) -> bool:
 
 
 def slope_rise(grid: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return by how much the slope of each column rises from one grid interval to the next.
+    """Return by how much the slope of each column of ``values`` rises from one grid interval to the next.
 
     ``values`` is ``(N_k, N_z)``, the result ``(N_k - 2, N_z)``. A concave column has no entry above 0.
     """

@@ -28,7 +28,7 @@ INVALID = Status.SATURATED | Status.INFEASIBLE
 
 @dataclass(frozen=True, eq=False)
 class Completed:
-    """A run that has ended, with what its result says about the device.
+    """A run that has ended, with the facts about the device that its result contains.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def _result(completed: Completed, report: Progress | None) -> Result | GeneralRe
 
 
 def _known(completed: Completed, outcome: Outcome, message: str, quality: Verification) -> dict[str, Any]:
-    """What results of all forms have in common."""
+    """Return the fields that results of all forms have."""
     work, done = completed.work, completed.run
     return {
         "success": outcome in (Outcome.CONVERGED, Outcome.FINISHED),
@@ -126,7 +126,7 @@ def _known(completed: Completed, outcome: Outcome, message: str, quality: Verifi
 
 
 def _of_products(completed: Completed, report: Progress | None) -> GeneralResult:
-    """The result of a problem with alternatives."""
+    """Return the result of a problem with alternatives, verified if the options ask for it or if it is not proven."""
     # Here, because it compiles.
     from beltline.host.solver.verify_products import found_of, measure_products, trust_products
 
@@ -151,7 +151,9 @@ def _of_products(completed: Completed, report: Progress | None) -> GeneralResult
         with timed(completed.timing, "verify"):
             quality = measure_products(problem, image, found, change)
         if not options.verify:
-            message = " The choices of the last sweep are not proven, so the result was verified all the same."
+            message = (
+                " The choices of the last sweep are not proven, so the result was verified although verify is False."
+            )
     outcome, sentence = _outcome(work, done, change, quality)
     return GeneralResult(
         **found._asdict(),

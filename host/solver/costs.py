@@ -34,7 +34,8 @@ class Costs:
         ``G'``, in units of the good, at most the largest cash on hand of each exogenous state: a candidate with that
         cost is not affordable anyway.
     stands : (N_k, N_z) int64 array
-        For each candidate the index of the lowest candidate from it on that is not dominated, which replaces it.
+        For each candidate ``i`` the index of the candidate to report in its place: the lowest one at or above ``i``
+        that is not dominated.
     """
 
     table: NDArray[np.float64]

@@ -259,8 +259,8 @@ class Driver:
             )
         if image.groups is not None and not self._build.features.alternatives:
             raise ProblemError(
-                f"device {device.name!r} takes no alternatives, and the problem has some, or bounds or discounts by "
-                f"state: {WORKAROUND}"
+                f"device {device.name!r} was built without alternatives, which the problem needs for its alternatives, "
+                f"bounds or discount factors by state: {WORKAROUND}"
             )
         ages = horizon if horizon is not None and self._build.features.ages else 1
         check_fits(device, self._build, points, states, ages * points * states)
@@ -347,7 +347,7 @@ class Driver:
         self._moved += changed
 
     def _groups(self, image: Image) -> Groups | None:
-        """Return the groups of exogenous states to write to a build with alternatives, None for other builds."""
+        """Return the groups of exogenous states that a build with alternatives needs; None for other builds."""
         if not self._build.features.alternatives:
             return None
         return Groups.single(image.start.shape[1]) if image.groups is None else image.groups

@@ -1,8 +1,9 @@
-"""Solution on a machine while prices move: runs of a few sweeps, and new tables between them.
+"""Solution on a machine with prices that depend on the solution: runs of a few sweeps, with new tables between them.
 
-The host calls the function that computes the prices, converts the tables that it returns, and writes only what changed:
-as a rule window ``X``, the costs. Values stay on the machine, so the next run goes on from them. That function, what it
-sees and what it returns are those of a solve on the processor (:func:`beltline.gpu_ref.general.solve.solve`).
+After each run the host calls the user's function ``update``, which computes new prices, converts the tables that it
+returns, and writes those that changed, usually only window ``X``, the costs. Values stay on the machine, so the next
+run continues from them. ``update`` is the same function as for a solve on the processor
+(:func:`beltline.gpu_ref.general.solve.solve`).
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ A run begins without stored choices, so its first sweep searches every state; mo
 
 @dataclass(eq=False)
 class _Spent:
-    """What the runs so far took together."""
+    """Sums of the counters and times of all runs so far."""
 
     sweeps: int = 0
     states_done: int = 0
@@ -54,7 +55,7 @@ class _Spent:
         self.timing: dict[str, float] = {}
 
     def add(self, completed: Completed) -> None:
-        """Add a run."""
+        """Add the counters and times of a run."""
         run = completed.run
         self.sweeps += run.sweeps
         self.states_done += run.states_done
@@ -63,7 +64,7 @@ class _Spent:
             self.timing[name] = self.timing.get(name, 0.0) + seconds
 
     def of(self, run: Run) -> Run:
-        """Return the last run with the counters of all."""
+        """Return ``run``, the last one, with the counters of all runs."""
         return replace(
             run, sweeps=self.sweeps, states_done=self.states_done, clocks=self.clocks, timing=dict(self.timing)
         )
@@ -78,8 +79,8 @@ def solve_moving(
 ) -> GeneralResult:
     """Solve a problem with alternatives on a machine, with prices that depend on the solution.
 
-    The iteration ends when a run converges and the prices that follow from it differ from its own by less than
-    ``tol``. As on the processor, it is not a contraction and need not converge.
+    The iteration ends when a run converges and the new prices differ from the prices of that run by less than ``tol``.
+    As on the processor, the iteration is not a contraction and need not converge.
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ def solve_moving(
     run
         Runs a prepared problem on the machine.
     update
-        Called with the outcome of each run; returns the tables of the next one and the prices behind them.
+        Function that is called with the outcome of each run and returns the prices and tables of the next run.
     every
         Largest number of sweeps of a run.
     report
@@ -97,8 +98,9 @@ def solve_moving(
     Returns
     -------
     GeneralResult
-        Values, choices, residual and bound at the prices of the last run; ``prices`` follow from these values. The
-        status is "prices refused" if ``update`` raises ``ValueError`` or returns tables that a machine does not take.
+        Values, choices, residual and error bound are those at the prices of the last run; ``prices`` are those that
+        ``update`` computed from its values. The status is "prices refused" if ``update`` raises ``ValueError`` or
+        returns tables that the machine does not support.
 
     Raises
     ------
@@ -150,14 +152,14 @@ def solve_moving(
 
 
 def _reporting(report: Progress | None, sweeps: int) -> Progress | None:
-    """Return a function that reports a line of a run that ``sweeps`` sweeps of earlier runs precede."""
+    """Return a function that reports lines of a run, and adds that ``sweeps`` sweeps were made before it."""
     if report is None or not sweeps:
         return report
     return lambda line: report(f"{line} (after {sweeps:,} sweeps at earlier prices)")
 
 
 def _iterate(image: Image, run: Run, change: float) -> Iterate:
-    """Return the outcome of a run as the function that computes prices sees it."""
+    """Return the outcome of a run in the form in which ``update`` takes it."""
     assert image.products is not None
     found = found_of(image, run.value, run.policy)
     form = image.products.form
@@ -172,14 +174,14 @@ def _iterate(image: Image, run: Run, change: float) -> Iterate:
 def _next(
     problem: Problem, value_bits: int | None, amount_bits: int | None, form: Form, before: Image, last: Run, tol: float
 ) -> Image:
-    """Return the image at new tables, with the values of the last run as its start.
+    """Return the image of the problem with the new tables ``form``, with the values of the last run as its start.
 
-    Its number format is that of the run before if the new tables fit that, so that only tables which differ move.
+    It has the number format of the last run if the new tables fit that, so that unchanged tables are not transferred.
 
     Raises
     ------
     ValueError
-        A machine does not take the tables.
+        The machine does not support the tables.
     """
     check_products(problem, form)
     try:

@@ -42,11 +42,14 @@ class Prepared:
 
 
 def image_of(problem: Problem, options: SolveOptions, any_start: bool = False, general: bool = False) -> Image:
-    """Convert a problem to fixed point, with the ``start`` of ``options``; ``"last"`` is left to :func:`from_last`.
+    """Convert a problem to fixed point, with the first guess that ``options.start`` names.
 
     Parameters
     ----------
-    problem, options
+    problem
+        The problem.
+    options
+        Options of the solve. ``start="last"`` counts as ``"given"`` here; see :func:`from_last`.
     any_start
         Whether the device's search finds the maximum from any first guess. If not, the problem's ``start`` is replaced
         by its concave majorant where needed.
@@ -71,24 +74,27 @@ def image_of(problem: Problem, options: SolveOptions, any_start: bool = False, g
 
 
 def needs_alternatives(problem: Problem) -> bool:
-    """Return whether a problem has more of the general form than a cost, so that a machine needs alternatives."""
+    """Return whether the accelerator must be built for alternatives: the general form of the problem is more than a
+    cost.
+    """
     return problem.negative or any(name != "cost" for name in extras(problem))
 
 
 def from_last(image: Image, last: Image, run: Run) -> Image:
-    """Return ``image`` with the value function of the last run as its first guess, converted to its own format.
+    """Return ``image`` with the value function of the last run, in its own number format, as first guess.
 
     Parameters
     ----------
     image
         The problem to be solved.
     last, run
-        The last problem and its run.
+        Image of the last problem, and its run.
 
     Raises
     ------
     ProblemError
-        The last problem had another shape or other regimes, or its value is out of this one's range.
+        The last problem had another shape or other alternatives, or its values do not fit the number format of
+        ``image``.
     """
     if run.value.shape != image.start.shape:
         raise ProblemError(
@@ -97,8 +103,7 @@ def from_last(image: Image, last: Image, run: Run) -> Image:
         )
     if _marks(image) != _marks(last):
         raise ProblemError(
-            "start = 'last' needs a problem with the alternatives and regimes of the last one, or without any after "
-            "one without any: use 'given'"
+            "start='last' needs a problem with the same alternatives and regimes as the last one: use start='given'"
         )
     if image.products is not None:
         return _continued_from(image, run.value, image.value_bits - last.value_bits)
@@ -106,26 +111,26 @@ def from_last(image: Image, last: Image, run: Run) -> Image:
 
 
 def _marks(image: Image) -> list[int]:
-    """Which exogenous states belong together; nothing where there are no alternatives."""
+    """Return the marks of the product states, which show how alternatives are grouped; empty without alternatives."""
     return [] if image.groups is None else image.groups.marks.tolist()
 
 
 def _continued_from(image: Image, value: NDArray[np.int64], shift: int) -> Image:
-    """Return ``image`` with the values of another run as its start: those of regimes, for each of their alternatives.
+    """Return ``image`` with the values of another run as its start: each alternative starts from its regime's value.
 
     Parameters
     ----------
     image
-        Of a problem with alternatives.
+        Image of a problem with alternatives.
     value : (N_k, N_p) int64 array
-        Of a run of a problem with the same alternatives.
+        Values of all product states after a run of a problem with the same alternatives, in the units of that run.
     shift
-        Fraction bits that ``image`` has more than that run.
+        Fraction bits of values in ``image`` less those of that run.
 
     Raises
     ------
     ProblemError
-        A value leaves the range.
+        A value does not fit the number format of ``image``.
     """
     assert image.products is not None
     assert image.groups is not None
@@ -142,7 +147,7 @@ def _continued_from(image: Image, value: NDArray[np.int64], shift: int) -> Image
 
 
 def _with_computed_start(problem: Problem, image: Image, start: Literal["stay", "coarse"], tol: float) -> Image:
-    """Return ``image`` with a computed first guess, or unchanged where the problem has none or it does not fit."""
+    """Return ``image`` with a computed first guess; unchanged if the problem has no such guess or it does not fit."""
     # Imported here because it loads compiled code.
     from beltline.host.solver.starts import start_value
 
@@ -162,7 +167,7 @@ def rescaled(value: NDArray[np.int64], shift: int) -> NDArray[np.int64]:
     Raises
     ------
     ProblemError
-        The result leaves the range of the format.
+        A value does not fit the number format.
     """
     if shift == 0:
         return value

@@ -106,7 +106,7 @@ class ProcessorSession:
     def _from_last(
         self, problem: Problem, given: SolveOptions, options: dict[str, Any], report: Progress | None
     ) -> Any:
-        """Solve from the last solution; None where that cannot be the first guess of this problem."""
+        """Solve from the last solution; return None if that cannot be the first guess of this problem."""
         last = self._last
         if last is None or problem.general or last.problem.general or problem.horizon is not None:
             return None
@@ -122,7 +122,7 @@ class ProcessorSession:
 def open_session(
     device: str = UNNAMED, progress: Progress | Literal[False] | None = None, **options: Any
 ) -> Session | ProcessorSession:
-    """Open a device to solve many problems with it, each from the last solution if you like.
+    """Open a device to solve many problems with it, each optionally starting from the last solution.
 
     Parameters
     ----------

@@ -1,9 +1,10 @@
-"""Arrangement of alternatives as product states of a machine: which of them share one, and which form a group.
+"""Arrangement of alternatives as product states of a machine: which share a product state, and which form a group.
 
-A machine takes running maxima over neighbouring product states and restarts them where a group begins
-(:mod:`beltline.hw.sweep.combine`). So a group can serve two regimes: if every alternative of regime ``r`` is also one
-of regime ``t``, the product states of ``r`` come first, and those that only ``t`` has follow. The running maximum at
-the last one of ``r`` is the value of ``r``, and at the last one of ``t`` that of ``t``.
+:mod:`beltline.host.solver.products` defines product states. A machine takes running maxima over neighbouring product
+states, which begin again at the first state of each group (:mod:`beltline.hw.sweep.combine`). So one group can serve
+two regimes: if every alternative of regime ``r`` is also one of regime ``t``, the group has the product states of ``r``
+first, and then those that only ``t`` has. The running maximum at the last product state of ``r`` is the value of ``r``,
+and at the last one of ``t`` the value of ``t``.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from beltline.gpu_ref.general.form import Branch, Form, Outside
 
 @dataclass(frozen=True, eq=False)
 class Arrangement:
-    """Places of the alternatives among the ``count`` product states of an exogenous state.
+    """The position (*place*) of each alternative among the ``count`` product states of an exogenous state.
 
     Parameters
     ----------
     count
         Product states of each exogenous state, at most ``N_d``.
     place : (N_d,) int64 array
-        Place of each alternative. Alternatives of different regimes that are the same have the same place.
+        Place of each alternative, from 0. Alternatives of different regimes with the same tables have the same place.
     first, last : (N_r,) int64 arrays
         Places of the first and the last alternative of each regime.
     """
@@ -40,15 +41,15 @@ def arranged(form: Form, start: NDArray[np.float64]) -> Arrangement:
     """Arrange the alternatives of a problem.
 
     The alternatives of a regime are sorted: tables of values first, others in the problem's order. Two regimes share a
-    group if one has no table of values, its alternatives are among those of the other, and its first value is nowhere
-    above the other's. Its alternatives then come first, and the running maximum over the group gives both values.
+    group if neither has a table of values, the alternatives of the first are some of those of the second, and the first
+    guess of its value is nowhere above that of the second. The alternatives of the first regime then come first.
 
     Parameters
     ----------
     form
         Tables of the problem.
     start : (N_r, N_k, N_z) float64 array
-        First values of regimes.
+        First guess of the value of each regime, in units of utility.
     """
     regimes = form.shape[0]
     kind = _kinds(form)
@@ -80,7 +81,7 @@ def arranged(form: Form, start: NDArray[np.float64]) -> Arrangement:
 
 
 def _begins_group(form: Form, members: list[list[int]], kind: list[int], lower: int, upper: int) -> bool:
-    """Whether the alternatives of regime ``lower`` are some, but not all, of those of regime ``upper``."""
+    """Return whether the alternatives of regime ``lower`` are some, but not all, of those of regime ``upper``."""
     tables = any(isinstance(form.alternatives[d], Outside) for r in (lower, upper) for d in members[r])
     few, many = ({kind[d] for d in members[r]} for r in (lower, upper))
     return not tables and few < many

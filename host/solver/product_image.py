@@ -1,4 +1,4 @@
-"""The fixed-point image of a problem with alternatives, with binary points under which nothing can overflow."""
+"""Conversion of a problem with alternatives to fixed-point numbers, in formats in which nothing can overflow."""
 
 from __future__ import annotations
 
@@ -29,11 +29,19 @@ from beltline.hw.arithmetic.utility_constants import UtilityConstants
 from beltline.hw.interface.groups import Groups, Mark
 
 LOWEST = -(2**62)
-"""In a table of values: it cannot be taken here. Every value that can be is above it."""
+"""Marks the states of a table of values in which the alternative cannot be taken; all other values are larger."""
 
 
 class Reach(NamedTuple):
-    """Bounds on what a run computes, in utility: on the values of regimes, and on everything else."""
+    """Bounds on the numbers that a run computes, in units of utility.
+
+    Attributes
+    ----------
+    low, high
+        Lower and upper bound on the values of regimes.
+    all
+        Bound on the absolute value of all values, utilities and expectations.
+    """
 
     low: float
     high: float
@@ -48,17 +56,26 @@ def product_image(
     form: Form | None = None,
     before: Image | None = None,
 ) -> Image:
-    """Return the fixed-point image of a problem with alternatives, its exogenous states being product states.
+    """Convert a problem with alternatives to fixed point; its product states are the exogenous states of the image.
 
-    Arguments and conditions are those of :func:`beltline.host.solver.fixed_point.fixed_point`; the problem is one that
-    :func:`beltline.host.solver.products.check_products` has passed. ``form`` has its tables where they are not the
-    problem's own, and ``before`` is the image at earlier tables: weights that have not changed are taken from it.
+    :mod:`beltline.host.solver.products` defines product states.
+
+    Parameters
+    ----------
+    problem
+        A problem that :func:`beltline.host.solver.products.check_products` accepts.
+    tol, value_bits, amount_bits
+        As of :func:`beltline.host.solver.fixed_point.fixed_point`.
+    form
+        Tables to use in place of the problem's own, because prices have changed.
+    before
+        Image of the same problem with earlier tables. Weights of expectations that have not changed are taken from it.
 
     Raises
     ------
     ProblemError
-        A bound exceeds the format, a tolerance is below what the format resolves, or the largest consumption of a state
-        rounds to zero; and as :func:`beltline.host.solver.products.products_of`.
+        Values or amounts can exceed the format, the tolerance is below its resolution, or the largest consumption of a
+        state is rounded to zero; and as :func:`beltline.host.solver.products.products_of`.
     """
     tol = real("tol", tol, "a number above 0", lambda v: 0 < v < math.inf)
     products = products_of(problem, form)
@@ -107,7 +124,7 @@ def product_image(
 
 
 def _weights(products: Products, before: Image | None) -> NDArray[np.uint64]:
-    """Weights of expectations: those of ``before`` if they are the same."""
+    """Return the weights of expectations, taken from ``before`` if transitions and discount factors are unchanged."""
     if before is None or before.products is None:
         return products.weights()
     pairs = zip(products.form.alternatives, before.products.form.alternatives, strict=True)
@@ -124,9 +141,11 @@ def _weights(products: Products, before: Image | None) -> NDArray[np.uint64]:
 
 
 def _marks(products: Products, last: bool) -> NDArray[np.int64]:
-    """Marks of the product states; ``last``: of the last age, behind which tables of values count for nothing.
+    """Return the marks of the product states; ``last`` says that they are for the last age.
 
-    Then they do not belong to their group, and a group without them may afford nothing, which is no fault.
+    The value after the last age is ``start``, which tables of values do not enter. So at the last age each table of
+    values is a group of its own. The other alternatives of its regime may then afford nothing, which is no error, so
+    the ends of groups are not marked.
     """
     begins, ends = products.borders(apart=last)
     ends = ends & (not (last and products.keeps.any()))
@@ -137,7 +156,7 @@ def _marks(products: Products, last: bool) -> NDArray[np.int64]:
 def _check_affordable(
     products: Products, rounded: NDArray[np.bool_], given: NDArray[np.bool_], amount_bits: int
 ) -> None:
-    """Check that a state that can afford a choice (``given``) can do so with rounded amounts, too (``rounded``)."""
+    """Check that a state that can afford a choice (``given``) can also do so with rounded amounts (``rounded``)."""
     vanishes = rounded != given
     if not vanishes.any():
         return
@@ -146,25 +165,27 @@ def _check_affordable(
     name = products.form.alternatives[int(np.flatnonzero(products.place == place)[0])].name
     raise ProblemError(
         f"wealth of alternative {name!r} exceeds its lowest cost by so little at grid point {x}, state "
-        f"{p // products.count}, that it vanishes with {amount_bits} fraction bits of amounts"
+        f"{p // products.count}, that the difference is rounded to zero with amount_bits = {amount_bits}: use "
+        f"smaller units of the good"
     )
 
 
 def reach_of(products: Products, consumed: NDArray[np.float64], horizon: int | None) -> Reach:
     """Return bounds on the values of a problem after any number of sweeps.
 
-    With the cheapest choice every alternative that can be taken is worth at least ``u + kappa + b L``, with ``u`` the
-    utility of what it leaves, ``b = beta sum Q`` and ``L`` a lower bound of the values. So ``L`` is one as well
-    after the sweep if some alternative of each state has ``u + kappa + b L >= L``. Upper bounds are found in the
-    same way, for all alternatives.
+    Let ``L`` be a lower bound on the values before a sweep. An alternative that can be taken is then worth at least
+    ``u + kappa + b L``, where ``u`` is the utility of consumption with the cheapest choice and ``b = beta sum Q``. So
+    ``L`` is also a lower bound after the sweep if in each state some alternative has ``u + kappa + b L >= L``. Upper
+    bounds are found in the same way, but must hold for all alternatives.
 
     Parameters
     ----------
     products
+        The product states.
     consumed : (N_k, N_p) float64 array
-        Consumption left after the cheapest choice.
+        Consumption with the cheapest choice, in units of the good.
     horizon
-        Ages, or None.
+        Number of ages, or None for an infinite horizon.
     """
     form = products.form
     pays = np.where(consumed > 0.0, utility(consumed, form.eta) + products.kappa, -np.inf)
@@ -182,7 +203,7 @@ def reach_of(products: Products, consumed: NDArray[np.float64], horizon: int | N
     high = max((float(words.max()) for words in (guesses, fixed) if words.size), default=0.0)
 
     def best(worth: NDArray[np.float64]) -> float:
-        """The least of what the regimes are worth, of each alternative ``(N_k, N_p)``."""
+        """Return the lowest value of any regime, given the values ``worth`` of the product states, ``(N_k, N_p)``."""
         worth[:, keep] = table
         return float(products.best(worth).min())
 
@@ -193,7 +214,7 @@ def reach_of(products: Products, consumed: NDArray[np.float64], horizon: int | N
     for _ in range(horizon or 0):
         low, high = best(pays + factor * low), max(high if keep.any() else -np.inf, float((pays + factor * high).max()))
         lowest, highest = min(lowest, low), max(highest, high)
-    # Between them alternatives, utilities, expectations and what is added.
+    # Alternatives, utilities, expectations and ``kappa`` can be larger than the values of regimes.
     able = pays[np.isfinite(pays)]
     parts = [abs(lowest), abs(highest), float(np.abs(products.kappa).max())]
     if able.size:

@@ -1,18 +1,19 @@
-"""Problems with alternatives as a machine takes them: each alternative in each exogenous state is a state of its own.
+"""Conversion of a problem with alternatives to the accelerator's form: each alternative becomes a state of its own.
 
-A machine that takes alternatives has neither alternatives nor regimes. It has exogenous states, each with its own
-wealth, costs and weights of expectations, and takes the maximum over groups of neighbouring ones before the
-expectation. So an alternative ``d`` in exogenous state ``s`` becomes the *product state* ``s * N_d + place(d)``, with
-the alternatives of a regime side by side:
+The accelerator (the *machine*) has neither alternatives nor regimes. It has exogenous states, each with its own wealth,
+costs and weights of expectations. A machine that is built for alternatives also takes the maximum over groups of
+neighbouring exogenous states before the expectation. So alternative ``d`` in exogenous state ``s`` becomes the *product
+state* ``s * N_d + place(d)``, and the alternatives of a regime are neighbours:
 
     V(x, p) = v_d(x, s),    EV(x', p) = beta_d(s) sum_s' Q_d(s, s') sum_r mix_d(r) max of V(x', p') over r's group in s'
 
 Alternatives of two regimes that have the same tables, as default and exclusion after it, can share a product state
 (:mod:`beltline.host.solver.product_groups`); ``N_d`` is then smaller than the number of alternatives.
 
-An alternative without a choice, a table of values, is a product state that keeps its value. Bounds of ``x'`` that do
-not depend on ``x`` become costs: a candidate above ``high`` costs the largest cash on hand, so that no state can
-afford it, and one below ``low`` costs as much as ``low``, which is worth no less where values do not fall in ``x``.
+An alternative without a choice, which is given by a table of values, is a product state whose value does not change.
+Bounds of ``x'`` that do not depend on ``x`` become costs: a candidate above ``high`` costs the largest cash on hand, so
+that no state can afford it. A candidate below ``low`` costs as much as ``low``; if values do not fall in ``x``, the
+candidate ``low`` is then at least as good.
 """
 
 from __future__ import annotations
@@ -45,15 +46,16 @@ class Products:
     cost : (N_k, N_p) float64 array
         ``G``, which does not fall in ``x'``; at most the largest cash on hand of the state.
     stands : (N_k, N_p) int64 array
-        For each candidate the grid index to report in its place: the lowest from it on that is not dominated.
+        For each candidate ``i`` the grid index to report in its place: the lowest at or above ``i`` that is not
+        dominated.
     kappa : (N_p,) float64 array
-        Utility of the alternative.
+        Utility of the alternative itself, in units of utility.
     keeps : (N_p,) bool array
-        Whether it is a table of values.
+        Whether the alternative is given by a table of values.
     start : (N_k, N_p) float64 array
-        The first value, or the table; ``-inf`` where that cannot be taken.
+        First guess of the value, or the table of values; ``-inf`` where the alternative cannot be taken.
     note
-        A sentence where the start is not the problem's own, or empty.
+        A sentence if ``start`` differs from the problem's, for the message of the result; otherwise empty.
     """
 
     form: Form
@@ -68,7 +70,7 @@ class Products:
 
     @property
     def states(self) -> int:
-        """``N_z``."""
+        """Number of exogenous states of the problem, ``N_z``."""
         return self.form.shape[2]
 
     @property
@@ -92,9 +94,9 @@ class Products:
         return np.stack([by_place[:, :, first:end].max(axis=2) for first, end in ranges])
 
     def borders(self, apart: bool = False) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return which product states begin a group, and which are the last of a regime.
+        """Return which product states are the first of a group, and which are the last of a regime, ``(N_p,)`` each.
 
-        ``apart``: each table of values is a group.
+        If ``apart`` is true, each table of values is a group of its own.
         """
         begins, ends, outside = np.zeros((3, self.count), np.bool_)
         begins[self.arrangement.first], ends[self.arrangement.last] = True, True
@@ -104,7 +106,10 @@ class Products:
         return np.tile(begins, self.states), np.tile(ends, self.states)
 
     def weights(self) -> NDArray[np.uint64]:
-        """Return ``beta_d Q_d mix_d`` at the last product state of each regime, rounded to multiples of ``2**-64``."""
+        """Return the weights of expectations, ``(N_p, N_p)``, in units of ``2**-64``.
+
+        Row ``p`` has ``beta_d Q_d mix_d`` in the columns of the last product state of each regime, and 0 elsewhere.
+        """
         found = np.zeros((self.wealth.shape[1],) * 2, np.uint64)
         count, last = self.count, self.arrangement.last
         for d, one in enumerate(self.form.alternatives):
@@ -122,12 +127,19 @@ class Products:
 
 
 def check_products(problem: Problem, form: Form | None = None) -> None:
-    """Check that a machine with alternatives takes a problem of the general form, or one with the tables ``form``.
+    """Check that a machine that is built for alternatives can solve a problem of the general form.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    form
+        Tables to check in place of the problem's own.
 
     Raises
     ------
     ProblemError
-        It does not; the first reason.
+        It cannot; the message gives the first reason.
     """
     form = form or problem.form
 
@@ -163,14 +175,14 @@ def arrangement_of(problem: Problem, form: Form | None = None) -> Arrangement:
 
 
 def products_of(problem: Problem, form: Form | None = None) -> Products:
-    """Return the product states of a problem that :func:`check_products` has passed.
+    """Return the product states of a problem that :func:`check_products` accepts.
 
-    ``form`` has its tables where they are not the problem's own, because prices have moved.
+    ``form`` has the tables to use in place of the problem's own, if prices have changed.
 
     Raises
     ------
     ProblemError
-        Values may fall in ``x``, and candidates are dominated or below a bound.
+        Values may fall in ``x`` although some candidates are dominated or below a bound.
     """
     form = form or problem.form
     points, states = form.shape[1:]
@@ -196,19 +208,19 @@ def products_of(problem: Problem, form: Form | None = None) -> Products:
         affordable = cost[:, columns] < tables.wealth[-1]
         if (affordable & (stands[:, columns] != np.arange(points)[:, None])).any():
             dominated = dominated or one.name
-    # A product state of two regimes begins from the lower value, that of the regime which ends first.
+    # A product state that two regimes share starts from the lower of their values, that of the regime which ends first.
     for r in np.argsort(-arrangement.last):
         for d in form.of_regime(r):
             if isinstance(alternatives[d], Branch):
                 start[:, np.arange(states) * count + place[d]] = given[r]
-    # Whatever a table's state consumes, it can afford it, and it is of a size that others have.
+    # The machine computes consumption for tables of values, too. It is positive and no larger than in other states.
     wealth[:, keeps] = most if most > 0.0 else 1.0
     start, note = _first_value(problem, start, keeps, dominated)
     return Products(form, arrangement, wealth, cost, stands, kappa, keeps, start, note)
 
 
 def _rising(tables: Tables) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return rising costs of an alternative for a machine, and the candidates that replace others, ``(N_k, N_z)``."""
+    """Return costs of an alternative that do not fall, and the index to report for each candidate, ``(N_k, N_z)``."""
     points = tables.cost.shape[0]
     index = np.arange(points)[:, None]
     low, high = tables.low[0], tables.high[0]
@@ -223,12 +235,14 @@ def _rising(tables: Tables) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
 def _first_value(
     problem: Problem, start: NDArray[np.float64], keeps: NDArray[np.bool_], dominated: str
 ) -> tuple[NDArray[np.float64], str]:
-    """The first value, and a sentence where it is not the problem's own.
+    """Return the first guess of the value, and a sentence if it differs from ``start``; otherwise an empty text.
+
+    ``dominated`` is the name of an alternative with a candidate that is dominated or below a bound, or empty.
 
     Raises
     ------
     ProblemError
-        It must not fall, but does, or a table of values does.
+        There is such an alternative, and a table of values, or the value after the last age, falls in ``x``.
     """
     if not dominated:
         return start, ""
@@ -236,8 +250,8 @@ def _first_value(
     if (falls & keeps).any():
         i, p = first(falls & keeps)
         raise ProblemError(
-            f"a machine needs values that do not fall in x where a candidate of alternative {dominated!r} costs no "
-            f"less than a higher one or is below its bound, and a table of values falls from {start[i, p]:.6g} to "
+            f"a machine needs values that do not fall in x, because a candidate of alternative {dominated!r} is "
+            f"dominated or below its bound, but a table of values falls from {start[i, p]:.6g} to "
             f"{start[i + 1, p]:.6g} at grid point {i + 1}: {WORKAROUND}"
         )
     if not falls.any():
@@ -245,9 +259,9 @@ def _first_value(
     if problem.horizon is not None:
         i, p = first(falls)
         raise ProblemError(
-            f"start must not fall as the grid rises where a candidate of alternative {dominated!r} costs no less than "
-            f"a higher one or is below its bound, but it falls from {start[i, p]:.6g} to {start[i + 1, p]:.6g} at "
+            f"start must not fall as the grid rises, because a candidate of alternative {dominated!r} is dominated or "
+            f"below its bound, but it falls from {start[i, p]:.6g} to {start[i + 1, p]:.6g} at "
             f"grid point {i + 1}: {WORKAROUND}"
         )
-    note = "The start falls as the grid rises, so its running maximum is taken in its place."
+    note = "The start falls as the grid rises, so the solve began from its running maximum."
     return np.maximum.accumulate(start), note

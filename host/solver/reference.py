@@ -388,7 +388,7 @@ def _measure(
         if found.missed and not missed:
             x, s = divmod(found.state, problem.states)
             missed = (
-                f"an exact double-precision sweep finds the maximum missed by {found.amount:.3g} "
+                f"an exact sweep in double precision finds an error of {found.amount:.3g} in value or choice "
                 f"at grid point {x}, state {s}" + ("" if problem.horizon is None else f", age {age + 1}")
             )
         residual, noise = found.residual, found.rounding

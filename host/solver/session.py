@@ -48,8 +48,8 @@ from beltline.sim.progress import reporting
 class Session:
     """A device of the accelerator that stays open to solve several problems, faster than one by one.
 
-    Tables and settings that are on the device already are not transferred again. If only ``eta`` changes, and with
-    ``start="last"``, two or three registers are written and the run begins.
+    Tables and settings that are on the device already are not transferred again. If only ``eta`` differs from the last
+    problem and ``start="last"`` is given, two or three registers are written before the run begins.
 
     Use a session in a ``with`` statement, or call :meth:`close`. The device is opened by the first problem. The devices
     ``"emulator"`` and ``"rtl"``, which are built for the size of a problem, are opened again for a problem that is
@@ -62,7 +62,7 @@ class Session:
     progress : function of str, or False, optional
         As in :func:`beltline.host.solver.solve.solve`; the default for all solves of the session.
     **options
-        Options of the device; ``beltline devices`` lists them.
+        Options of the device; ``beltline solve --help`` lists them.
 
     Raises
     ------
@@ -214,7 +214,7 @@ class Session:
     ) -> Any:
         """Solve ``problem`` as :meth:`solve` does, with options that were checked before.
 
-        ``moving`` has its ``update`` and ``update_every``.
+        ``moving`` has the options ``update`` and ``update_every``, if prices depend on the solution.
         """
         check_progress(progress)
         if moving:
@@ -260,7 +260,7 @@ class Session:
     def prepare(self, problem: Problem, options: SolveOptions | None = None, moving: bool = False) -> Prepared:
         """Check a problem and convert its tables to fixed point: the host's work before a run.
 
-        ``moving``: tables will change between runs, as those of a problem with alternatives can.
+        ``moving`` says that tables will change between runs, because prices depend on the solution.
 
         The device is not used, so that it may be running another problem. ``start="last"`` therefore counts as
         ``"given"`` here: the last solution may not be known yet.
@@ -295,7 +295,7 @@ class Session:
         return Prepared(problem, image_of(problem, options, any_start=proves, general=moving), build, options)
 
     def _check_general(self, problem: Problem, options: SolveOptions) -> None:
-        """Check that a problem with alternatives can be solved so, as far as is known before the device is open."""
+        """Check options for a problem with alternatives, as far as that is possible before the device is open."""
         # Here, because it compiles.
         from beltline.host.solver.products import check_products
 
@@ -376,7 +376,9 @@ class Session:
 
 
 def _product_count(problem: Problem) -> int:
-    """Return how many states a machine needs for each exogenous state of a problem."""
+    """Return how many states of the accelerator an exogenous state of a problem takes: one for each distinct
+    alternative.
+    """
     if not problem.alternatives:
         return 1
     # Here, because it compiles.
@@ -389,14 +391,14 @@ def _product_count(problem: Problem) -> int:
 def in_session(
     device: str | Device | Session, options: dict[str, Any], progress: Progress | Literal[False] | None = None
 ) -> Iterator[Session]:
-    """Give a session for the block: ``device`` itself if it is one, which stays open, or else a new :class:`Session`.
+    """Provide a session within a ``with`` block: ``device`` itself if it is a session, or else a new :class:`Session`.
 
-    A new session is closed at the end of the block.
+    A new session is closed at the end of the block; a session that was passed stays open.
 
     Raises
     ------
     ProblemError, DeviceError
-        As :class:`Session`; also for ``options`` together with a session that is open.
+        As :class:`Session`; also if ``options`` are given together with an open session.
     """
     if isinstance(device, Session):
         no_options(options)
@@ -412,7 +414,7 @@ def no_options(options: dict[str, Any]) -> None:
     Raises
     ------
     ProblemError
-        One is given.
+        ``options`` is not empty.
     """
     if options:
         check_former_names(options)

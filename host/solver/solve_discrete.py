@@ -42,7 +42,7 @@ def solve_discrete(
     device
         ``"cpu"`` or ``"auto"``.
     more
-        Options of the method; it has none.
+        Further options, of which this method has none: each raises an error.
     report
         Called with lines of progress.
 
@@ -143,7 +143,7 @@ def _missed(problem: DiscreteProblem, proven: Certified) -> str:
 
 
 def _unverified(problem: DiscreteProblem, found: Iterated) -> tuple[float, float, bool]:
-    """Residual, error bound and False: what the solver's last sweep implies, if it searched every pair."""
+    """Return residual, error bound and False (not verified), from a last sweep that searched every pair."""
     modulus = problem.program.modulus
     if found.status != "converged" or not modulus < 1.0:
         return found.change, math.inf, False
@@ -152,6 +152,6 @@ def _unverified(problem: DiscreteProblem, found: Iterated) -> tuple[float, float
 
 
 def _actions(problem: DiscreteProblem, found: Iterated) -> Any:
-    """The action of every state by its number in the caller's arrays; -1 where none was found."""
+    """Return the action of every state, numbered as in the caller's arrays; -1 where none was found."""
     action = problem.program.action[np.maximum(found.chosen, 0)].astype(np.int64)
     return np.where(found.chosen >= 0, action, -1)

@@ -154,7 +154,7 @@ def check_device(what: str, device: Any) -> str:
     Raises
     ------
     ProblemError
-        ``device`` is another one.
+        ``device`` is not one of :data:`DEVICES`.
     """
     if isinstance(device, str) and device == UNNAMED:
         return DEVICES[0]
@@ -179,8 +179,7 @@ def check_update(problem: Problem, update: Any, device: str = "") -> None:
     Raises
     ------
     ProblemError
-        It is no function, its bonds do not fit the problem, the device computes other prices only, or there is a
-        horizon.
+        It is not a function, its bonds do not fit the problem, the device does not support it, or there is a horizon.
     """
     if not callable(update):
         raise ProblemError(f"update must be a function that is called after each sweep, not {shown(update)}")

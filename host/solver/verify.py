@@ -49,7 +49,7 @@ class Verification:
     independent
         Whether both were computed from ``V``. If not, they are derived from the change that the device reported.
     missed
-        Empty, or a clause that names the first state in which the search missed the maximum.
+        Empty, or a clause about the first state whose value or choice is wrong.
     """
 
     residual: float
@@ -145,7 +145,8 @@ def _missed(miss: Miss, age: str = "") -> str:
     x, s, gap, count = miss
     more = "" if count == 1 else f", the first of {count:,} states"
     return (
-        f"an exact double-precision sweep finds the maximum missed by {gap:.3g} at grid point {x}, state {s}{age}{more}"
+        f"an exact sweep in double precision finds an error of {gap:.3g} in value or choice at grid point {x}, "
+        f"state {s}{age}{more}"
     )
 
 

@@ -27,13 +27,14 @@ def measured(
     problem
         The problem; its horizon and ``start`` are used.
     form
-        Its tables. Where prices depend on the solution, those at the prices for which the result is measured.
+        Tables of the problem. If prices depend on the solution, the tables at the prices for which the result is
+        measured.
     answer
-        A result or a solution with finite values.
+        The result or solution to verify; its values must be finite.
     change
         Change of the value in the last sweep, in units of utility; ignored with a horizon.
     coarse
-        What a machine rounds, as of :func:`beltline.gpu_ref.general.certificate.certify`.
+        Rounding errors of a machine, as in :func:`beltline.gpu_ref.general.certificate.certify`; none by default.
     """
     from beltline.gpu_ref.general.certificate import certify
 
@@ -43,7 +44,7 @@ def measured(
 
 
 def _sentence(problem: Problem, form: Form, miss: Miss, count: int) -> str:
-    """Return a sentence for the message that says what the solver missed."""
+    """Return a sentence for the message about the largest error that the second search found."""
     from beltline.gpu_ref.general.certificate import (
         ALTERNATIVE_CHOICE,
         ALTERNATIVE_VALUE,

@@ -1,4 +1,4 @@
-"""What a machine found of a problem with alternatives: by regime and alternative, measured or trusted."""
+"""Solutions of problems with alternatives from a machine: conversion from product states, and verification."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from beltline.host.solver.verify_general import measured
 from beltline.hw.arithmetic.numbers import MINIMUM
 
 TIMES = 2.0
-"""Sweeps that round: the machine's, and the one from what it found."""
+"""Number of sweeps whose rounding is allowed for: the machine's last one, and the one that verifies it."""
 
 
 class Found(NamedTuple):
-    """What a machine found, as arrays of :class:`beltline.host.results.general_result.GeneralResult`."""
+    """A machine's solution, with the arrays of :class:`beltline.host.results.general_result.GeneralResult`."""
 
     value: NDArray[np.float64]
     values: NDArray[np.float64]
@@ -31,16 +31,16 @@ class Found(NamedTuple):
 
 
 def found_of(image: Image, value: NDArray[np.int64], policy: NDArray[np.int64]) -> Found:
-    """Return a machine's answer by regime and alternative.
+    """Convert a machine's solution from product states to regimes and alternatives.
 
-    The alternative that is taken is the first of those whose values in fixed point are the largest.
+    Of several alternatives whose fixed-point values are equal and the largest, the first is taken.
 
     Parameters
     ----------
     image
-        Of a problem with alternatives.
+        Image of a problem with alternatives.
     value, policy : (..., N_k, N_p) int64 arrays
-        In units of value, and grid indexes, of every product state.
+        Values, in units of ``image``, and grid indexes of the choices, of all product states.
     """
     products = image.products
     assert products is not None
@@ -76,11 +76,12 @@ def found_of(image: Image, value: NDArray[np.int64], policy: NDArray[np.int64]) 
 
 
 def rounding_of(problem: Problem, image: Image, found: Found) -> NDArray[np.float64]:
-    """Return how far the value of each alternative may be from an exact sweep, by rounding: as ``found.values``.
+    """Return a bound on the rounding error of a sweep in each alternative's value, of the shape of ``found.values``.
 
-    Utility is off by a unit of value or ``2**-50`` of itself; the expectation by half a unit and by the rounding of
-    ``beta Q`` (``2**-65`` each, times the largest value); ``kappa`` and a table of values by half a unit; wealth and
-    cost by half a unit of amounts each, times marginal utility at the next dearer candidate, which the exact sweep may
+    The bound is in units of utility. Utility has an error of one unit of value or ``2**-50`` of itself. The expectation
+    has an error of half a unit, and one from the rounding of ``beta Q`` (``2**-65`` for each weight, times the largest
+    value). ``kappa`` and tables of values have an error of half a unit. Wealth and cost have an error of half a unit of
+    amounts each, which is multiplied by marginal utility at the next more expensive candidate, which an exact sweep may
     choose, or at the choice itself if that candidate is not affordable.
     """
     products = image.products
@@ -102,24 +103,26 @@ def rounding_of(problem: Problem, image: Image, found: Found) -> NDArray[np.floa
         with np.errstate(invalid="ignore"):
             own = UTILITY_ERROR * np.abs(utility(consumption, problem.eta))
             own += image.amount_unit * marginal_utility(consumption - image.amount_unit, problem.eta)
-        # Nothing excuses a choice that cannot be afforded, or of which nothing is left but a rounding.
+        # No error is allowed for a choice that is not affordable, or whose consumption is no larger than its rounding
+        # error.
         able = (found.policy[..., d, :, :] >= 0) & np.isfinite(own)
         rounding[..., d, :, :] += np.where(able, own, 0.0)
     return rounding
 
 
 def measure_products(problem: Problem, image: Image, found: Found, change: float) -> Verification:
-    """Measure an answer, and prove its choices, by a second search in double precision on the problem's own tables."""
+    """Verify a machine's solution by a second search, in double precision and on the problem's own tables."""
     assert image.products is not None
     coarse = TIMES * rounding_of(problem, image, found)
     return measured(problem, image.products.form, found, change, coarse)
 
 
 def trust_products(problem: Problem, image: Image, found: Found, change: float) -> Verification:
-    """Return what the device's own numbers imply of an answer whose choices it has proven.
+    """Return residual and error bound that follow from the device's own numbers, if it has proven its choices.
 
-    As :func:`beltline.host.solver.verify.trust`: ``beta`` times the last change of any alternative, and the rounding of
-    a sweep, with what chains of candidates that round to the same may add, and what values may fall by rounding.
+    As in :func:`beltline.host.solver.verify.trust`, the residual is at most ``beta`` times the last change of any
+    alternative plus the rounding of a sweep. Added are the errors that rounding can cause in the device's proof: they
+    may add up from grid point to grid point, and rounded values may fall slightly in ``x``.
     """
     products = image.products
     assert products is not None

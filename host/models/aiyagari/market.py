@@ -102,7 +102,7 @@ class Market(contextlib.AbstractContextManager["Market"]):
     def _step(self, interest: float, verify: bool = False, bent: bool = False) -> float:
         """Solve at ``interest``; return the rate at which firms would demand the resulting supply, less ``interest``.
 
-        With ``bent``, a machine too starts from the concave majorant of the last value, which must be written to it.
+        With ``bent``, a device of the accelerator, too, starts from the concave majorant of the last value.
         """
         model, begin = self._model, time.perf_counter()
         household = self._solve(interest, verify, bent)

@@ -132,7 +132,7 @@ class DefaultEconomy(ModelResult):
 
     @property
     def at_ends(self) -> bool:
-        """Whether in such states it chooses the lowest or the highest bond, so that the grid may be too short."""
+        """Whether a government that starts without debt can reach an end of the grid, which may then be too short."""
         chosen = self.policy[self.reached]
         return bool(((chosen == 0) | (chosen == self.model.bonds - 1)).any())
 
@@ -178,7 +178,7 @@ class DefaultEconomy(ModelResult):
 
     @property
     def choices(self) -> Choices:
-        """What a simulation needs, in one object."""
+        """Policy, prices and chain in the form in which simulations take them."""
         return Choices(
             policy=self.policy, zero=self.model.zero, reentry=self.model.reentry, transition=self.model.chain[1],
             income=self.income, bonds=self.bonds, prices=self.prices,

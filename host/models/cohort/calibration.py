@@ -104,7 +104,9 @@ class Calibration:
 
     @property
     def beginning(self) -> Array:
-        """Probability of each income state at the first age, ``(N_s,)``, one shock after mean income."""
+        """Probability of each income state at the first age, ``(N_s,)``, after the first persistent and transitory
+        shock.
+        """
         heads = [math.comb(self.states - 1, k) / 2.0 ** (self.states - 1) for k in range(self.states)]
         _, weights = self.shocks
         return np.kron(np.array(heads), weights)

@@ -148,7 +148,7 @@ class FirmEconomy(ModelResult):
 
     @cached_property
     def _rules(self) -> tuple[NDArray[np.int32], NDArray[np.bool_], NDArray[np.bool_], Array]:
-        """Policy, where firms do not exit at the end and at the beginning of the period, and the Markov matrix."""
+        """Policy; where firms do not exit at the end, and at the beginning, of the period; and the Markov matrix."""
         never = np.ones_like(self.exits)
         before = self.model.exits == BEFORE
         stays, produces = (~self.exits, never) if before else (never, ~self.exits)
@@ -274,10 +274,10 @@ class FirmEconomy(ModelResult):
     def labour_gap(self) -> float:
         """Labour supply less demand, as a share of demand.
 
-        Households consume ``1 / (A p)`` and work for the part that profits and firing costs, which they receive, do not
-        pay. Profits are computed from values: in a stationary economy they are ``1 - beta`` times the value of all
-        firms, plus ``beta`` times that of entrants, less the costs of entry. So the gap is zero only if values,
-        choices, distribution and price are consistent.
+        Households consume ``1 / (A p)``. They work for the part of it that is not paid by profits and firing costs,
+        which they receive. Profits are computed from values: in a stationary economy they are ``1 - beta`` times the
+        value of all firms, plus ``beta`` times that of entrants, less the costs of entry. So the gap is zero only if
+        values, choices, distribution and price are consistent.
         """
         model = self.model
         costs = self.price * (self.entry_cost - model.fixed_cost)

@@ -116,7 +116,7 @@ def _iterate(economy: Calibration, household: Household, options: Options, repor
     timing["all"] = time.perf_counter() - begin
     after = f"after {found.iterations:,} iteration{'' if found.iterations == 1 else 's'}"
     if problem is not None:
-        status, message = Outcome.HOUSEHOLD.value, f"{problem} It was {after}."
+        status, message = Outcome.HOUSEHOLD.value, f"{problem} This occurred {after}."
         return replace(found, success=False, status=status, message=message, timing=timing)
     if found.success and (short := _short(found)):
         return replace(found, success=False, status=Outcome.GRID.value, message=short, timing=timing)

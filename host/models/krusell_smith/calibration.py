@@ -77,7 +77,7 @@ class Calibration:
     Raises
     ------
     ProblemError
-        The first parameter that is out of range.
+        A parameter is out of range; the message names the first.
 
     Sources
     -------

@@ -75,7 +75,7 @@ class PanelOptions:
         Raises
         ------
         ProblemError
-            They are not.
+            One of these numbers is not whole.
         """
         try:
             shocks.whole_numbers(self.agents, np.asarray(unemployment))

@@ -19,7 +19,7 @@ def check_panel(name: str) -> None:
     Raises
     ------
     DeviceError
-        They cannot; the message gives the reason.
+        Panels cannot be simulated on ``name``; the message gives the reason.
     """
     if name == "gpu" and (missing := importlib.import_module("beltline.gpu_ref.krusell_smith.cuda_panel").available()):
         raise DeviceError(f"panel 'gpu' cannot be used here: {missing}")

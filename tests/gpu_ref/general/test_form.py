@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import doctest
 from typing import Any
 
 import numpy as np
 import pytest
 
-from beltline.gpu_ref import general
-from beltline.gpu_ref.general import Branch, Form, Outside, form, solve, sweep
+from beltline.gpu_ref.general import Branch, Form, Outside, solve
 
 GRID = np.linspace(0.0, 3.0, 4)[:, None] + np.zeros((1, 2))
 
@@ -168,10 +166,3 @@ def test_a_fault_of_a_solve_is_one_sentence(arguments: dict[str, Any], sentence:
 def test_steps_and_prices_need_an_infinite_horizon() -> None:
     with pytest.raises(ValueError, match="^steps needs an infinite horizon, not horizon = 2$"):
         solve(Form((branch(),), eta=2.0, horizon=2), steps=3)
-
-
-@pytest.mark.parametrize("module", [general, form, sweep], ids=lambda module: module.__name__)
-def test_examples_of_docstrings(module: Any) -> None:
-    found = doctest.testmod(module)
-    assert found.failed == 0
-    assert found.attempted > 4

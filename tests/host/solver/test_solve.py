@@ -155,8 +155,8 @@ def test_planted_value_is_caught(change: int) -> None:
     assert (result.success, result.status) == (False, "not verified")
     assert result.verified
     assert re.fullmatch(
-        r"The run ended after 219 sweeps, but an exact double-precision sweep finds the maximum missed by \S+ "
-        r"at grid point \d+, state \d(, the first of \d+ states)?: "
+        r"The run ended after 219 sweeps, but an exact sweep in double precision finds an error of \S+ in value "
+        r"or choice at grid point \d+, state \d(, the first of \d+ states)?: "
         r"either the objective has several peaks, which device 'cpu' can search and this engine cannot, "
         r"or the device made an error\.",
         result.message,
@@ -176,7 +176,7 @@ def test_planted_policy_is_caught(change: int) -> None:
 def test_planted_unaffordable_policy_is_caught() -> None:
     result = bl.solve(problem(), device=BruteDevice(fault=plant(Table.POLICY, 0, 22)))
     assert (result.success, result.status) == (False, "not verified")
-    assert "maximum missed by inf at grid point 0, state 0:" in result.message
+    assert "error of inf in value or choice at grid point 0, state 0:" in result.message
 
 
 def test_planted_fault_in_an_age_is_caught() -> None:

@@ -210,9 +210,9 @@ def test_a_local_search_that_ends_on_another_peak_is_reported(
     missed = bl.solve(given, lanes=2, device="emulator")
     assert (missed.success, missed.status, missed.verified) == (False, "not verified", True)
     assert re.fullmatch(
-        r"The run ended after \d+ sweeps, but an exact double-precision sweep finds the maximum missed by \S+ at grid "
-        r"point \d+, state 0, the first of \d+ states: either the objective has several peaks, which device 'cpu' can "
-        r"search and this engine cannot, or the device made an error\.",
+        r"The run ended after \d+ sweeps, but an exact sweep in double precision finds an error of \S+ in value or "
+        r"choice at grid point \d+, state 0, the first of \d+ states: either the objective has several peaks, "
+        r"which device 'cpu' can search and this engine cannot, or the device made an error\.",
         missed.message,
     )
     gap = np.abs(missed.value - right.value).max()
