@@ -25,6 +25,7 @@ The first three stop when ``h < epsilon`` (strictly). Each of them guarantees fo
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -186,6 +187,28 @@ def check_limits(epsilon: float, max_sweeps: int) -> None:
         raise ValueError(f"max_sweeps must be at least 1, not {max_sweeps}")
 
 
+def check_options(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Check the options of a method; return them, with defaults for the others.
+
+    Raises
+    ------
+    ValueError
+        The method does not have an option, or its value is wrong.
+    """
+    known = METHODS[method].options
+    for name, value in options.items():
+        if name not in known:
+            takes = f"takes {', '.join(known)}" if known else "takes none"
+            raise ValueError(f"method {method!r} has no option {name!r}: it {takes}")
+        words = CHOICES.get(name)
+        if words is not None and value not in words:
+            raise ValueError(f"{name} must be {' or '.join(map(repr, words))}, not {value!r}")
+        least = {"interval": 1, "inner": 0, "choices": 2}.get(name)
+        if least is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
+            raise ValueError(f"{name} must be a whole number from {least}, not {value!r}")
+    return {**known, **options}
+
+
 def check_arguments(
     X: ArrayLike,
     W: ArrayLike,
@@ -209,24 +232,13 @@ def check_arguments(
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, not {method!r}")
     check_limits(epsilon, max_sweeps)
-    known = METHODS[method].options
-    for name, value in options.items():
-        if name not in known:
-            takes = f"takes {', '.join(known)}" if known else "takes none"
-            raise ValueError(f"method {method!r} has no option {name!r}: it {takes}")
-        words = CHOICES.get(name)
-        if words is not None and value not in words:
-            raise ValueError(f"{name} must be {' or '.join(map(repr, words))}, not {value!r}")
-        least = {"interval": 1, "inner": 0, "choices": 2}.get(name)
-        if least is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
-            raise ValueError(f"{name} must be a whole number from {least}, not {value!r}")
+    full = check_options(method, options)
     ordered = method not in ("grid", "grid+howard", "interp")
     X, W, Q, V0 = check_tables(X, W, Q, V0, beta, eta, ordered=ordered)
     if METHODS[method].rule in ("span", "spans") and modulus(Q, beta) >= 1.0:
         raise ValueError(f"method {method!r} needs beta below 1, not {beta}")
     if method == "binary" and (X.size < 4 or X.size & (X.size - 1)):
         raise ValueError(f"method 'binary' needs a power of two from 4 as N_k, not {X.size}")
-    full = {**known, **options}
     start = full.get("start", "given")
     if start != "given" and not can_stay(X, W, eta):
         start = "given"

@@ -8,28 +8,24 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from beltline.host.batch.pool import WorkerLostError
-from beltline.host.batch.store import Store, key
+from beltline.host.batch.settings import Key, check_form, chosen, settings_of
+from beltline.host.batch.store import Store
 from beltline.host.batch.submit import Submitter, submitter
-from beltline.host.batch.worker import Answer, Settings, alternatives, transferable
-from beltline.host.devices import DEVICES, REFERENCES, DeviceError, Progress, check_options, known
-from beltline.host.problem.checks import ProblemError, check_former_names, check_progress, shown, whole
-from beltline.host.problem.general import extras
+from beltline.host.batch.worker import Answer, Settings, transferable
+from beltline.host.devices import DeviceError, Progress
+from beltline.host.problem.checks import ProblemError, check_progress, shown, whole
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.report import Report, as_html, as_text, report
 from beltline.host.problem.solvable import Solvable
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.result import Result
-from beltline.host.solver.options import UNNAMED, SolveOptions, flag, machine_method
+from beltline.host.solver.options import UNNAMED, SolveOptions
 from beltline.host.solver.processor_session import ProcessorSession, named
-from beltline.host.solver.reference import check_method, reference_module
-from beltline.host.solver.rules import AUTO, boards, check_unnamed
-from beltline.host.solver.session import Session, no_options
-from beltline.host.solver.solve_general import DEVICES as GENERAL_DEVICES
-from beltline.host.solver.solve_general import METHOD, check_general
+from beltline.host.solver.session import Session
 from beltline.sim.progress import reporting
 
 CHUNK_LIMIT = 65_536
@@ -50,9 +46,6 @@ class Attempt:
     ----------
     index : int
         Position of the problem in the batch, from 0.
-    key : str
-        Hash (SHA-256) of the problem and of the options that change the result; empty if there is no problem. The key
-        of the result in a :class:`~beltline.host.batch.store.Store`.
     problem : Problem or None
         None if the function that should make it failed.
     result : Result, GeneralResult or None
@@ -65,6 +58,8 @@ class Attempt:
         the time of waiting for the device.
     stored : bool
         Whether the result was found in the store and not computed now.
+    hashed : Key or None
+        Computes :attr:`key`; None if there is no problem.
 
     Examples
     --------
@@ -75,12 +70,12 @@ class Attempt:
     """
 
     index: int
-    key: str
     problem: Problem | None
     result: Result | GeneralResult | None
     error: Exception | None
     seconds: float
     stored: bool = False
+    hashed: Key | None = field(default=None, repr=False)
 
     def _report(self) -> Report:
         status = f"{type(self.error).__name__}: {self.error}" if self.result is None else self.result.message
@@ -91,6 +86,15 @@ class Attempt:
 
     __str__ = __repr__ = as_text
     _repr_html_ = as_html
+
+    @property
+    def key(self) -> str:
+        """Hash (SHA-256) of the problem and of the options that change the result; empty if there is no problem.
+
+        It is the key of the result in a :class:`~beltline.host.batch.store.Store`, and computed when it is first
+        needed.
+        """
+        return "" if self.hashed is None else self.hashed.text
 
     @property
     def success(self) -> bool:
@@ -197,9 +201,9 @@ def solve_many(
     2.0 True True
     """
     check_progress(progress)
-    device, method = _unnamed(named(device), method, options, executor is None and workers is None, warm)
+    device, method = chosen(named(device), method, options, executor is None and workers is None, warm)
     each = SolveOptions(tol, max_sweeps, verify, value_bits, amount_bits, timeout, method=method, device=device)
-    settings = _settings(device, options, each, warm, executor, workers)
+    settings = settings_of(device, options, each, warm, executor, workers)
     if order not in ("given", "finished"):
         raise ProblemError(f"order must be 'given' or 'finished', not {shown(order)}")
     try:
@@ -220,95 +224,7 @@ def solve_many(
     return _Batch(given, settings, order, place, make, chunk, in_flight, progress).attempts()
 
 
-def _unnamed(
-    device: Any, method: str | None, options: dict[str, Any], here: bool, warm: object
-) -> tuple[str | Session, str | None]:
-    """Return device and method, chosen by rule if none is named; options of a board are added to ``options``."""
-    if not (isinstance(device, str) and device == UNNAMED):
-        return device, method
-    check_unnamed(method, options)
-    if warm:
-        raise ProblemError("warm needs a device of the accelerator: name one, as in device='emulator'")
-    for name, where in boards() if here and method is None else ():
-        with contextlib.suppress(DeviceError), Session(name, False, **where) as session:
-            session.open()
-            options |= where
-            return name, None
-    return "cpu", method or AUTO
-
-
-def _settings(
-    device: object, options: dict[str, Any], each: SolveOptions, warm: object, executor: object, workers: object
-) -> Settings:
-    """Check all arguments that do not depend on a problem; return them as settings."""
-    if executor is not None and workers is not None:
-        raise ProblemError("workers must be None if an executor is given, which has its own")
-    machine = isinstance(device, Session) or known(device) in DEVICES
-    name = "" if isinstance(device, Session) else str(device)
-    if machine:
-        method, start = machine_method(device, each.method, options)
-        if start == "last":
-            raise ProblemError("start='last' is not supported in a batch: use warm=True")
-        each = replace(each, method=method, start=start)
-    if isinstance(device, Session):
-        no_options(options)
-        if executor is not None or workers is not None:
-            raise ProblemError("device must be a name if workers or executor is given, as an open one cannot be sent")
-    elif machine:
-        for chosen in alternatives(options):
-            check_options(name, chosen)
-        if missing := (not workers and executor is None) and DEVICES[name].missing():
-            raise DeviceError(f"device {name!r} cannot be used here: {missing}")
-    elif executor is None and workers is None:
-        reference_module(name)
-    warm = flag("warm", warm)
-    if not machine:
-        if warm:
-            raise ProblemError(
-                f"warm is not supported by device {device!r}: leave it out, or name a device of the accelerator, such "
-                f"as device='emulator'"
-            )
-        check_former_names(options)
-        if each.method not in (None, AUTO, METHOD):
-            check_method(each.method)
-        if "update" in options:
-            raise ProblemError("update must not be given to a batch: prices belong to one problem, so use bl.solve")
-    return Settings(device=name, options=options, solve=each, warm=warm)
-
-
-def _key(settings: Settings, problem: Problem) -> str:
-    """Return the key of a result. All devices of the accelerator return the same bits, so they share keys."""
-    machine, each = settings.device not in REFERENCES, settings.solve
-    decides = {
-        "solver": "machine" if machine else settings.device,
-        "method": each.method or "",
-        "options": None if machine else sorted(settings.options.items()),
-        **({} if each.start == "given" else {"start": each.start}),
-        "tol": each.tol,
-        "max_sweeps": each.max_sweeps,
-        "verify": each.verify,
-        "warm": settings.warm,
-        "value_bits": each.value_bits,
-        # Former name of the option: with it, stores of earlier versions keep their keys.
-        "money_bits": each.amount_bits,
-    }
-    return key(problem, decides)
-
-
-def _check_general(index: int, problem: Problem, settings: Settings) -> None:
-    """Check that a problem of the general form can be solved with these settings, before it is sent anywhere."""
-    if settings.device not in REFERENCES:
-        raise ProblemError(
-            f"problem {index}, {problem.name!r}, has {', '.join(extras(problem))}, which the accelerator does not "
-            f"support in a batch: pass device={' or device='.join(map(repr, GENERAL_DEVICES))}"
-        )
-    try:
-        check_general(problem, settings.solve, settings.device, settings.options)
-    except ProblemError as error:
-        raise ProblemError(f"problem {index}, {problem.name!r}: {error}") from None
-
-
-_Waiting = tuple[int, str, Problem]
+_Waiting = tuple[int, Key, Problem]
 """Index, key, and what is to be solved."""
 
 
@@ -338,9 +254,10 @@ class _Chunk:
         new = []
         for i, item in enumerate(self.items):
             if not isinstance(item, Attempt):
-                index, name, problem = item
+                index, hashed, problem = item
                 answer = next(remaining)
-                attempt = Attempt(index, name, problem, answer.result(problem), answer.error, answer.seconds)
+                result = answer.result(problem)
+                attempt = Attempt(index, problem, result, answer.error, answer.seconds, hashed=hashed)
                 self.items[i] = attempt
                 new.append(attempt)
         return new
@@ -441,16 +358,16 @@ class _Batch:
             if not isinstance(problem, Problem):
                 raise ProblemError(f"problem {index} must be a Problem, not {shown(problem)}")
         except Exception as error:
-            return Attempt(index, "", None, None, transferable(error), 0.0)
-        name = _key(self._settings, problem)
+            return Attempt(index, None, None, transferable(error), 0.0)
+        hashed = Key(self._settings, problem)
         try:
             if problem.general:
-                _check_general(index, problem, self._settings)
-            if self._store is not None and (result := self._store.get(name, problem)) is not None:
-                return Attempt(index, name, problem, result, None, 0.0, stored=True)
+                check_form(index, problem, self._settings)
+            if self._store is not None and (result := self._store.get(hashed.text, problem)) is not None:
+                return Attempt(index, problem, result, None, 0.0, stored=True, hashed=hashed)
         except ProblemError as error:
-            return Attempt(index, name, problem, None, error, 0.0)
-        return index, name, problem
+            return Attempt(index, problem, None, error, 0.0, hashed=hashed)
+        return index, hashed, problem
 
     def _collect(self) -> None:
         """Wait until an attempt can be yielded, and write all finished results to the store."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -153,11 +153,7 @@ def _solved(
     from beltline.gpu_ref.methods import METHODS
 
     method = check_method(options.method or "warm")
-    takes = METHODS[method].options
-    for name in more:
-        if name not in takes and (hint := suggestion(name, (*ARGUMENTS, *takes))):
-            has = f"takes {', '.join(takes)}" if takes else "takes none"
-            raise ProblemError(f"method {method!r} has no option {name!r}: it {has}{hint}")
+    check_method_options(method, more)
     if problem.horizon is not None and method not in AGES[device]:
         raise ProblemError(
             f"method of a problem with a horizon must be one of {', '.join(map(repr, AGES[device]))} on device "
@@ -213,6 +209,24 @@ def check_method(method: object) -> str:
     if not isinstance(method, str) or method not in METHODS:
         raise ProblemError(f"method must be one of {', '.join(map(repr, METHODS))}, not {shown(method)}")
     return method
+
+
+def check_method_options(method: str, more: Mapping[str, Any]) -> None:
+    """Check the options of a method, a name of ``beltline.gpu_ref.methods.METHODS``.
+
+    Raises
+    ------
+    ProblemError
+        The method does not have an option, or its value is wrong.
+    """
+    from beltline.gpu_ref.methods import METHODS, check_options
+
+    takes = METHODS[method].options
+    try:
+        check_options(method, more)
+    except ValueError as error:
+        hint = next((suggestion(name, (*ARGUMENTS, *takes)) for name in more if name not in takes), "")
+        raise ProblemError(f"{error}{hint}") from None
 
 
 def solve_batch(problems: Sequence[Problem], options: SolveOptions, method: str, more: dict[str, Any]) -> list[Result]:

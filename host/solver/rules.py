@@ -118,7 +118,15 @@ def check_unnamed(method: str | None, options: Mapping[str, Any]) -> None:
             raise ProblemError(
                 f"no device and no method has an option {name!r}{suggestion(name, sorted(known | {*ARGUMENTS}))}"
             )
-        raise ProblemError(f"option {name!r} needs a method that has it: {_named('method', of_methods[name])}")
+        raise method_needed(name)
+
+
+def method_needed(name: str) -> ProblemError:
+    """Return the error for an option of some methods, of which none is named."""
+    from beltline.gpu_ref.methods import METHODS
+
+    having = [method for method, has in METHODS.items() if name in has.options]
+    return ProblemError(f"option {name!r} needs a method that has it: {_named('method', having)}")
 
 
 def _named(what: str, names: Iterable[str]) -> str:

@@ -25,8 +25,9 @@ import pytest
 import beltline as bl
 from beltline.gpu_ref import cpu
 from beltline.gpu_ref.cuda import solver as cuda
-from beltline.host.batch import worker
+from beltline.host.batch import settings, worker
 from beltline.host.batch.neighbours import Neighbours
+from beltline.host.batch.store import key
 from beltline.host.batch.worker import Turns
 from beltline.host.devices import DEVICES, DeviceError
 from beltline.host.devices.software_model import BACKEND, ModelDevice
@@ -289,6 +290,34 @@ def test_options_that_change_the_answer_change_the_key() -> None:
     assert len(keys) == len(others)
 
 
+def test_keys_are_computed_only_where_they_are_needed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    computed: list[bl.Problem] = []
+
+    def counted(problem: bl.Problem, options: Any) -> str:
+        computed.append(problem)
+        return key(problem, options)
+
+    monkeypatch.setattr(settings, "key", counted)
+    attempts = solved(many(3), device="cpu")
+    assert not computed
+    names = [attempt.key for attempt in attempts]
+    assert [attempt.key for attempt in attempts] == names
+    assert len(computed) == len(set(names)) == 3
+    stored = solved(many(3), device="cpu", store=tmp_path / "runs")
+    assert len(computed) == 6
+    assert [attempt.key for attempt in stored] == names
+    assert sorted(bl.Store(tmp_path / "runs").keys()) == sorted(names)
+    assert len(computed) == 6
+
+
+def test_a_batch_on_a_graphics_card_checks_the_options_of_either_method(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda, "available", lambda: "")
+    with pytest.raises(bl.ProblemError, match=r"^start must be 'given' or 'stay' or 'coarse', not 'coars'$"):
+        bl.solve_many(many(2), device="gpu", start="coars")
+    with pytest.raises(bl.ProblemError, match=r"^device 'gpu' has no option 'slot' in a batch: it takes start, steps$"):
+        bl.solve_many(many(2), device="gpu", slot=1)
+
+
 def test_all_machines_and_ways_to_solve_share_a_key() -> None:
     keys = {
         solved([tiny(0)], **options)[0].key
@@ -468,6 +497,28 @@ ON_ACCELERATOR = ": leave it out, or name a device of the accelerator, such as d
             "it takes fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers",
         ),
         ({"fold": [1, 99]}, "fold must be a whole number from 1 to 16, not 99"),
+        (
+            {"device": "cpu", "step": 3},
+            "device 'cpu' has no option 'step' in a batch: it takes steps; did you mean 'steps'?",
+        ),
+        ({"device": "cpu", "chunks": 3}, "device 'cpu' has no option 'chunks' in a batch: it takes steps; did you mean "
+         "'chunk'?"),
+        ({"device": "cpu", "steps": -1}, "steps must be a whole number from 0, not -1"),
+        ({"device": "cpu", "start": "coarse"}, "option 'start' needs a method that has it: add method='mpi' or "
+         "method='macqueen' or method='shift'"),
+        (
+            {"device": "cpu", "method": "auto", "slot": 1},
+            "device 'cpu' has no option 'slot' in a batch: it takes steps",
+        ),
+        (
+            {"device": "cpu", "method": "shift", "stert": "coarse"},
+            "method 'shift' has no option 'stert': it takes start; did you mean 'start'?",
+        ),
+        (
+            {"device": "cpu", "method": "shift", "start": "coars"},
+            "start must be 'given' or 'stay' or 'coarse', not 'coars'",
+        ),
+        ({"device": "cpu", "method": "warm", "steps": 3}, "method 'warm' has no option 'steps': it takes none"),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_sentence_before_any_work(options: dict[str, Any], sentence: str) -> None:

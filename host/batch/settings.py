@@ -1,0 +1,163 @@
+"""The arguments of a batch that are the same for all problems: their checks, and the keys of results."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from beltline.host.batch.store import key
+from beltline.host.batch.worker import BATCH_METHOD, Settings, alternatives
+from beltline.host.devices import ARGUMENTS, DEVICES, REFERENCES, DeviceError, check_options, known
+from beltline.host.problem.checks import ProblemError, check_former_names, suggestion, whole
+from beltline.host.problem.general import extras
+from beltline.host.problem.problem import Problem
+from beltline.host.solver.options import UNNAMED, SolveOptions, flag, machine_method
+from beltline.host.solver.reference import check_method, check_method_options, reference_module
+from beltline.host.solver.rules import AUTO, boards, check_unnamed, method_needed
+from beltline.host.solver.session import Session, no_options
+from beltline.host.solver.solve_general import DEVICES as GENERAL_DEVICES
+from beltline.host.solver.solve_general import METHOD, check_general
+
+ARGUMENTS_OF_BATCH = ("order", "warm", "store", "workers", "executor", "chunk", "in_flight")
+"""Arguments of a batch that a solve does not have; messages suggest them for a mistyped name."""
+
+
+def chosen(
+    device: Any, method: str | None, options: dict[str, Any], here: bool, warm: object
+) -> tuple[str | Session, str | None]:
+    """Return device and method, chosen by rule if none is named; options of a board are added to ``options``."""
+    if not (isinstance(device, str) and device == UNNAMED):
+        return device, method
+    check_unnamed(method, options)
+    if warm:
+        raise ProblemError("warm needs a device of the accelerator: name one, as in device='emulator'")
+    for name, where in boards() if here and method is None else ():
+        with contextlib.suppress(DeviceError), Session(name, False, **where) as session:
+            session.open()
+            options |= where
+            return name, None
+    return "cpu", method or AUTO
+
+
+def settings_of(
+    device: object, options: dict[str, Any], each: SolveOptions, warm: object, executor: object, workers: object
+) -> Settings:
+    """Check all arguments that do not depend on a problem; return them as settings.
+
+    Raises
+    ------
+    ProblemError, DeviceError
+        As :func:`beltline.host.batch.solve_many.solve_many`.
+    """
+    if executor is not None and workers is not None:
+        raise ProblemError("workers must be None if an executor is given, which has its own")
+    machine = isinstance(device, Session) or known(device) in DEVICES
+    name = "" if isinstance(device, Session) else str(device)
+    if machine:
+        method, start = machine_method(device, each.method, options)
+        if start == "last":
+            raise ProblemError("start='last' is not supported in a batch: use warm=True")
+        each = replace(each, method=method, start=start)
+    if isinstance(device, Session):
+        no_options(options)
+        if executor is not None or workers is not None:
+            raise ProblemError("device must be a name if workers or executor is given, as an open one cannot be sent")
+    elif machine:
+        for chosen in alternatives(options):
+            check_options(name, chosen)
+        if missing := (not workers and executor is None) and DEVICES[name].missing():
+            raise DeviceError(f"device {name!r} cannot be used here: {missing}")
+    elif executor is None and workers is None:
+        reference_module(name)
+    warm = flag("warm", warm)
+    if not machine:
+        if warm:
+            raise ProblemError(
+                f"warm is not supported by device {device!r}: leave it out, or name a device of the accelerator, such "
+                f"as device='emulator'"
+            )
+        check_former_names(options)
+        if each.method not in (None, AUTO, METHOD):
+            check_method(each.method)
+        if "update" in options:
+            raise ProblemError("update must not be given to a batch: prices belong to one problem, so use bl.solve")
+        _check_method_options(name, each.method, options)
+    return Settings(device=name, options=options, solve=each, warm=warm)
+
+
+def _check_method_options(device: str, method: str | None, options: Mapping[str, Any]) -> None:
+    """Check options of a method in double precision that no problem of the batch could take, whatever its form.
+
+    What only some problems cannot take becomes an error of these problems. ``device`` is ``"cpu"`` or ``"gpu"``.
+
+    Raises
+    ------
+    ProblemError
+        No method that the batch may use has an option, or its value is wrong.
+    """
+    from beltline.gpu_ref.methods import METHODS
+
+    general = method in (None, AUTO, METHOD)
+    if method is None:
+        # The second is for a finite horizon, and replaces the first where that fails.
+        simple = [BATCH_METHOD, "warm"] if device == "gpu" else ["warm"]
+    else:
+        simple = [] if general else [method]
+    for name, value in options.items():
+        has = [one for one in simple if name in METHODS[one].options]
+        if has or not general:
+            check_method_options((has or simple)[0], {name: value})
+        elif name == "steps":
+            whole(name, value, "a whole number from 0", lambda n: n >= 0)
+        elif any(name in one.options for one in METHODS.values()):
+            raise method_needed(name)
+        else:
+            takes = sorted({option for one in simple for option in METHODS[one].options} | {"steps"})
+            hint = suggestion(name, (*ARGUMENTS, *ARGUMENTS_OF_BATCH, *takes))
+            raise ProblemError(
+                f"device {device!r} has no option {name!r} in a batch: it takes {', '.join(takes)}{hint}"
+            )
+
+
+class Key:
+    """The key of a result, which is computed when it is first needed: hashing large tables takes milliseconds."""
+
+    def __init__(self, settings: Settings, problem: Problem) -> None:
+        self._settings = settings
+        self._problem = problem
+
+    @cached_property
+    def text(self) -> str:
+        """The key. All devices of the accelerator return the same bits, so they share keys."""
+        settings = self._settings
+        machine, each = settings.device not in REFERENCES, settings.solve
+        decides = {
+            "solver": "machine" if machine else settings.device,
+            "method": each.method or "",
+            "options": None if machine else sorted(settings.options.items()),
+            **({} if each.start == "given" else {"start": each.start}),
+            "tol": each.tol,
+            "max_sweeps": each.max_sweeps,
+            "verify": each.verify,
+            "warm": settings.warm,
+            "value_bits": each.value_bits,
+            # Former name of the option: with it, stores of earlier versions keep their keys.
+            "money_bits": each.amount_bits,
+        }
+        return key(self._problem, decides)
+
+
+def check_form(index: int, problem: Problem, settings: Settings) -> None:
+    """Check that a problem of the general form can be solved with these settings, before it is sent anywhere."""
+    if settings.device not in REFERENCES:
+        raise ProblemError(
+            f"problem {index}, {problem.name!r}, has {', '.join(extras(problem))}, which the accelerator does not "
+            f"support in a batch: pass device={' or device='.join(map(repr, GENERAL_DEVICES))}"
+        )
+    try:
+        check_general(problem, settings.solve, settings.device, settings.options)
+    except ProblemError as error:
+        raise ProblemError(f"problem {index}, {problem.name!r}: {error}") from None
