@@ -258,7 +258,7 @@ def test_only_what_changes_is_moved_and_the_last_solution_is_a_start() -> None:
         assert again.success
         assert again.sweeps <= 3
         for other in (with_alternatives("default", 1, 30, 3), with_cost("kink", 1, 30, 6)):
-            with pytest.raises(bl.ProblemError, match="^start = 'last' needs a problem with the alternatives and reg"):
+            with pytest.raises(bl.ProblemError, match="^start='last' needs a problem with the same alternatives and reg"):
                 device.solve(other, tol=TOL, start="last")
 
 
@@ -290,7 +290,7 @@ def test_a_start_that_falls() -> None:
     assert "the solve began from its running maximum" in found.message
     assert compared(given, found, bl.solve(given, tol=TOL)) == 0
     with pytest.raises(
-        bl.ProblemError, match="^start must not fall as the grid rises where a candidate of alternative "
+        bl.ProblemError, match="^start must not fall as the grid rises, because a candidate of alternative "
     ):
         bl.solve(replace(falling, horizon=3), **EMULATOR)
 
