@@ -38,7 +38,7 @@ class Scan(wiring.Component):
         Address of the lane's cash on hand, for the evaluator.
     x, ev : out, 64 bits each
         Grid point (or cost) and expected value of a candidate, to the evaluator.
-    objective, feasible, over : in, signed 6``count_bits``, 1 bit, 1 bit
+    objective, feasible, over : in, signed 65 bits, 1 bit, 1 bit
         Results of the evaluator, see :class:`beltline.hw.sweep.scan.stream.Stream`.
     fetch : out, :class:`beltline.hw.sweep.row_buses.RowPort`
         Requests half-rows on the row buses.

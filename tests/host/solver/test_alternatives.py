@@ -258,7 +258,9 @@ def test_only_what_changes_is_moved_and_the_last_solution_is_a_start() -> None:
         assert again.success
         assert again.sweeps <= 3
         for other in (with_alternatives("default", 1, 30, 3), with_cost("kink", 1, 30, 6)):
-            with pytest.raises(bl.ProblemError, match="^start='last' needs a problem with the same alternatives and reg"):
+            with pytest.raises(
+                bl.ProblemError, match="^start='last' needs a problem with the same alternatives and reg"
+            ):
                 device.solve(other, tol=TOL, start="last")
 
 
