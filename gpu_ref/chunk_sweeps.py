@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from beltline.compiled import njit, prange, serial_and_parallel
 from beltline.gpu_ref.brackets import state_slack
+from beltline.gpu_ref.chunk_expectation import expect_between
 from beltline.gpu_ref.row_scan import scanned_row
 from beltline.gpu_ref.row_search import (
     CLOSE,
@@ -132,29 +133,6 @@ def _forget(cached: Cached) -> None:
 
 
 @njit(cache=True)
-def _expect(t: Tables, value: Array, ahead: Array, begin: int, end: int) -> bool:
-    """Compute ``EV`` of a chunk into ``ahead``; return whether all of it is finite."""
-    Q, beta = t.Q, t.beta
-    states = value.shape[0]
-    size = end - begin
-    beyond = 0
-    for s in range(states):
-        ev = ahead[s, begin + 1 : end + 1]
-        for i in range(size):
-            ev[i] = 0.0
-        for z in range(states):
-            weight = Q[s, z]
-            if weight != 0.0:
-                v = value[z, begin:end]
-                for i in range(size):
-                    ev[i] += weight * v[i]
-        for i in range(size):
-            ev[i] *= beta
-            beyond |= not abs(ev[i]) < np.inf
-    return beyond == 0
-
-
-@njit(cache=True)
 def _chunk(
     how: int, t: Tables, turn: int, c: int, low: Array, high: Array, doubts: Doubts, age: Array, choices: Indexes
 ) -> int:
@@ -202,7 +180,7 @@ def _chunk(
                     low[s], high[s] = changes(before[s, begin:end], own)
         for i in range(begin, end if age.size else begin):
             age[i, s], choices[i, s] = value[s, i], t.policy[s, i]
-    finite = _expect(t, value, ahead, begin, end)
+    finite = expect_between(t.Q, t.beta, value, ahead, begin, end)
     for s in range(t.W.shape[0]):
         if t.measured[0, s] and how != FIXED:
             measure_blocks(ev[s], ahead[s], begin, end, t.changes[0, s], t.changes[1, s])
@@ -279,7 +257,7 @@ def _update_moved(
         value[s, x] = t.here[s, x] + ev[s, p + 1]
         if age.size:
             age[x, s], choices[x, s] = value[s, x], p
-        finite &= _expect(t, value, ahead, x, x + 1)
+        finite &= expect_between(t.Q, t.beta, value, ahead, x, x + 1)
         for z in range(t.W.shape[0]):
             b, change = x // BLOCK, ahead[z, x + 1] - t.both[turn % 2, z, x + 1]
             t.changes[0, z, b], t.changes[1, z, b] = min(t.changes[0, z, b], change), max(t.changes[1, z, b], change)
@@ -449,7 +427,7 @@ def take(t: Tables, turn: int, value: Array, policy: Indexes, low: Array, high: 
     """
     for s in prange(low.size):
         _take_state(t, turn, s, value, policy, low, high)
-    return _expect(t, t.values[turn], t.both[turn], 0, t.X.size)
+    return expect_between(t.Q, t.beta, t.values[turn], t.both[turn], 0, t.X.size)
 
 
 @njit(cache=True)

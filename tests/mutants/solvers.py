@@ -271,7 +271,7 @@ FAULTS = (
     Fault(
         "the expectation ignores a choice that is repaired between chunks",
         HERE + "chunk_sweeps.py",
-        "        finite &= _expect(t, value, ahead, x, x + 1)\n",
+        "        finite &= expect_between(t.Q, t.beta, value, ahead, x, x + 1)\n",
         "",
         (TESTS + "test_value_iteration.py::test_chunks_change_no_bit",),
     ),
