@@ -14,7 +14,7 @@ from beltline.gpu_ref.tables import Array
 
 @njit(cache=True)
 def _add_one(ev: Array, first: bool, weight: float, value: Array, scale: float) -> int:
-    """Add ``weight * value`` to ``ev``, or set it to that if ``first``, and multiply by ``scale``.
+    """Add a weighted value to ``ev``, or to 0 if ``first``, and multiply by ``scale``.
 
     Returns 0 if every result is finite.
     """
@@ -32,7 +32,10 @@ def _add_four(
     ev: Array, first: bool, a: float, b: float, c: float, d: float, at_a: Array, at_b: Array, at_c: Array, at_d: Array,
     scale: float,
 ) -> int:  # fmt: skip
-    """Do four times what :func:`_add_one` does, in the same order of sums, but load and store ``ev`` only once."""
+    """Add four weighted values to ``ev``, one after the other, or to 0 if ``first``, and multiply by ``scale``.
+
+    Returns 0 if every result is finite.
+    """
     beyond = 0
     for i in range(ev.size):
         total = 0.0 if first else ev[i]

@@ -66,8 +66,8 @@ def settings_of(
         if executor is not None or workers is not None:
             raise ProblemError("device must be a name if workers or executor is given, as an open one cannot be sent")
     elif machine:
-        for chosen in alternatives(options):
-            check_options(name, chosen)
+        for build in alternatives(options):
+            check_options(name, build)
         if missing := (not workers and executor is None) and DEVICES[name].missing():
             raise DeviceError(f"device {name!r} cannot be used here: {missing}")
     elif executor is None and workers is None:
