@@ -162,9 +162,7 @@ def _chunk(
             if how == FRESH:
                 _forget(cached)
             clocks = t.clocks[s]
-            moved, low[s], high[s] = guessed_row(
-                t.X, wealth, t.eta, ev[s], clocks, cached, before[s, begin:end], own
-            )
+            moved, low[s], high[s] = guessed_row(t.X, wealth, t.eta, ev[s], clocks, cached, before[s, begin:end], own)
             doubts[s] = False
             # Objectives, and with them their rounding errors, may have grown by these changes.
             t.quiet[c, s] -= ROUNDING * max(abs(low[s]), abs(high[s]))
