@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).resolve().parents[2]
 """Folder of this version's files."""
 
 PARTS = ("solve", "verify")
@@ -30,13 +30,14 @@ PARTS = ("solve", "verify")
 LINES = """
 import hashlib, json, sys
 import beltline as bl
-grid, device, method, repeats = int(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])
+grid, device, method, repeats, verify = int(sys.argv[1]), *sys.argv[2:4], int(sys.argv[4]), sys.argv[5] == "True"
 problem = bl.rbc(grid)
-found = [bl.solve(problem, device=device, method=method) for _ in range(repeats + 1)]
+found = [bl.solve(problem, device=device, method=method, verify=verify) for _ in range(repeats + 1)]
 last = found[-1]
 bits = hashlib.sha256(last.value.tobytes() + last.policy.astype("int64").tobytes()).hexdigest()[:12]
 timing = [{part: result.timing.get(part, 0.0) for part in ("solve", "verify")} for result in found[1:]]
-print(json.dumps({"timing": timing, "sweeps": int(last.sweeps), "bits": bits, "success": bool(last.success)}))
+print(json.dumps({"timing": timing, "sweeps": int(last.sweeps), "bits": bits, "success": bool(last.success),
+    "file": bl.__file__}))
 """
 
 
@@ -69,17 +70,17 @@ def take_out(commit: str, folder: Path, root: Path = ROOT) -> str:
     return name.stdout.strip()
 
 
-def turn(root: Path, grid: int, device: str, method: str, repeats: int) -> Turn:
+def turn(root: Path, grid: int, device: str, method: str, repeats: int, verify: bool) -> Turn:
     """Solve in a fresh process with the version in folder ``root``.
 
     Raises
     ------
     RuntimeError
-        The process failed, or the solve did not succeed.
+        The process failed, it imported another version, or the solve did not succeed.
     """
     environment = {**os.environ, "PYTHONPATH": str(root)}
     done = subprocess.run(
-        [sys.executable, "-c", LINES, str(grid), device, method, str(repeats)],
+        [sys.executable, "-c", LINES, str(grid), device, method, str(repeats), str(verify)],
         capture_output=True,
         text=True,
         cwd=root,
@@ -88,6 +89,8 @@ def turn(root: Path, grid: int, device: str, method: str, repeats: int) -> Turn:
     if done.returncode:
         raise RuntimeError(f"the version in {root} failed: {done.stderr.strip().splitlines()[-1]}")
     found = json.loads(done.stdout.splitlines()[-1])
+    if root not in Path(found["file"]).parents:
+        raise RuntimeError(f"expected the version in {root}, but {found['file']} was imported")
     if not found["success"]:
         raise RuntimeError(f"the solve of the version in {root} did not succeed")
     seconds = {part: statistics.median(spent[part] for spent in found["timing"]) for part in PARTS}
@@ -124,6 +127,7 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
     parser.add_argument("--turns", type=int, default=5, help="processes of each version (default: %(default)s)")
     parser.add_argument("--repeats", type=int, default=7, help="timed solves of a process (default: %(default)s)")
     parser.add_argument("--at-most", type=float, default=1.0, help="largest accepted ratio (default: %(default)s)")
+    parser.add_argument("--no-verify", action="store_true", help="solve without verification")
     asked = parser.parse_args(arguments)
     for option, least in (("grid", 8), ("turns", 1), ("repeats", 1)):
         if getattr(asked, option) < least:
@@ -136,8 +140,9 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
         turns: dict[Path, list[Turn]] = {Path(folder): [], root: []}
         for number in range(asked.turns):
             for version, found in turns.items():
-                found.append(turn(version, asked.grid, asked.device, asked.method, asked.repeats))
-                print(f"turn {number + 1} of {asked.turns}: {found[-1].seconds['solve'] * 1e3:.1f} ms", file=sys.stderr)
+                done = turn(version, asked.grid, asked.device, asked.method, asked.repeats, not asked.no_verify)
+                found.append(done)
+                print(f"turn {number + 1} of {asked.turns}: {done.seconds['solve'] * 1e3:.1f} ms", file=sys.stderr)
         old, new = turns.values()
         return compare(old, new, name, asked.at_most)
 

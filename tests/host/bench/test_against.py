@@ -7,17 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from beltline.host.bench.against import main
+from beltline.host.bench.against import ROOT, main
 
 PACKAGE = """
 import numpy as np
 class Result:
     value, policy = np.full((2, 1), {value}), np.zeros((2, 1), np.int32)
     sweeps, success, timing = {sweeps}, {success}, {{"solve": {seconds}, "verify": 0.25}}
+class Unverified(Result):
+    timing = {{"solve": {seconds} / 10.0}}
 rbc = int
-def solve(problem, device, method):
+def solve(problem, device, method, verify):
     assert (problem, device, method) == (8, "cpu", "warm")
-    return Result()
+    return Result() if verify else Unverified()
 """
 
 
@@ -64,6 +66,13 @@ def test_the_accepted_ratio_can_be_set(root: Path) -> None:
     assert compared(root, "--at-most", "1.3") == 0
 
 
+def test_verification_can_be_left_out(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert compared(root, "--no-verify") == 0
+    printed = capsys.readouterr().out
+    assert "solve       50.00 ms    50.00 ms  1.000" in printed
+    assert "verify       0.00 ms     0.00 ms  nan" in printed
+
+
 def test_a_solve_that_fails_is_not_timed(root: Path) -> None:
     write(root, success=False)
     with pytest.raises(RuntimeError, match="did not succeed"):
@@ -71,6 +80,17 @@ def test_a_solve_that_fails_is_not_timed(root: Path) -> None:
     (root / "beltline" / "__init__.py").write_text("raise OSError('out of paper')")
     with pytest.raises(RuntimeError, match="OSError: out of paper"):
         compared(root)
+
+
+def test_a_version_without_the_package_is_not_taken_for_an_installed_one(root: Path) -> None:
+    (root / "beltline" / "__init__.py").unlink()
+    (root / "beltline").rmdir()
+    with pytest.raises(RuntimeError):
+        compared(root)
+
+
+def test_this_version_is_that_of_the_repository() -> None:
+    assert (ROOT / "pyproject.toml").exists()
 
 
 @pytest.mark.parametrize(
