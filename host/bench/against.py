@@ -64,7 +64,7 @@ def take_out(commit: str, folder: Path, root: Path = ROOT) -> str:
         text=True,
     )
     if name.returncode:
-        raise ValueError(f"commit {commit!r}: expected a commit of the repository in {root}, and there is none")
+        raise ValueError(f"commit {commit!r}: the repository in {root} has no such commit")
     archive = subprocess.run(["git", "-C", root, "archive", commit], capture_output=True, check=True)
     subprocess.run(["tar", "-x", "-C", folder], input=archive.stdout, check=True)
     return name.stdout.strip()

@@ -96,7 +96,7 @@ def test_this_version_is_that_of_the_repository() -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["nothing"], "commit 'nothing': expected a commit of the repository in"),
+        (["nothing"], "commit 'nothing': the repository in"),
         (["HEAD", "--grid", "7"], "--grid must be at least 8, not 7"),
         (["HEAD", "--turns", "0"], "--turns must be at least 1, not 0"),
         (["HEAD", "--repeats", "0"], "--repeats must be at least 1, not 0"),
