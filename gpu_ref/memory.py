@@ -7,8 +7,8 @@ import os
 RESERVE = 2**28
 """Bytes left free for everything else."""
 
-UNCHECKED = RESERVE // 4
-"""Bytes below which nothing is checked, because that takes 0.1 ms, and the reserve has room for so few."""
+UNCHECKED = 2**20
+"""Bytes below which nothing is checked, because that would take longer than a small solve."""
 
 
 def available() -> int:
