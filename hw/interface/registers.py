@@ -124,6 +124,7 @@ class Mode(enum.IntFlag):
     HORIZON = 1
     SHIFT = 2
     PEAKS = 4
+    CHOICES = 8
 
 
 STEPS_FIELD = slice(8, 16)
@@ -234,6 +235,10 @@ FLAGS: dict[type[enum.IntFlag], dict[enum.IntFlag, str]] = {
         Mode.PEAKS: "sweep engine: after the last sweep of a run that converges or reaches its limit, every state is "
         "searched twice more, from the lowest candidates and from the highest. `PEAKS` of `STATUS` reports whether a "
         "search ended at another candidate",
+        Mode.CHOICES: "sweep engine built with `proof`: the searches of the first sweep begin from the choices that "
+        "the last run left in table `POLICY`, and not from each state's own point. That run must have had the same "
+        "`GRID` and `STATES` and have made a sweep; otherwise the number of clocks is undefined. Proven choices do not "
+        "depend on it",
     },
 }
 """Meaning of every bit of each register with flags, for the documentation."""
@@ -307,7 +312,7 @@ def _layout() -> dict[str, Register]:
             Access.READ_WRITE,
             False,
             "bit 0: finite horizon, a slot for each sweep's results; bit 1: shifts; bit 2: search for other peaks; "
-            "bits 8 to 15: policy evaluation sweeps",
+            "bit 3: begin from stored choices; bits 8 to 15: policy evaluation sweeps",
         ),
         ("GRID", 32, Access.READ_WRITE, False, "N_k of the problem"),
         ("STATES", 32, Access.READ_WRITE, False, "N_z of the problem"),

@@ -116,6 +116,8 @@ class Lane(wiring.Component):
         Only with ``proof``: ``round`` begins a round of divide and conquer (``divide``), or over the odd or the even
         points. ``divide`` and ``odd`` do not change during the round. The clock after ``round`` is the first of a turn
         of the buses and of the ring of searches.
+    stored : in, 1 bit
+        Only with ``proof``: with ``cold``, searches begin from the choices in the lane's memory all the same.
     finish : in, 1 bit
         Only with ``proof``: the proof has ended.
     met : out, 1 bit

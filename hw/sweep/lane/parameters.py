@@ -138,7 +138,7 @@ class LaneParameters:
         """Ports that only a build with ``proof`` has."""
         choices = self.build.index_bits << self.build.state_bits
         return {
-            **{name: In(1) for name in ("values", "round", "finish", "divide", "odd")},
+            **{name: In(1) for name in ("values", "stored", "round", "finish", "divide", "odd")},
             "point_shift": In(range(self.build.point_bits + 1)),
             **{name: In(choices) for name in ("lower_last", "upper_first")},
             **{name: Out(choices) for name in ("first", "last")},
