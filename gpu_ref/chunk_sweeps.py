@@ -32,6 +32,7 @@ from beltline.gpu_ref.row_search import (
     guessed_row,
     proven_row,
     settle,
+    shape,
     stays,
     utility,
 )
@@ -161,13 +162,16 @@ def _chunk(
             if how == FRESH:
                 _forget(cached)
             clocks = t.clocks[s]
-            guess, moved, low[s], high[s] = guessed_row(
-                t.X, wealth, t.eta, ev[s], clocks, cached, before[s, begin:end], own
-            )
+            moved, low[s], high[s] = guessed_row(t.X, wealth, t.eta, ev[s], clocks, cached, before[s, begin:end], own)
             doubts[s] = False
             # Objectives, and with them their rounding errors, may have grown by these changes.
             t.quiet[c, s] -= ROUNDING * max(abs(low[s]), abs(high[s]))
-            if guess != CLOSE and (moved or how != WARM or not shown(clocks) < t.quiet[c, s]):
+            guess = CLOSE
+            if moved or how != WARM or not shown(clocks) < t.quiet[c, s]:
+                guess = shape(cached.policy)
+                # If it is close, this proves all choices while none moves, whatever the clocks show.
+                t.quiet[c, s] = np.inf
+            if guess != CLOSE:
                 rival, rivals = t.watched[2, s, begin:end], t.rivals[s, begin:end]
                 proof, searched, corrected, t.quiet[c, s] = proven_row(
                     t.X, wealth, t.eta, ev[s], clocks, cached, guess, own, rival, rivals
