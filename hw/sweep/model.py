@@ -337,7 +337,7 @@ class SweepSoftwareMachine(SoftwareMachine):
         return proof.status
 
     def _seek(self, above: bool) -> bool:
-        """After the last sweep, return whether a search from the lowest candidates finds another peak.
+        """Return, after the last sweep, whether a search from the lowest candidates finds another peak.
 
         With ``above`` the search starts from the highest candidates.
         """

@@ -46,17 +46,17 @@ CONTENT = {
 
 
 def _rows(*rows: tuple[object, ...]) -> str:
-    """Rows of a Markdown table."""
+    """Return the rows of a Markdown table."""
     return "".join("| " + " | ".join(map(str, row)) + " |\n" for row in rows)
 
 
 def _table(heads: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:
-    """A Markdown table."""
+    """Return a Markdown table."""
     return _rows(heads, ("---",) * len(heads), *rows)
 
 
 def _registers() -> str:
-    """Table of the registers."""
+    """Return the table of the registers."""
     flagged = {kind.__name__.upper() for kind in FLAGS}
     rows: list[tuple[object, ...]] = []
     for name, register in REGISTERS.items():
@@ -67,7 +67,7 @@ def _registers() -> str:
 
 
 def _flags(kind: type[enum.IntFlag]) -> str:
-    """Table of the flags of a register."""
+    """Return the table of the flags of a register."""
     rows: list[tuple[object, ...]] = [
         (flag.bit_length() - 1, f"`{flag.name}`", meaning) for flag, meaning in FLAGS[kind].items()
     ]
@@ -75,7 +75,7 @@ def _flags(kind: type[enum.IntFlag]) -> str:
 
 
 def _windows(parameters: MachineParameters) -> str:
-    """Table of the table windows of a build."""
+    """Return the table of the table windows of a build."""
     windows = WindowParameters(parameters)
     rows: list[tuple[object, ...]] = []
     for table in Table:

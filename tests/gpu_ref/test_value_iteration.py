@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from beltline.gpu_ref import brute_force, value_iteration
-from beltline.gpu_ref.chunk_sweeps import MOST_MOVED, _between_chunks, _piece, _update_moved
+from beltline.gpu_ref.chunk_sweeps import MOST_MOVED, _between_chunks, _update_moved
+from beltline.gpu_ref.chunk_tables import piece
 from beltline.gpu_ref.exact import divide_and_conquer
 from beltline.gpu_ref.row_search import choose
 from beltline.gpu_ref.tables import expectation
@@ -55,7 +56,7 @@ def test_a_choice_that_moves_between_chunks_has_its_chunk_proven_again(monkeypat
     t, grid = iteration._tables, iteration._tables.X.size
     first = next(x for x in range(t.chunk, grid, t.chunk) if t.policy[0, x - 1] < t.policy[0, x])
     best = t.policy[0, first]
-    choose(t.X, t.W[0, first], t.eta, _piece(t, 0, 0, grid), first, best - 1)
+    choose(t.X, t.W[0, first], t.eta, piece(t, 0, 0, grid), first, best - 1)
     t.quiet[:] = np.inf
     found = np.empty(MOST_MOVED, np.int32)
     assert _between_chunks(t, 1 - iteration._now, 0, found, np.empty(3 * MOST_MOVED + 4, np.int32)) == 1

@@ -33,8 +33,8 @@ FAULTS = (
     Fault(
         "values before a shift are taken to be as small as those after it",
         HERE + "methods.py",
-        "return largest_value(value) + change / (1.0 - contraction)",
-        "return largest_value(value) + 0.0 * change / (1.0 - contraction)",
+        "return largest_value(value, known) + change / (1.0 - contraction)",
+        "return largest_value(value, known) + 0.0 * change / (1.0 - contraction)",
         (TESTS + "cuda/test_far_starts.py::test_largest_value_before_the_shift",),
     ),
     Fault(
