@@ -114,7 +114,7 @@ ENGINE_MEANINGS = {
     PROVING_ENGINE: "sweep engine that proves the choices of every sweep",
     COSTS_ENGINE: "as 3, with a table of costs in window `X`",
     ALTERNATIVES_ENGINE: "as 4, and takes the maximum over alternatives. Only it may have multipliers in turn",
-    MIDPOINTS_ENGINE: "sweep engine whose shifts follow from the smallest and the largest change of each exogenous state",
+    MIDPOINTS_ENGINE: "sweep engine whose shifts follow from the least and the largest change of each exogenous state",
 }
 """What each engine number of register ``ENGINE`` means."""
 
