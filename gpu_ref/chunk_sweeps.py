@@ -330,7 +330,7 @@ serial_sweeps, parallel_sweeps = serial_and_parallel(_sweeps)
 
 @njit(cache=True)
 def _take_state(t: Tables, turn: int, s: int, value: Array, policy: Indexes, low: Array, high: Array) -> None:
-    """Exogenous state ``s`` of :func:`take`."""
+    """Continue exogenous state ``s``, as :func:`take` does for all."""
     new, cached = t.values[turn, s], piece(t, s, 0, t.X.size)
     t.clocks[s, :] = 0.0
     t.quiet[:, s], t.scans[:, s] = -np.inf, True

@@ -156,7 +156,7 @@ def _smooth_rows(
     X: Array, W: Array, ev: Array, eta: float, errors: Array, begin: int, end: int, value: Array, policy: Indexes,
     exact: Indexes, allowed: Array, ev_error: float, facts: Array, pieces: Array,
 ) -> bool:  # fmt: skip
-    """A faster :func:`_rows` for choices that rise by at most one point per row.
+    """Confirm as :func:`_rows` does, but faster, choices that rise by at most one point per row.
 
     It also requires that choices beat those of their neighbours by more than rounding. Then no excess exceeds ``2 e``
     or the incoming one, and need not be followed from row to row. A choice that a neighbour's choice beats is repaired

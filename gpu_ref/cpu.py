@@ -279,7 +279,7 @@ def _iterate(iteration: ValueIteration, given: Arguments, limit: int) -> None:
 
 @njit(parallel=True, cache=True)
 def _evaluation_step(utility: Array, ev: Array, policy: NDArray[np.int32], value: Array) -> None:
-    """One sweep with a fixed policy."""
+    """Make one sweep with a fixed policy."""
     for x in prange(value.shape[0]):
         for s in range(value.shape[1]):
             value[x, s] = utility[x, s] + ev[s, policy[x, s]]
@@ -360,7 +360,7 @@ def _endogenous(given: Arguments) -> Solution:
 
 
 def _searching_bytes(grid: int, states: int) -> int:
-    """Bytes that :func:`_searching` allocates."""
+    """Return the bytes that :func:`_searching` allocates."""
     return grid * states * (8 * 8 + 4)
 
 
