@@ -108,6 +108,16 @@ If its expectation takes its multipliers in turn, bits 8 to 15 of the register a
 MIDPOINTS_ENGINE = 6
 """Contents of register ``ENGINE`` for a sweep engine whose shifts follow from the extremes of the changes."""
 
+ENGINE_MEANINGS = {
+    int(Engine.ASSEMBLY_LINE): "assembly line",
+    int(Engine.SWEEP): "sweep engine",
+    PROVING_ENGINE: "sweep engine that proves the choices of every sweep",
+    COSTS_ENGINE: "as 3, with a table of costs in window `X`",
+    ALTERNATIVES_ENGINE: "as 4, and takes the maximum over alternatives. Only it may have multipliers in turn",
+    MIDPOINTS_ENGINE: "sweep engine whose shifts follow from the least and the largest change of each exogenous state",
+}
+"""What each engine number of register ``ENGINE`` means."""
+
 
 class Command(enum.IntFlag):
     """Bits of register ``COMMAND``. Each acts once when a 1 is written; :data:`FLAGS` gives their meanings."""
@@ -272,10 +282,7 @@ def _layout() -> dict[str, Register]:
             32,
             Access.READ,
             False,
-            "1: assembly line; 2: sweep engine; 3: sweep engine that proves the choices of every sweep; 4: as 3, with "
-            "a table of costs in window `X`; 5: as 4, and takes the maximum over alternatives; 6: sweep engine that "
-            "computes its shifts from the smallest and the largest change of each exogenous state. For 5, bits 8 to "
-            "15: multipliers of its expectation if it takes them in turn, else 0",
+            "bits 0 to 7: the engine; bits 8 to 15: multipliers of its expectation if it takes them in turn, else 0",
         ),
         (
             "LANES",
