@@ -5,15 +5,15 @@ from __future__ import annotations
 import functools
 import importlib
 import time
-from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
-from beltline.gpu_ref.cuda.pinned import pinned
-
-LEAST_PINNED = 2**16
-"""Bytes from which a table is copied through page-locked memory (:mod:`beltline.gpu_ref.cuda.pinned`)."""
+_PIECE, _COPIERS = 2**25, 4
+"""Bytes of the pieces in which a large table is copied through pinned memory, and the number of threads that copy them
+from there.
+"""
 
 
 def cupy_module() -> Any:
@@ -103,23 +103,30 @@ def refuse(cupy: Any, needed: int, what: str = "the solve") -> None:
 
 
 def fetch(table: Any) -> np.ndarray[Any, Any]:
-    """Copy a table from the current device to the host, through page-locked memory if it is large."""
-    if table.nbytes < LEAST_PINNED:
+    """Copy a table from the device to host memory.
+
+    A large table comes in pieces through pinned memory, which several threads copy to their place, since most of the
+    time is spent on the first access to newly allocated memory.
+    """
+    if table.nbytes < 4 * _PIECE:
         found: np.ndarray[Any, Any] = table.get()
         return found
-    return pinned(cupy_module()).fetch(table)
-
-
-def put(target: Any, sources: Sequence[np.ndarray[Any, Any]]) -> None:
-    """Copy tables of the host, one after the other, to a contiguous table of the current device of the same size.
-
-    Large ones go through page-locked memory. The tables may be changed when this returns.
-    """
-    if target.nbytes >= LEAST_PINNED:
-        pinned(cupy_module()).put(target, sources)
-        return
-    one = sources[0] if len(sources) == 1 else np.stack(sources)
-    target.set(np.ascontiguousarray(one, target.dtype).reshape(target.shape))
+    found = np.empty(table.shape, table.dtype)
+    source, target = table.reshape(-1), found.reshape(-1)
+    size = _PIECE // table.itemsize
+    pinned = [importlib.import_module("cupyx").empty_pinned((size,), table.dtype) for _ in range(_COPIERS)]
+    with ThreadPoolExecutor(_COPIERS) as pool:
+        under_way: list[Future[None]] = []
+        for i, begin in enumerate(range(0, target.size, size)):
+            if i >= _COPIERS:
+                under_way[i - _COPIERS].result()
+            end = min(begin + size, target.size)
+            piece = pinned[i % _COPIERS][: end - begin]
+            source[begin:end].get(out=piece)
+            under_way.append(pool.submit(np.copyto, target[begin:end], piece))
+        for last in under_way[-_COPIERS:]:
+            last.result()
+    return found
 
 
 class Clock:

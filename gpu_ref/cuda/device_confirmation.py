@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from beltline.gpu_ref.compare import Allowed, Compared
 from beltline.gpu_ref.confirmation import MAX_GAP
-from beltline.gpu_ref.cuda.device import cupy_module, put, refuse
+from beltline.gpu_ref.cuda.device import cupy_module, refuse
 from beltline.gpu_ref.cuda.kernels import argument, confirm_kernels, kind_of
 from beltline.gpu_ref.methods import DOUBLE
 from beltline.gpu_ref.tables import Array
@@ -83,7 +83,7 @@ class Confirmation:
 
     def _put(self, name: str, table: NDArray[Any], dtype: type) -> None:
         """Copy a table to the device."""
-        put(self._tables[name], [np.ascontiguousarray(table, dtype)])
+        self._tables[name].set(np.ascontiguousarray(table, dtype).reshape(-1))
 
     def compare(self, V: Array, value: Array, policy: NDArray[np.int32], allowed: Allowed) -> Compared | None:
         """Compare ``value`` and ``policy`` with an exact sweep from ``V``; all ``(N_k, N_z)``.

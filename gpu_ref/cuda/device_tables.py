@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from beltline.gpu_ref.cuda.device import put
 from beltline.gpu_ref.cuda.layout import Layout
 from beltline.gpu_ref.methods import Arguments
 
@@ -58,9 +57,9 @@ class Tables:
     def load(self) -> None:
         """Copy the problems to the device, except for starting values that it computes itself."""
         self.rows.set(self._rows.view(np.uint8))
-        put(self.X, [problem.X for problem in self.problems])
-        put(self.Q, [problem.Q for problem in self.problems])
-        put(self.W, [problem.W for problem in self.problems])
         for i, problem in enumerate(self.problems):
+            self.X[i].set(problem.X)
+            self.Q[i].set(problem.Q)
+            self.W[i].set(problem.W)
             if problem.start == "given":
-                put(self.V0[i], [problem.V0])
+                self.V0[i].set(problem.V0)
