@@ -1,4 +1,4 @@
-"""Starting values and largest values of a solve, on a CUDA device. Skipped, with the reason, if there is none."""
+"""Starting values and largest values of a solve, on a CUDA device. Skipped, with the reason, where no device is found."""
 
 from __future__ import annotations
 
@@ -78,21 +78,21 @@ def test_each_problem_of_a_batch_is_checked_by_itself() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 3])
-@pytest.mark.parametrize("kept", [True, False])
-def test_largest_values_of_each_problem(count: int, kept: bool) -> None:
+@pytest.mark.parametrize("stored", [True, False])
+def test_largest_values_of_each_problem(count: int, stored: bool) -> None:
     rng = np.random.default_rng(count)
-    tables = on_device([kinked(0.96)] * count, kept)
+    tables = on_device([kinked(0.96)] * count, stored)
     value, previous = rng.normal(size=(2, count, 1100, 2)) * 10.0 ** rng.integers(-3, 4, (2, count, 1, 1))
     value[0, 1099, 1] = previous[0, 0, 1] = np.nan
     previous[-1, 500, 0] = -np.inf
     tables.value.set(value)
-    if kept:
+    if stored:
         tables.previous.set(previous)
     tables.outcome.fill(0.0)
     extremes_kernel(0)((3, min(count, 2)), (256,), (tables.rows, np.int32(count), np.int64(2200)))
     found = tables.outcome.get()
     for i in range(count):
         steps = np.abs(value[i] - previous[i])
-        wanted = [np.abs(table[np.isfinite(table)]).max() for table in (previous[i], steps)] if kept else [0.0, 0.0]
+        wanted = [np.abs(table[np.isfinite(table)]).max() for table in (previous[i], steps)] if stored else [0.0, 0.0]
         largest = np.abs(value[i]).max() if np.isfinite(value[i]).all() else np.inf
         assert found[i].tolist() == [0.0] * 4 + [*wanted, largest]
