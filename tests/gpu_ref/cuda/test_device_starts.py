@@ -1,4 +1,4 @@
-"""Starting values and largest values of a solve, on a CUDA device. Skipped, with the reason, where no device is found."""
+"""Starting values and largest values of a solve, on a CUDA device. Skipped, with the reason, without one."""
 
 from __future__ import annotations
 
