@@ -17,7 +17,7 @@ from beltline.compiled import njit, prange
 from beltline.hw.control.sequencer import DRAIN, check_clocks
 from beltline.hw.interface.parameters import ROW_WORDS
 from beltline.hw.sweep.check import CheckParameters
-from beltline.hw.sweep.datapath import DECIDED, ROUND_BEGINS, join_clocks, largest_norm_clocks
+from beltline.hw.sweep.datapath import ROUND_BEGINS
 from beltline.hw.sweep.extremes import shift_clocks
 from beltline.hw.sweep.gather import GatherParameters
 from beltline.hw.sweep.gather_clocks import (
@@ -40,6 +40,7 @@ from beltline.hw.sweep.patch_clocks import patches
 from beltline.hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters
 from beltline.hw.sweep.scan.parameters import ScanParameters
 from beltline.hw.sweep.scan_clocks import REGISTERS, scan_begin, scan_run
+from beltline.hw.sweep.trees import join_clocks, largest_norm_clocks
 from beltline.hw.sweep.walk.halves import UNLOAD_CLOCKS
 from beltline.hw.sweep.walk.parameters import WalkParameters
 from beltline.hw.sweep.walk_clocks import FIELDS, LAST, LEFT, walk_begin, walk_run
@@ -378,8 +379,11 @@ _GO = -1
 _JUDGED = 2
 """Clocks from the last result of a lane's check to ``start`` of its local search."""
 
-_DECIDE = DRAIN + 2
+_DECIDE = 1
 """Clocks from the end of a pass to ``begin`` of the next."""
+
+END_CLOCKS = DRAIN
+"""Clocks that a run takes in addition to its passes: it then waits for the largest norm."""
 
 
 def pass_clocks(dealt: Dealt, log: SweepLog | None = None, shifts: bool = False, rounds: Sequence[Round] = ()) -> int:
@@ -429,7 +433,7 @@ def pass_clocks(dealt: Dealt, log: SweepLog | None = None, shifts: bool = False,
             first = int(ends[lane]) + PatchParameters(build).begin
             done = max(done, first + int(last[lane]) - 1 + waits + settle + 2, first + int(busy[lane]) + 2)
     of_shift = shift_clocks(build, dealt.states, largest_norm_clocks(build)) if shifts else 0
-    return _around(build, done) + 1 + of_shift + _DECIDE
+    return _around(build, done) + of_shift + _DECIDE
 
 
 def _meeting(build: SweepParameters) -> int:
@@ -479,6 +483,6 @@ def seek_clocks(dealt: Dealt, log: SweepLog) -> int:
 
 
 def _around(build: SweepParameters, done: int) -> int:
-    """Return the clocks of a pass whose last lane is done in clock ``done``, until the outcome is known."""
-    # Registers from `begin` to the lanes and back; then flags are joined and the largest norm is found.
-    return 3 + done + join_clocks(build) + largest_norm_clocks(build) + DECIDED
+    """Return the clocks of a pass whose last lane is done in clock ``done``, until that is known."""
+    # Registers from `begin` to the lanes, and back through the tree that joins them.
+    return 3 + done + join_clocks(build)
