@@ -33,7 +33,7 @@ SLOTS = (4, 8)
 The least is 4 because a lane learns 3 clocks after its turn whether its request was taken.
 """
 
-FEW_LANES = 16
+FEW_LANES = 32
 """A machine with at most this number of lanes has one bus for every 4 lanes; a larger one has one for every 8."""
 
 
@@ -108,6 +108,14 @@ class SweepParameters:
         sizes = machine.grid, machine.states, machine.lanes, slots
         kinds = machine.proof, machine.costs, machine.alternatives, machine.midpoints
         return cls(*sizes, machine.multiplier, *kinds, machine.multipliers)
+
+    @property
+    def prepares(self) -> bool:
+        """Whether a lane prepares its next check as soon as its choices are final, while the sweep still ends.
+
+        With ``proof`` the choices are final only when the last round of all lanes has ended.
+        """
+        return not self.proof
 
     @property
     def index_bits(self) -> int:
