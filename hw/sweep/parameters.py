@@ -33,7 +33,7 @@ SLOTS = (4, 8)
 The least is 4 because a lane learns 3 clocks after its turn whether its request was taken.
 """
 
-FEW_LANES = 32
+FEW_LANES = 16
 """A machine with at most this number of lanes has one bus for every 4 lanes; a larger one has one for every 8."""
 
 
