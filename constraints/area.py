@@ -29,7 +29,7 @@ COMMAND = "python -m beltline.constraints.area"
 
 
 def _line(job: Job, entry: Mapping[str, Any]) -> str:
-    """A line of output with the figures of a job."""
+    """Return a line of output with the figures of a job."""
     fmax = f", {entry['fmax']} MHz" if "fmax" in entry else ""
     return (
         f"{job.title}: {entry['lut']} LUT, {entry['ff']} FF, {entry['dsp']} DSP, {entry['bram18'] / 2:g} BRAM, "
@@ -38,7 +38,7 @@ def _line(job: Job, entry: Mapping[str, Any]) -> str:
 
 
 def _of_content(machines: Mapping[str, Any], content: str) -> dict[str, Any] | None:
-    """The stored entry of a machine with the hash ``content``, None if there is no such entry."""
+    """Return the stored entry of a machine with the hash ``content``, None if there is no such entry."""
     return next((entry for entry in machines.values() if entry["content"] == content), None)
 
 

@@ -33,7 +33,7 @@ def _content(files: Mapping[str, str], family: str) -> str:
 
 
 def _boxes(files: Mapping[str, str], one: Mapping[str, Any] | None) -> dict[str, Path]:
-    """Modules that are not part of the netlist: evaluators, which are measured alone.
+    """Return the modules that are not part of the netlist: evaluators, which are measured alone.
 
     In paths they count with the LUTs before their first and after their last registers; ``one`` is the evaluator's
     entry.
@@ -44,7 +44,7 @@ def _boxes(files: Mapping[str, str], one: Mapping[str, Any] | None) -> dict[str,
 
 
 def _figures(found: Netlist, synthesis: Synthesis) -> dict[str, Any]:
-    """The figures of a netlist, as the file stores them."""
+    """Return the figures of a netlist, as the file stores them."""
     path = found.path()
     return {
         **asdict(found.area()),

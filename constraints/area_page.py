@@ -14,23 +14,23 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "area.md"
 
 
 def _row(cells: Iterable[object]) -> str:
-    """A row of a Markdown table."""
+    """Return a row of a Markdown table."""
     return "| " + " | ".join(map(str, cells)) + " |\n"
 
 
 def _table(heads: tuple[str, ...], rows: Iterable[Iterable[object]]) -> str:
-    """A Markdown table; all columns but the first are aligned to the right."""
+    """Return a Markdown table; all columns but the first are aligned to the right."""
     aligned = ["---", *["---:"] * (len(heads) - 1)]
     return _row(heads) + _row(aligned) + "".join(map(_row, rows))
 
 
 def _blocks(bram18: int) -> str:
-    """A number of RAM blocks of 36 kbit, from that of 18 kbit."""
+    """Return a number of RAM blocks of 36 kbit, from that of 18 kbit."""
     return f"{bram18 / 2:g}"
 
 
 def _units(results: Mapping[str, Any], family: str) -> str:
-    """Table of the units for a family."""
+    """Return the table of the units for a family."""
     heads = ("unit", "LUT", "of which RAM", "FF", "DSP", "BRAM", "URAM", "levels")
     if family == "ecp5":
         heads = ("unit", "LUT", "of which RAM", "FF", "MULT18", "RAM blocks", "levels", "Fmax, MHz")
@@ -46,12 +46,12 @@ def _units(results: Mapping[str, Any], family: str) -> str:
 
 
 def _share(count: int, of: int) -> str:
-    """``count`` as a percentage of ``of``, a chip's number of a resource."""
+    """Return ``count`` as a percentage of ``of``, a chip's number of a resource."""
     return f"{100 * count / of:.0f}%" if of else ("-" if not count else "more than there is")
 
 
 def _machines(results: Mapping[str, Any]) -> str:
-    """Table of the machines of the boards."""
+    """Return the table of the machines of the boards."""
     heads = ("board", "chip", "machine", "evaluators", "LUT", "FF", "DSP", "BRAM", "URAM", "levels")
     rows = []
     for name, e in results["machines"].items():

@@ -87,7 +87,7 @@ class Bitstream:
 
 
 def _names() -> list[str]:
-    """Boards whose bitstreams are built here."""
+    """Return the boards whose bitstreams are built here."""
     return [board.name for board in BOARDS.values() if board.flow is Flow.ECP5]
 
 

@@ -43,7 +43,7 @@ class Blocks:
 
 
 def _instances(fragment: Fragment) -> Iterator[Instance]:
-    """All instances in a fragment and its subfragments."""
+    """Return all instances in a fragment and its subfragments."""
     if isinstance(fragment, Instance):
         yield fragment
     for child, *_ in fragment.subfragments:

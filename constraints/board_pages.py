@@ -59,12 +59,12 @@ def _sizes(board: Board) -> str:
 
 
 def _evaluators(machine: MachineParameters) -> int:
-    """Number of evaluators: one for each lane of a sweep engine; those of an assembly line are counted."""
+    """Return the number of evaluators: one for each lane of a sweep engine; those of an assembly line are counted."""
     return machine.lanes if machine.features.lanes else blocks(machine).evaluators
 
 
 def _engine(board: Board) -> tuple[str, str]:
-    """A row with the engine and its size."""
+    """Return a row with the engine and its size."""
     machine = board.machine
     if machine.features.lanes:
         count = f"{machine.lanes} lane{'s' if machine.lanes > 1 else ''}"
@@ -105,7 +105,7 @@ def _sweep_row(board: Board) -> tuple[str, str]:
 
 
 def _of_chip(board: Board) -> list[tuple[str, ...]]:
-    """Rows with the shares of the chip that the machine uses: of a line by arithmetic, of a sweep engine by
+    """Return the rows with the shares of the chip that the machine uses: of a line by arithmetic, of a sweep engine by
     synthesis.
     """
     chip = chip_of(board)
@@ -125,7 +125,7 @@ def _of_chip(board: Board) -> list[tuple[str, ...]]:
 
 
 def _placed(board: Board) -> list[tuple[str, ...]]:
-    """Rows with the results of place and route."""
+    """Return the rows with the results of place and route."""
     report = ecp5.recorded_report(board.name)
     rows: list[tuple[str, ...]] = [
         ("greatest clock", f"{report.fmax_hz / 1e6:.1f} MHz by nextpnr's timing analysis: the requested clock is met"),

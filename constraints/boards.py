@@ -66,7 +66,7 @@ SWEEP = "-sweep"
 
 
 def _fabric_clock(reference: int, divisor: int = 6) -> int:
-    """Frequency in Hz of the fabric clock on Zynq UltraScale+: 250 MHz, or less with a larger divisor.
+    """Return the frequency in Hz of the fabric clock on Zynq UltraScale+: 250 MHz, or less with a larger divisor.
 
     The IOPLL multiplies ``reference``, the frequency of the processor's crystal in the board's preset.xml, by 90 and
     halves it; ``divisor`` divides the result.
@@ -75,7 +75,7 @@ def _fabric_clock(reference: int, divisor: int = 6) -> int:
 
 
 def _sweep(board: Board, grid: int, states: int, clock_hz: int, lanes: int = 1) -> Board:
-    """The same board with a sweep engine in place of its assembly line."""
+    """Return the same board with a sweep engine in place of its assembly line."""
     machine = MachineParameters(
         grid=grid, states=states, bus_bits=board.machine.bus_bits, clock_hz=clock_hz,
         multiplier=board.machine.multiplier, engine=Engine.SWEEP, lanes=lanes,

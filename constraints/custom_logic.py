@@ -60,12 +60,12 @@ shell's buses."""
 
 
 def _template(name: str) -> str:
-    """Text of a file of this folder."""
+    """Return the text of a file of this folder."""
     return Path(__file__).with_name(name).read_text(encoding="ascii")
 
 
 def _nets(bus: str, channels: dict[str, dict[str, int]]) -> list[str]:
-    """Declarations of the nets between a register slice and a clock converter."""
+    """Return the declarations of the nets between a register slice and a clock converter."""
     lines = []
     for channel, signals in channels.items():
         for signal, width in {**signals, "valid": 1, "ready": 1}.items():
@@ -75,7 +75,7 @@ def _nets(bus: str, channels: dict[str, dict[str, int]]) -> list[str]:
 
 
 def _connections(bus: str, channels: dict[str, dict[str, int]]) -> str:
-    """Port connections of a clock converter."""
+    """Return the port connections of a clock converter."""
     lines = [
         ".s_axi_aclk(clk_main_a0)",
         ".s_axi_aresetn(reset_n)",
@@ -93,9 +93,7 @@ def _connections(bus: str, channels: dict[str, dict[str, int]]) -> str:
 
 
 def _clock(mmcm: fabric_clock.Mmcm | None) -> str:
-    """Verilog of the machine's clock and reset, and of the clock converters of its buses if it has a clock of its
-    own.
-    """
+    """Return the Verilog of clock and reset, and of the clock converters of buses if the machine has its own clock."""
     if mmcm is None:
         return (
             "    assign machine_clk = clk_main_a0;\n    always_ff @(posedge machine_clk) machine_reset <= ~reset_n;\n\n"
@@ -115,7 +113,7 @@ def _clock(mmcm: fabric_clock.Mmcm | None) -> str:
 
 
 def _timing(mmcm: fabric_clock.Mmcm | None) -> str:
-    """Timing constraints in addition to the HDK's."""
+    """Return the timing constraints in addition to the HDK's."""
     if mmcm is None:
         return "# The only clock is clk_main_a0, which the HDK constrains.\n"
     return (
@@ -126,7 +124,7 @@ def _timing(mmcm: fabric_clock.Mmcm | None) -> str:
 
 
 def _placement(board: Board, mmcm: fabric_clock.Mmcm | None) -> str:
-    """Placement constraints in addition to the HDK's: of the clock, and of the lanes of a sweep engine."""
+    """Return the placement constraints in addition to the HDK's: of the clock, and of the lanes of a sweep engine."""
     lines = []
     if mmcm is not None:
         lines += [
@@ -141,7 +139,7 @@ def _placement(board: Board, mmcm: fabric_clock.Mmcm | None) -> str:
 
 
 def _floorplan(lanes: int, converters: bool) -> list[str]:
-    """Constraints that place each lane in one super logic region, so that only the row buses cross between regions.
+    """Return constraints that place each lane in one super logic region, so that only row buses cross between regions.
 
     ``converters`` is whether the buses have clock converters.
     """

@@ -62,7 +62,7 @@ class Source:
 
 
 def _divided(pll_hz: Callable[[Board], float]) -> Callable[[Board], frozenset[int]]:
-    """Clocks of a processor: those of its PLL, divided by two dividers of six bits each."""
+    """Return the clocks of a processor: those of its PLL, divided by two dividers of six bits each."""
 
     def made(board: Board) -> frozenset[int]:
         divisors = {first * second for first in range(1, 64) for second in range(1, 64)}
@@ -72,12 +72,12 @@ def _divided(pll_hz: Callable[[Board], float]) -> Callable[[Board], frozenset[in
 
 
 def _zynq_pll(board: Board) -> float:
-    """Frequency of the IO PLL, 20 times that of the crystal, as Vivado sets it for the boards' peripherals."""
+    """Return the frequency of the IO PLL, 20 times the crystal's, as Vivado sets it for the boards' peripherals."""
     return 50e6 * 20
 
 
 def _mpsoc_pll(board: Board) -> float:
-    """Frequency of the IO PLL. The clocks in ``boards.py`` are integer fractions of it, rounded to Hz."""
+    """Return the frequency of the IO PLL. The clocks in ``boards.py`` are integer fractions of it, rounded to Hz."""
     crystal = {"zcu104": 33_333_333, "kv260": 33_333_000}[board.circuit]
     return crystal * 90 / 2
 
@@ -94,7 +94,7 @@ REFERENCES = {Flow.F2: 100_000_000, Flow.XDMA: SHELL_HZ}
 
 @cache
 def _mmcms(reference: int) -> dict[int, Mmcm]:
-    """Best settings for every clock, by Hz: with an integer divider if possible, then with the highest VCO
+    """Return the best settings for every clock, by Hz: with an integer divider if possible, then with the highest VCO
     frequency.
     """
     low, high = (math.ceil(VCO_HZ[0] * 8 / reference), VCO_HZ[1] * 8 // reference)
@@ -110,7 +110,7 @@ def _mmcms(reference: int) -> dict[int, Mmcm]:
 
 
 def _from_mmcm(board: Board) -> frozenset[int]:
-    """Clocks of a card: those of an MMCM, and that of the buses."""
+    """Return the clocks of a card: those of an MMCM, and that of the buses."""
     return frozenset(_mmcms(REFERENCES[board.flow])) | {SHELL_HZ}
 
 

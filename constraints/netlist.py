@@ -284,7 +284,7 @@ class _LongestPaths:
                             self._ends.append((bit, inner.into if inner else 0, end))
 
     def run(self) -> tuple[int, int, str, str]:
-        """``(levels, carry, end, begin)`` of the longest path."""
+        """Return ``(levels, carry, end, begin)`` of the longest path."""
         self._prepare()
         for bit in list(self._arcs):
             self._settle(bit)
@@ -299,7 +299,7 @@ class _LongestPaths:
         return levels, carry, self._name(what) if isinstance(what, int) else what, self._name(begin) if begin else ""
 
     def at_outputs(self) -> int:
-        """Largest number of LUTs on a path to an output port."""
+        """Return the largest number of LUTs on a path to an output port."""
         return max([0, *(self._depth[bit][0] for bit in self._outputs if bit in self._depth)])
 
     def _settle(self, bit: Bit) -> None:
@@ -331,7 +331,7 @@ class _LongestPaths:
             stack.pop()
 
     def _name(self, wanted: Bit) -> str:
-        """The shortest name of a bit, if possible one from the Verilog."""
+        """Return the shortest name of a bit, if possible one from the Verilog."""
         names = [
             f"{name}[{net['bits'].index(wanted)}]"
             for name, net in self._netlist.module["netnames"].items()
@@ -341,7 +341,7 @@ class _LongestPaths:
 
 
 def _arcs(cell: dict[str, Any]) -> Iterator[tuple[Bit, _Arc]]:
-    """The combinational paths through a cell, as pairs of an output bit and an arc to it."""
+    """Return the combinational paths through a cell, as pairs of an output bit and an arc to it."""
     kind = cell["type"]
     wires = cell["connections"]
     inputs = [port for port, way in cell["port_directions"].items() if way == "input"]
@@ -404,10 +404,10 @@ def _arcs(cell: dict[str, Any]) -> Iterator[tuple[Bit, _Arc]]:
 
 
 def _number(cell: dict[str, Any], name: str) -> int:
-    """A parameter of a cell; 1 if it is not given, the default of the registers of a DSP48."""
+    """Return a parameter of a cell; 1 if it is not given, the default of the registers of a DSP48."""
     return int(cell["parameters"].get(name, "1"), 2)
 
 
 def _clocked(cell: dict[str, Any], names: tuple[str, ...]) -> bool:
-    """Whether one of the registers whose clock parameters are ``names`` is used."""
+    """Return whether one of the registers whose clock parameters are ``names`` is used."""
     return any(cell["parameters"].get(name, "NONE") != "NONE" for name in names)

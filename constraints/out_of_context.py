@@ -116,7 +116,7 @@ class Unit(NamedTuple):
 
 
 def _stage(board: Board) -> Unit:
-    """The last stage of a board's assembly line."""
+    """Return the last stage of a board's assembly line."""
     machine = board.machine
     if machine.fold:
         line = FoldedLineParameters.of(machine)

@@ -57,7 +57,7 @@ class Harness(wiring.Component):
 
 
 def _stand_in() -> str:
-    """Verilog of a module with the ports of an evaluator and registers at them, to place and route a unit around it."""
+    """Return Verilog of a module with an evaluator's ports and registers, to place and route a unit around it."""
     inputs = {"a": 64, "b": 72, "negative": 1, "log": 1, "shift": 6, "wealth": 64, "x": 64, "ev": 64}
     ports = ", ".join(f"input [{bits - 1}:0] {name}" for name, bits in inputs.items())
     return (

@@ -123,19 +123,19 @@ def flattened(
 
 
 def _seed(*words: Any) -> int:
-    """A hash of ``words``, 64 bits."""
+    """Return a hash of ``words``, 64 bits."""
     return int.from_bytes(hashlib.blake2b(repr(words).encode(), digest_size=8).digest(), "little")
 
 
 def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finalizer of SplitMix64: a bijective hash of 64-bit words."""
+    """Hash 64-bit words by the finalizer of SplitMix64, which is a bijection."""
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return words ^ (words >> np.uint64(31))
 
 
 def _columns(rows: list[tuple[int, int, int]]) -> tuple[NDArray[np.intp], NDArray[np.uint64], NDArray[np.intp]]:
-    """Columns of a list of triples."""
+    """Return the columns of a list of triples."""
     first, second, third = ([row[k] for row in rows] for k in range(3))
     return np.array(first, np.intp), np.array(second, np.uint64), np.array(third, np.intp)
 
@@ -193,7 +193,7 @@ class _Bits:
         return outputs
 
     def refined(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """The final classes of bits and of cells."""
+        """Return the final classes of bits and of cells."""
         classes = np.array(self.classes, np.uint64)
         (bit, place, cell), (out, of_out, by) = (_columns(rows) for rows in (self.inputs, self.driven))
         undriven = classes == 0
@@ -245,7 +245,7 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 
 
 def _ports(module: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Bits of the ports of a module, by direction and name."""
+    """Return the bits of the ports of a module, by direction and name."""
     return {f"{port['direction']} {name}": port["bits"] for name, port in module["ports"].items()}
 
 

@@ -71,7 +71,7 @@ def run_with_log(command: list[str], directory: Path, doing: str, progress: Prog
 
 
 def _multiplies(cell: Mapping[str, Any]) -> bool:
-    """Whether a cell multiplies two variables."""
+    """Return whether a cell multiplies two variables."""
     factors = [cell["connections"][port] for port in "AB"] if cell["type"] == "$mul" else []
     return bool(factors) and all(any(isinstance(bit, int) for bit in factor) for factor in factors)
 

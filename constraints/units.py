@@ -40,7 +40,7 @@ TOP = "unit"
 
 
 def _sized(multiplier: Multiplier, **others: Any) -> MachineParameters:
-    """A build with the sizes of :data:`SIZE`."""
+    """Return a build with the sizes of :data:`SIZE`."""
     return MachineParameters(grid=SIZE.grid, states=SIZE.states, multiplier=multiplier, **others)
 
 
@@ -102,7 +102,7 @@ UNPLACED = ("machine",)
 
 @functools.cache
 def _shared(multiplier: Multiplier) -> dict[str, str]:
-    """Verilog of the modules that all engines share; cached."""
+    """Return the Verilog of the modules that all engines share; cached."""
     return verilog.shared_modules(multiplier)
 
 

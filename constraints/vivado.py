@@ -39,12 +39,12 @@ QUADS = {"u250": "GTY_Quad_227"}
 
 
 def _template(name: str) -> str:
-    """Text of a file of this folder."""
+    """Return the text of a file of this folder."""
     return Path(__file__).with_name(name).read_text(encoding="ascii")
 
 
 def _megahertz(machine: MachineParameters) -> str:
-    """The clock in MHz to request from Vivado: an integer if the clock is near one, else rounded up to the next kHz.
+    """Return the clock in MHz to request from Vivado: an integer if the clock is near one, else rounded up to a kHz.
 
     The clock that the PLL generates, ``clock_hz``, is then slightly below the requested one, and no other divider gives
     a nearer one.
@@ -117,7 +117,7 @@ def project_command(board: Board) -> str:
 
 
 def _chosen(boards: list[Board], clock: str | None, named: list[str]) -> list[Board]:
-    """The boards with the requested clock.
+    """Return the boards with the requested clock.
 
     Parameters
     ----------

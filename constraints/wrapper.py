@@ -66,7 +66,7 @@ def wrapper(parameters: MachineParameters) -> str:
 
 
 def _port(direction: str, width: int, name: str, info: str, properties: str = "") -> str:
-    """Declaration of a port with the attributes by which Vivado recognises its interface."""
+    """Return the declaration of a port with the attributes by which Vivado recognises its interface."""
     kind = info.split()[1]
     lines = [f'    (* X_INTERFACE_INFO = "xilinx.com:{info}" *)']
     if properties:

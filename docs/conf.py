@@ -57,6 +57,6 @@ def _component_signature(
 
 
 def setup(app: Any) -> None:
-    """Called by Sphinx."""
+    """Register what this file adds; Sphinx calls it."""
     app.connect("autodoc-process-signature", _component_signature)
     app.connect("source-read", _unlink_folders)

@@ -44,7 +44,7 @@ class Drawing:
         self.parts.append(f'<text x="{x:g}" y="{y:g}" font-size="{size}" fill="{fill}" {more}>{escape(words)}</text>')
 
     def box(self, x: float, y: float, w: float, h: float, fill: str, *lines: str) -> None:
-        """A box with centred lines, the first of them in bold."""
+        """Draw a box with centred lines, the first of them in bold."""
         self.rectangle(x, y, w, h, fill)
         top = y + h / 2 - 8 * (len(lines) - 1) + 4
         for k, line in enumerate(lines):
@@ -52,7 +52,7 @@ class Drawing:
             self.text(x + w / 2, top + 16 * k, line, 13 if k == 0 else 11, INK if k == 0 else GREY, bold)
 
     def path(self, *points: tuple[float, float], ends: str = "end", dash: bool = False, colour: str = INK) -> None:
-        """A line with arrows at its ``"end"``, at ``"both"`` ends or ``"none"``."""
+        """Draw a line with arrows at its ``"end"``, at ``"both"`` ends or ``"none"``."""
         way = " ".join(f"{'L' if k else 'M'}{x:g} {y:g}" for k, (x, y) in enumerate(points))
         arrows = {
             "end": 'marker-end="url(#arrow)"',
@@ -75,7 +75,7 @@ class Drawing:
 
 
 def machine() -> Drawing:
-    """The block diagram."""
+    """Draw the block diagram."""
     d = Drawing(1060, 600, "Block diagram of the accelerator")
     dashed = f'stroke="{GREY}" stroke-dasharray="6 4"'
     d.rectangle(160, 20, 880, 560, PALE, dashed)
@@ -202,7 +202,7 @@ def spans(parameters: MachineParameters, states: int) -> list[Span]:
 
 
 def sweep() -> Drawing:
-    """A run, and one sweep of it to scale."""
+    """Draw a run, and one sweep of it to scale."""
     parameters, states = SMALL, SMALL.states
     work = parameters.grid * states
     length = pass_clocks(parameters, parameters.grid, states)
@@ -293,7 +293,7 @@ PLACES = {
 
 
 def parts() -> Drawing:
-    """The parts of the project and the imports between them, without imports that follow from others.
+    """Draw the parts of the project and the imports between them, without imports that follow from others.
 
     Raises
     ------

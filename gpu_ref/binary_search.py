@@ -47,7 +47,7 @@ BATCH = 1 << 17
 
 @njit(cache=True, inline="always")
 def _objective(wealth: float, choice: float, future: float, eta: float) -> float:
-    """Objective of a choice, ``-inf`` if it is not affordable."""
+    """Return the objective of a choice, ``-inf`` if it is not affordable."""
     if choice < wealth:
         return crra(wealth - choice, eta) + future
     return -np.inf

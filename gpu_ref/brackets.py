@@ -303,7 +303,7 @@ def missed_by_a_policy(X: Array, W: Array, ev: Array, eta: float, value: Array, 
 
 
 def _proven(X: Array, W: Array, ev: Array, eta: float, first: Indexes) -> Swept:
-    """A proven sweep from the guess ``first``: a few half-rounds, then divide and conquer if they did not finish."""
+    """Make a proven sweep from guess ``first``: a few half-rounds, then divide and conquer if they did not finish."""
     grid, states = W.shape
     value, found = np.empty(W.shape), np.empty(W.shape, np.int32)
     margins = np.zeros((2, *W.shape))

@@ -3,12 +3,10 @@
 A chunk computes its values, their changes and the next sweep's ``EV`` while its data is in the processor's cache, so a
 sweep is one parallel region. It proves its states except the first and the last (:mod:`beltline.gpu_ref.row_search`).
 Those have neighbours in another chunk and are proven after all chunks are done. The division of a grid depends on its
-size alone, so the number of threads changes no bit. Tables are ``(N_z, N_k)``, so that a row is contiguous.
+size alone, so the number of threads changes no bit.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +14,7 @@ from numpy.typing import NDArray
 from beltline.compiled import njit, prange, serial_and_parallel
 from beltline.gpu_ref.brackets import state_slack
 from beltline.gpu_ref.chunk_expectation import expect_between
+from beltline.gpu_ref.chunk_tables import Tables, forget, piece
 from beltline.gpu_ref.row_scan import scanned_row
 from beltline.gpu_ref.row_search import (
     CLOSE,
@@ -23,7 +22,6 @@ from beltline.gpu_ref.row_search import (
     KNOWN,
     MOVED,
     ROUNDING,
-    Cached,
     Indexes,
     beside,
     cache_row,
@@ -32,6 +30,7 @@ from beltline.gpu_ref.row_search import (
     guessed_row,
     proven_row,
     settle,
+    shape,
     stays,
     utility,
 )
@@ -58,80 +57,6 @@ MOST_MOVED = 256
 """Largest number of choices that the proof between chunks may move in a sweep."""
 
 
-class Tables(NamedTuple):
-    """A problem and the state of its iteration, for compiled code.
-
-    Attributes
-    ----------
-    X, W, Q, beta, eta
-        As in :mod:`beltline.gpu_ref`, but ``W`` is ``(N_z, N_k)``.
-    values
-        ``(2, N_z, N_k)``: the values before and after a sweep; the two exchange roles after each.
-    both
-        ``(2, N_z, N_k + 2)``: ``EV`` in the same way, with a spare word at each end of a row.
-    policy, below, here, above, until
-        ``(N_z, N_k)`` each: cached values of every state, see :class:`~beltline.gpu_ref.row_search.Cached`.
-    rivals
-        ``(N_z, N_k)``: utility of each state's rival, see :func:`~beltline.gpu_ref.row_search.proven_row`.
-    watched
-        ``(3, N_z, N_k)``: ``low`` and ``high`` of ``Cached``, and the index of each state's rival.
-    clocks
-        ``(N_z, length(N_k))``: clocks of each exogenous state, see :mod:`beltline.gpu_ref.window_clocks`.
-    changes
-        ``(2, N_z, blocks)``: least and largest change of ``EV`` in the last sweep, by block, for the exogenous states
-        whose blocks are measured.
-    measured
-        ``(2, N_z)``: the number of sweeps for which blocks are still measured, and the number to measure next time.
-    quiet
-        ``(C, N_z)``: value of the whole row's clock up to which the last proof of a chunk stays valid while none of its
-        choices moves, as :func:`~beltline.gpu_ref.row_search.proven_row` returns it.
-    scans
-        ``(C, N_z)``: whether the next sweep scans the brackets of a chunk (:mod:`beltline.gpu_ref.row_scan`) rather
-        than guesses its choices.
-    chunk
-        Number of grid points in a chunk.
-    """
-
-    X: Array
-    W: Array
-    Q: Array
-    beta: float
-    eta: float
-    values: Array
-    both: Array
-    policy: Indexes
-    below: Array
-    here: Array
-    above: Array
-    until: Array
-    rivals: Array
-    watched: Indexes
-    clocks: Array
-    changes: Array
-    measured: NDArray[np.int64]
-    quiet: Array
-    scans: NDArray[np.bool_]
-    chunk: int
-
-
-@njit(cache=True)
-def _piece(t: Tables, s: int, begin: int, end: int) -> Cached:
-    """Return views of the cached values of grid points ``begin`` to ``end`` in exogenous state ``s``."""
-    return Cached(
-        t.policy[s, begin:end], t.below[s, begin:end], t.here[s, begin:end], t.above[s, begin:end],
-        t.until[s, begin:end], t.watched[0, s, begin:end], t.watched[1, s, begin:end],
-    )  # fmt: skip
-
-
-@njit(cache=True)
-def _forget(cached: Cached) -> None:
-    """Clear the cached choices and utilities of a piece."""
-    policy, below, here, above, until, _, _ = cached
-    for i in range(policy.size):
-        policy[i] = 0
-        below[i] = here[i] = above[i] = until[i] = -np.inf
-
-
 @njit(cache=True)
 def _chunk(
     how: int, t: Tables, turn: int, c: int, low: Array, high: Array, doubts: Doubts, age: Array, choices: Indexes
@@ -147,7 +72,7 @@ def _chunk(
     begin = c * t.chunk
     end = min(begin + t.chunk, t.X.size)
     for s in range(t.W.shape[0]):
-        own, wealth, cached = value[s, begin:end], t.W[s, begin:end], _piece(t, s, begin, end)
+        own, wealth, cached = value[s, begin:end], t.W[s, begin:end], piece(t, s, begin, end)
         if how == FIXED:
             evaluated_row(ev[s], cached, own)
             t.quiet[c, s] = -np.inf
@@ -159,15 +84,18 @@ def _chunk(
             doubts[s], t.quiet[c, s], t.scans[c, s] = False, -np.inf, MANY * count > end - begin
         else:
             if how == FRESH:
-                _forget(cached)
+                forget(cached)
             clocks = t.clocks[s]
-            guess, moved, low[s], high[s] = guessed_row(
-                t.X, wealth, t.eta, ev[s], clocks, cached, before[s, begin:end], own
-            )
+            moved, low[s], high[s] = guessed_row(t.X, wealth, t.eta, ev[s], clocks, cached, before[s, begin:end], own)
             doubts[s] = False
             # Objectives, and with them their rounding errors, may have grown by these changes.
             t.quiet[c, s] -= ROUNDING * max(abs(low[s]), abs(high[s]))
-            if guess != CLOSE and (moved or how != WARM or not shown(clocks) < t.quiet[c, s]):
+            guess = CLOSE
+            if moved or how != WARM or not shown(clocks) < t.quiet[c, s]:
+                guess = shape(cached.policy)
+                # If it is close, this proves all choices while none moves, whatever the clocks show.
+                t.quiet[c, s] = np.inf
+            if guess != CLOSE:
                 rival, rivals = t.watched[2, s, begin:end], t.rivals[s, begin:end]
                 proof, searched, corrected, t.quiet[c, s] = proven_row(
                     t.X, wealth, t.eta, ev[s], clocks, cached, guess, own, rival, rivals
@@ -195,7 +123,7 @@ def _between_chunks(t: Tables, turn: int, s: int, moved: Indexes, waiting: Index
     :data:`MOST_MOVED`. ``waiting`` is scratch space for ``3 * MOST_MOVED + 4`` points.
     """
     grid = t.X.size
-    cached = _piece(t, s, 0, grid)
+    cached = piece(t, s, 0, grid)
     policy, below, here, above, until, lowest, highest = cached
     rival, rivals = t.watched[2, s], t.rivals[s]
     wealth, ev = t.W[s], t.both[turn % 2, s]
@@ -402,8 +330,8 @@ serial_sweeps, parallel_sweeps = serial_and_parallel(_sweeps)
 
 @njit(cache=True)
 def _take_state(t: Tables, turn: int, s: int, value: Array, policy: Indexes, low: Array, high: Array) -> None:
-    """Exogenous state ``s`` of :func:`take`."""
-    new, cached = t.values[turn, s], _piece(t, s, 0, t.X.size)
+    """Continue exogenous state ``s``, as :func:`take` does for all."""
+    new, cached = t.values[turn, s], piece(t, s, 0, t.X.size)
     t.clocks[s, :] = 0.0
     t.quiet[:, s], t.scans[:, s] = -np.inf, True
     chosen = cached.policy
@@ -434,7 +362,7 @@ def take(t: Tables, turn: int, value: Array, policy: Indexes, low: Array, high: 
 def _row_slack(t: Tables, turn: int, s: int, margins: Array) -> float:
     """Compute :func:`slacks` for exogenous state ``s``."""
     X, eta, grid = t.X, t.eta, t.X.size
-    policy, below, here, above, _, _, _ = _piece(t, s, 0, grid)
+    policy, below, here, above, _, _, _ = piece(t, s, 0, grid)
     wealth, ev, value = t.W[s], t.both[turn % 2, s], t.values[(turn + 1) % 2, s]
     for side in range(2):
         for x in range(grid):

@@ -21,6 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from beltline.compiled import njit, prange
+from beltline.gpu_ref.chunk_expectation import expect_piece
 from beltline.gpu_ref.exact import exact_sweep
 from beltline.gpu_ref.methods import modulus, stay_start
 from beltline.gpu_ref.spectral import smooth_start
@@ -54,18 +55,6 @@ def spacing(grid: int, most: int = MOST) -> tuple[int, int]:
 
 
 @njit(cache=True)
-def _expect(Q: Array, beta: float, value: Array, ev: Array) -> None:
-    """Fill ``ev``, ``(N_z, n)``, with the discounted expectation of ``value``, ``(n, N_z)``."""
-    grid, states = value.shape
-    for i in range(grid):
-        for s in range(states):
-            total = 0.0
-            for t in range(states):
-                total += Q[s, t] * value[i, t]
-            ev[s, i] = beta * total
-
-
-@njit(cache=True)
 def _solve(X: Array, W: Array, Q: Array, beta: float, eta: float, epsilon: float) -> tuple[Array, int]:
     """Solve the problem on a coarse grid with continuous choices; return value, ``(n, N_z)``, and sweeps.
 
@@ -79,7 +68,7 @@ def _solve(X: Array, W: Array, Q: Array, beta: float, eta: float, epsilon: float
             for k in range(4):
                 if k != j:
                     inverse[cell, j] /= X[cell + j] - X[cell + k]
-    value = np.empty((grid, states))
+    value = np.empty((states, grid))
     choice = np.empty((grid, states))
     ev = np.empty((states, grid))
     place = np.zeros((grid, states), np.int64)
@@ -89,14 +78,14 @@ def _solve(X: Array, W: Array, Q: Array, beta: float, eta: float, epsilon: float
         for s in range(states):
             choice[i, s] = X[i]
             u[i, s] = crra(W[i, s] - X[i], eta)
-            value[i, s] = u[i, s] / (1.0 - beta)
+            value[s, i] = u[i, s] / (1.0 - beta)
             place[i, s] = max(0, min(i - 1, grid - 4))
     small = (X[-1] - X[0]) / (grid - 1)
     low, high = np.empty(states), np.empty(states)
     last = np.inf
     done = 0
     while done < LIMIT:
-        _expect(Q, beta, value, ev)
+        expect_piece(Q, beta, value, ev, 0, grid, 0)
         low[:], high[:] = np.inf, -np.inf
         for i in range(grid):
             for s in range(states):
@@ -120,9 +109,9 @@ def _solve(X: Array, W: Array, Q: Array, beta: float, eta: float, epsilon: float
                 now = u[i, s] + future
                 if abs(step) < small:
                     now += step * (rise + 0.5 * curve * step)
-                change = now - value[i, s]
+                change = now - value[s, i]
                 low[s], high[s] = min(low[s], change), max(high[s], change)
-                value[i, s] = now
+                value[s, i] = now
 
                 choice[i, s] = near
                 u[i, s] = crra(W[i, s] - near, eta)
@@ -143,14 +132,14 @@ def _solve(X: Array, W: Array, Q: Array, beta: float, eta: float, epsilon: float
             break
         last = measured
         for _ in range(INNER):
-            _expect(Q, beta, value, ev)
+            expect_piece(Q, beta, value, ev, 0, grid, 0)
             for i in range(grid):
                 for s in range(states):
                     e = ev[s, place[i, s] : place[i, s] + 4]
                     w = weight[i, s]
-                    value[i, s] = u[i, s] + ((w[0] * e[0] + w[1] * e[1]) + (w[2] * e[2] + w[3] * e[3]))
+                    value[s, i] = u[i, s] + ((w[0] * e[0] + w[1] * e[1]) + (w[2] * e[2] + w[3] * e[3]))
             done += 1
-    return value, done
+    return value.T.copy(), done
 
 
 @njit(parallel=True, cache=True)

@@ -18,7 +18,7 @@ from beltline.compiled import njit, prange
 from beltline.gpu_ref.brackets import Indexes, Swept, proven
 from beltline.gpu_ref.confirmation import confirmed
 from beltline.gpu_ref.methods import DOUBLE
-from beltline.gpu_ref.tables import Array, check_tables, expectation
+from beltline.gpu_ref.tables import Array, check_tables, ends_of, expectation
 from beltline.gpu_ref.threads import threads, threads_for
 from beltline.gpu_ref.utility import crra
 
@@ -75,11 +75,8 @@ class Compared(NamedTuple):
 def _ends_by_chunk(table: Array, found: Array) -> None:
     """Fill ``found``, ``(2, chunks)``, with the lowest and the highest entry of each chunk of rows."""
     for chunk in prange(found.shape[1]):
-        least, most = np.inf, -np.inf
-        for x in range(chunk * _CHUNK, min((chunk + 1) * _CHUNK, table.shape[0])):
-            for s in range(table.shape[1]):
-                least, most = min(least, table[x, s]), max(most, table[x, s])
-        found[0, chunk], found[1, chunk] = least, most
+        begin, end = chunk * _CHUNK, min((chunk + 1) * _CHUNK, table.shape[0])
+        found[0, chunk], found[1, chunk], _ = ends_of(table[begin:end].reshape(-1))
 
 
 def _ends(table: Array) -> tuple[float, float]:

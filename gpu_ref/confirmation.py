@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from beltline.compiled import njit, prange
 from beltline.gpu_ref.brackets import Indexes, best_between
 from beltline.gpu_ref.methods import DOUBLE
-from beltline.gpu_ref.tables import Array, feasible
+from beltline.gpu_ref.tables import Array, ends_of, feasible
 from beltline.gpu_ref.threads import threads, threads_for
 from beltline.gpu_ref.utility import crra
 
@@ -156,7 +156,7 @@ def _smooth_rows(
     X: Array, W: Array, ev: Array, eta: float, errors: Array, begin: int, end: int, value: Array, policy: Indexes,
     exact: Indexes, allowed: Array, ev_error: float, facts: Array, pieces: Array,
 ) -> bool:  # fmt: skip
-    """A faster :func:`_rows` for choices that rise by at most one point per row.
+    """Confirm as :func:`_rows` does, but faster, choices that rise by at most one point per row.
 
     It also requires that choices beat those of their neighbours by more than rounding. Then no excess exceeds ``2 e``
     or the incoming one, and need not be followed from row to row. A choice that a neighbour's choice beats is repaired
@@ -318,10 +318,8 @@ def _errors(ev: Array, low: float, high: float, eta: float) -> tuple[Array, floa
     errors = np.empty(states)
     finite = abs(low) < np.inf and abs(high) < np.inf
     for s in range(states):
-        least, most = np.inf, -np.inf
-        for entry in ev[s]:
-            finite &= abs(entry) < np.inf
-            least, most = min(least, entry), max(most, entry)
+        least, most, known = ends_of(ev[s])
+        finite &= known
         errors[s] = power * (max(high - least, most - low) + max_gap)
         errors[s] += DOUBLE * (one + (states + 4) * max(most, -least))
     return errors, max_gap, finite

@@ -38,6 +38,9 @@ from beltline.gpu_ref.utility import crra_utility
 from beltline.gpu_ref.value_iteration import ValueIteration
 from beltline.gpu_ref.vfi import sup_norm
 
+_LEAST_LENT = 8192
+"""Number of entries below which a table is copied faster than its memory is wrapped."""
+
 
 def solve(
     X: ArrayLike,
@@ -98,9 +101,25 @@ def solve(
 
 
 def _writable(given: Arguments) -> Arguments:
-    """Copy read-only tables: for another array type Numba would compile everything again."""
-    tables = {name: getattr(given, name) for name in ("X", "W", "Q", "V0")}
-    return replace(given, **{name: table.copy() for name, table in tables.items() if not table.flags.writeable})
+    """Return read-only tables as writable ones: for another array type Numba would compile everything again."""
+    X, W, Q, V0 = map(_as_writable, (given.X, given.W, given.Q, given.V0))
+    return replace(given, X=X, W=W, Q=Q, V0=V0)
+
+
+class _Memory:
+    """The memory of a read-only table, offered as writable. Only for code that does not write to it."""
+
+    def __init__(self, table: Array) -> None:
+        interface = table.__array_interface__
+        self.__array_interface__ = {**interface, "data": (interface["data"][0], False)}
+        self._owner = table
+
+
+def _as_writable(table: Array) -> Array:
+    """Return a table, if it is read-only with the type of a writable one; only small tables are copied."""
+    if table.flags.writeable:
+        return table
+    return table.copy() if table.size < _LEAST_LENT else np.asarray(_Memory(table))
 
 
 def solve_ages(
@@ -193,15 +212,16 @@ def _solution(
     proven: bool = True,
     largest: float = 0.0,
     slack: float = 0.0,
+    size: float = math.nan,
     **more: Any,
 ) -> Solution:
     """Build a solution with its error bound.
 
     ``proven`` says whether the last sweep found every maximum; ``largest`` and ``slack`` are as for
-    :func:`error_bound`.
+    :func:`error_bound`, ``size`` is its ``known``.
     """
     proven = proven and METHODS[given.method].rule != "own"
-    bound = error_bound(h, value, given.Q, given.beta, given.eta, largest, slack) if proven else float("inf")
+    bound = error_bound(h, value, given.Q, given.beta, given.eta, largest, slack, size) if proven else float("inf")
     return Solution(value, policy, sweeps, maximising, h, bound, h < given.epsilon, seconds, given.method, **more)
 
 
@@ -225,15 +245,25 @@ def _proving(given: Arguments) -> Solution:
                 value, policy = iteration.read(given.rule)
             largest = 0.0
             if given.rule != "change":
-                largest = largest_before_shift(value, iteration.largest(), given.Q, given.beta)
-            if not needs_restart(given, float(np.abs(value).max()), iteration.h, largest) or sweeps >= given.max_sweeps:
+                largest = largest_before_shift(value, iteration.largest(), given.Q, given.beta, iteration.size)
+            if not needs_restart(given, iteration.size, iteration.h, largest) or sweeps >= given.max_sweeps:
                 break
             with _timed(seconds, "load"):
                 iteration.load(value)
         with _timed(seconds, "solve"):
             slack = iteration.slack()
     return _solution(
-        given, seconds, value, policy, sweeps, maximising, iteration.h, largest=largest, slack=slack, exact_sweeps=exact
+        given,
+        seconds,
+        value,
+        policy,
+        sweeps,
+        maximising,
+        iteration.h,
+        largest=largest,
+        slack=slack,
+        size=iteration.size,
+        exact_sweeps=exact,
     )
 
 
@@ -249,7 +279,7 @@ def _iterate(iteration: ValueIteration, given: Arguments, limit: int) -> None:
 
 @njit(parallel=True, cache=True)
 def _evaluation_step(utility: Array, ev: Array, policy: NDArray[np.int32], value: Array) -> None:
-    """One sweep with a fixed policy."""
+    """Make one sweep with a fixed policy."""
     for x in prange(value.shape[0]):
         for s in range(value.shape[1]):
             value[x, s] = utility[x, s] + ev[s, policy[x, s]]
@@ -330,7 +360,7 @@ def _endogenous(given: Arguments) -> Solution:
 
 
 def _searching_bytes(grid: int, states: int) -> int:
-    """Bytes that :func:`_searching` allocates."""
+    """Return the bytes that :func:`_searching` allocates."""
     return grid * states * (8 * 8 + 4)
 
 

@@ -54,7 +54,7 @@ def marginal_wealth(X: Array, W: Array, marginal: ArrayLike | None) -> Array:
 
 @njit(cache=True, inline="always")
 def _power(c: float, power: float) -> float:
-    """``c ** power``; common powers by divisions and roots, which are faster."""
+    """Return ``c ** power``; common powers are computed by divisions and roots, which is faster."""
     if power == -2.0:
         return 1.0 / (c * c)
     if power == -0.5:
@@ -68,7 +68,7 @@ def _power(c: float, power: float) -> float:
 def _step(
     X: Array, W: Array, slope: Array, Q: Array, beta: float, eta: float, c: Array, cash: Array, new_c: Array
 ) -> float:
-    """One step from consumption ``c`` to ``new_c``, both ``(N_z, N_k)``; returns the largest change.
+    """Make one step from consumption ``c`` to ``new_c``, both ``(N_z, N_k)``; return the largest change.
 
     ``cash``, ``(N_z, N_k)``, receives the cash on hand at which each grid point is the optimal choice.
     """
@@ -126,7 +126,7 @@ def _evaluate(
     X: Array, here: Array, cell: NDArray[np.int32], share: Array, value: Array, slope: Array, Q: Array, beta: float,
     new_c: Array, low: Array, high: Array,
 ) -> None:  # fmt: skip
-    """One policy evaluation sweep, with cubic Hermite interpolation of ``V`` by its exact slope."""
+    """Make one policy evaluation sweep, with cubic Hermite interpolation of ``V`` by its exact slope."""
     states, grid = here.shape
     chunks = low.shape[0]
     for chunk in prange(chunks):

@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from beltline.compiled import njit
-from beltline.gpu_ref.tables import Array, check_tables
+from beltline.gpu_ref.tables import Array, measured_tables
 from beltline.gpu_ref.utility import crra, crra_utility
 
 DOUBLE = 2.0**-53
@@ -234,13 +234,13 @@ def check_arguments(
     check_limits(epsilon, max_sweeps)
     full = check_options(method, options)
     ordered = method not in ("grid", "grid+howard", "interp")
-    X, W, Q, V0 = check_tables(X, W, Q, V0, beta, eta, ordered=ordered)
+    (X, W, Q, V0), least = measured_tables(X, W, Q, V0, beta, eta, ordered=ordered)
     if METHODS[method].rule in ("span", "spans") and modulus(Q, beta) >= 1.0:
         raise ValueError(f"method {method!r} needs beta below 1, not {beta}")
     if method == "binary" and (X.size < 4 or X.size & (X.size - 1)):
         raise ValueError(f"method 'binary' needs a power of two from 4 as N_k, not {X.size}")
     start = full.get("start", "given")
-    if start != "given" and not can_stay(X, W, eta):
+    if start != "given" and not _affords(least, eta):
         start = "given"
     return Arguments(X, W, Q, V0, float(beta), float(eta), float(epsilon), int(max_sweeps), method, full, start)
 
@@ -257,7 +257,11 @@ def _least_left(X: Array, W: Array) -> float:
 
 def can_stay(X: Array, W: Array, eta: float) -> bool:
     """Return whether every state can afford to stay at its ``x`` for ever, with a finite utility."""
-    least = _least_left(X, W)
+    return _affords(_least_left(X, W), eta)
+
+
+def _affords(least: float, eta: float) -> bool:
+    """Return whether every state can stay at its ``x``, of which the lowest consumption is ``least``."""
     return least > 0.0 and math.isfinite(crra(least, eta))
 
 
@@ -285,9 +289,9 @@ def sweep_rounding(largest: float, states: int, eta: float) -> float:
     return DOUBLE * ((abs(1.0 - eta) + 4.0) * 2.0 * largest + (eta == 1.0) + (states + 4) * largest)
 
 
-def largest_value(value: Array) -> float:
-    """Return the largest finite ``|V|``; 0 if no entry is finite."""
-    largest = size(value)
+def largest_value(value: Array, known: float = math.nan) -> float:
+    """Return the largest finite ``|V|``; 0 if no entry is finite. If ``known`` is finite, it is the :func:`size`."""
+    largest = known if math.isfinite(known) else size(value)
     return largest if math.isfinite(largest) else float(np.abs(value[np.isfinite(value)]).max(initial=0.0))
 
 
@@ -296,20 +300,21 @@ def size(value: Array) -> float:
     return max(float(value.max()), -float(value.min())) if value.size else 0.0
 
 
-def largest_before_shift(value: Array, change: float, Q: Array, beta: float) -> float:
+def largest_before_shift(value: Array, change: float, Q: Array, beta: float, known: float = math.nan) -> float:
     """Bound the largest ``|V|`` before the last sweep and between that sweep and the shift.
 
-    ``value`` is the returned ``R``, and ``change`` the largest ``|TV - V|`` of the last sweep. The shift is at most
-    ``modulus / (1 - modulus)`` times the change, so ``|TV|`` exceeds ``|R|`` by no more than that, and ``|V|`` by one
-    change more.
+    ``value`` is the returned ``R``, ``known`` as in :func:`largest_value`, ``change`` the largest ``|TV - V|`` of the
+    last sweep. The shift is at most ``modulus / (1 - modulus)`` times the change, so ``|TV|`` exceeds ``|R|`` by no
+    more than that, and ``|V|`` by one change more.
     """
     contraction = modulus(Q, beta)
-    return largest_value(value) + change / (1.0 - contraction) if contraction < 1.0 else float("inf")
+    return largest_value(value, known) + change / (1.0 - contraction) if contraction < 1.0 else float("inf")
 
 
 def error_bound(
-    h: float, value: Array, Q: Array, beta: float, eta: float, largest: float = 0.0, slack: float = 0.0
-) -> float:
+    h: float, value: Array, Q: Array, beta: float, eta: float, largest: float = 0.0, slack: float = 0.0,
+    known: float = math.nan,
+) -> float:  # fmt: skip
     """Bound ``max |R - V*|`` after a sweep for which the stopping rule measured ``h``; ``value`` is ``R``.
 
     Parameters
@@ -320,6 +325,8 @@ def error_bound(
         If the sweep was followed by a shift, :func:`largest_before_shift`: rounding is relative to these larger values.
     slack
         By how much the sweep may have missed a maximum because of rounding.
+    known
+        As in :func:`largest_value`.
 
     Returns
     -------
@@ -329,7 +336,7 @@ def error_bound(
     contraction = modulus(Q, beta)
     if contraction >= 1.0 or not np.isfinite(h) or not np.isfinite(largest):
         return float("inf")
-    largest = max(largest_value(value) + h, largest)
+    largest = max(largest_value(value, known) + h, largest)
     # The shift is rounded, too: by a few units of the largest value times the condition of the linear system.
     rounding = sweep_rounding(largest, Q.shape[0], eta) + (8 + 4 * Q.shape[0]) * DOUBLE * largest
     return (contraction * h + rounding + slack) / (1.0 - contraction)

@@ -84,27 +84,31 @@ def utility(wealth: float, choice: float, eta: float) -> float:
     return -np.inf
 
 
-@njit(cache=True)
-def local_search(X: Array, wealth: float, eta: float, ev: Array, p: int) -> tuple[int, float, float, float]:
+@njit(cache=True, inline="always")
+def local_search(X: Array, wealth: float, eta: float, ev: Array, p: int) -> tuple[int, float, float, float, float]:
     """Search locally from candidate ``p`` for a local maximum, of equal neighbours the lowest.
 
-    Returns its index and the utilities of the candidate below it, of itself and of the candidate above it.
+    Returns its index, the utilities of the candidate below it, of itself and of the candidate above it, and its
+    objective.
     """
     here = utility(wealth, X[p], eta)
+    best = here + ev[p + 1]
     above = utility(wealth, X[p + 1], eta) if p + 1 < X.size else -np.inf
     below = -np.inf
     known = False
-    while above + ev[p + 2] > here + ev[p + 1]:
+    while above + ev[p + 2] > best:
         below, here, known = here, above, True
         p += 1
+        best = here + ev[p + 1]
         above = utility(wealth, X[p + 1], eta) if p + 1 < X.size else -np.inf
     if not known:
         below = utility(wealth, X[p - 1], eta) if p > 0 else -np.inf
-        while p > 0 and not here + ev[p + 1] > below + ev[p]:
+        while p > 0 and not best > below + ev[p]:
             above, here = here, below
             p -= 1
+            best = here + ev[p + 1]
             below = utility(wealth, X[p - 1], eta) if p > 0 else -np.inf
-    return p, below, here, above
+    return p, below, here, above, best
 
 
 @njit(cache=True)
@@ -149,54 +153,54 @@ def _lose(clock: float, until: float, best: float) -> bool:
 @njit(cache=True)
 def guessed_row(
     X: Array, W: Array, eta: float, ev: Array, clocks: Array, cached: Cached, before: Array, value: Array
-) -> tuple[int, int, float, float]:
+) -> tuple[int, float, float]:
     """Guess the choice of every state of a piece, and write the objectives of the choices into ``value``.
 
-    Returns :data:`CLOSE`, :data:`FAR` or :data:`FALLING`; how many choices moved; and the least and the largest
-    change from ``before``, as :func:`changes` returns them.
+    Returns how many choices moved, and the least and the largest change from ``before``, as :func:`changes` returns
+    them.
     """
     policy, below, here, above, until, lowest, highest = cached
-    drift = 0
-    neighbour = policy[0]
-    far = falling = moved = 0
+    drift = moved = 0
+    neighbour, last = policy[0], X.size - 1
     least, most = np.inf, -np.inf
     for i in range(value.size):
         p = policy[i]
         best = here[i] + ev[p + 1]
-        if best >= above[i] + ev[p + 2] and best > below[i] + ev[p]:
+        under, over = below[i] + ev[p], above[i] + ev[p + 2]
+        if best >= over and best > under:
             drift = 0
         else:
             wealth = W[i]
-            start = bisect(X, wealth, eta, ev) if i == 0 else max(neighbour, min(p + drift, X.size - 1), 0)
-            q, under, at, over = local_search(X, wealth, eta, ev, start)
-            lost = np.inf
-            if q == p + 1 and p >= 0:
-                lost = below[i] + ev[p]
-            elif q == p - 1:
-                lost = above[i] + ev[p + 2]
-            below[i], here[i], above[i] = under, at, over
-            best = at + ev[q + 1]
+            start = bisect(X, wealth, eta, ev) if i == 0 else max(neighbour, min(p + drift, last), 0)
+            q, below[i], here[i], above[i], best = local_search(X, wealth, eta, ev, start)
             if q != p and until[i] > -np.inf:
                 # Candidates beyond these, where the choice may have gone, are in another window.
                 within = lowest[i] <= q <= highest[i]
                 clock = clocks[0] + clocks[window(X.size, lowest[i], highest[i])]
+                lost = under if q == p + 1 and p >= 0 else over if q == p - 1 else np.inf
                 until[i] = min(until[i], _until(clock, best, lost)) if within else -np.inf
             drift = q - p
-            moved += q != p
-            p = q
             if best == -np.inf:
-                p = -1
+                q = -1
                 here[i] = -np.inf
-            policy[i] = p
-        if i > 0:
-            far |= p > neighbour + 1
-            falling |= p < neighbour
+            moved += q != p
+            policy[i] = p = q
         neighbour = p
         change = best - before[i]
         least = change if change < least else least
         most = change if change > most else most
         value[i] = best
-    return FALLING if falling else FAR if far else CLOSE, moved, least, most
+    return moved, least, most
+
+
+@njit(cache=True)
+def shape(policy: Indexes) -> int:
+    """Return the shape of a guessed policy, ``(n,)``: :data:`CLOSE`, :data:`FAR` or :data:`FALLING`."""
+    least = most = 0
+    for i in range(1, policy.size):
+        step = policy[i] - policy[i - 1]
+        least, most = min(least, step), max(most, step)
+    return FALLING if least < 0 else FAR if most > 1 else CLOSE
 
 
 @njit(cache=True)
@@ -366,7 +370,7 @@ def proven_row(
 ) -> tuple[int, int, int, float]:  # fmt: skip
     """Prove, or correct, the choices of all states of a piece except the first and the last.
 
-    ``guess`` is the shape that :func:`guessed_row` returned. ``rival`` and ``rivals``, ``(n,)``, are each state's rival
+    ``guess`` is what :func:`shape` returned. ``rival`` and ``rivals``, ``(n,)``, are each state's rival
     and its utility, 0 and ``-inf`` if it has none. States are visited downwards, then upwards, in turn: first all whose
     bracket contains more than the choice and the candidates next to it, then those whose bracket has grown since.
 

@@ -7,7 +7,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from beltline.compiled import njit, prange
+from beltline.compiled import njit, prange, serial_and_parallel
+from beltline.gpu_ref.chunk_expectation import expect_piece
+from beltline.gpu_ref.threads import threads_for
 
 Array = NDArray[np.float64]
 
@@ -16,23 +18,77 @@ ROW_SUM_TOLERANCE = 1e-8
 
 
 @njit(cache=True)
-def _sound(X: Array, W: Array, Q: Array, V: Array) -> tuple[bool, bool, bool]:
-    """Check all tables in one pass, for the usual case that they are right.
+def ends_of(entries: Array) -> tuple[float, float, bool]:
+    """Return the lowest and the highest of ``entries``, ``(n,)``, and whether all are finite; nan is ignored."""
+    beyond = 0
+    for k in range(entries.size):
+        beyond += 0 if abs(entries[k]) < np.inf else 1
+    # Four series of comparisons, which need not wait for each other.
+    a = b = c = d = np.inf
+    e = f = g = h = -np.inf
+    fours = 0 if beyond else entries.size // 4 * 4
+    for k in range(0, fours, 4):
+        i, j, m, n = entries[k], entries[k + 1], entries[k + 2], entries[k + 3]
+        a, b, c, d = i if i < a else a, j if j < b else b, m if m < c else c, n if n < d else d
+        e, f, g, h = i if i > e else e, j if j > f else f, m if m > g else g, n if n > h else h
+    least, most = min(min(a, b), min(c, d)), max(max(e, f), max(g, h))
+    for k in range(fours, entries.size):
+        least, most = min(least, entries[k]), max(most, entries[k])
+    return least, most, beyond == 0
 
-    Returns whether ``W`` is finite and ``V`` below infinity; whether ``W`` does not fall in ``x``; and whether ``X``
-    and ``Q`` meet every condition of :mod:`beltline.gpu_ref`.
+
+_CHUNK = 2048
+"""Rows of a table that a thread checks at a time."""
+
+
+@njit(cache=True)
+def _sound_rows(X: Array, W: Array, V: Array, begin: int, end: int) -> tuple[int, int, int, float]:
+    """Check the rows from ``begin`` to ``end``, and the steps from the row before each.
+
+    Returns the numbers of entries of ``W`` and ``V``, of steps of ``W`` and of steps of ``X`` that break a condition,
+    and the lowest ``W(x, s) - x``.
     """
-    states, wealth, value = W.shape[1], W.reshape(-1), V.reshape(-1)
+    states = W.shape[1]
+    wealth, value = W[begin:end].reshape(-1), V[begin:end].reshape(-1)
     # Counting instead of branching lets the compiler vectorise the loops.
     bad = falls = wrong = 0
     for k in range(wealth.size):
         bad += 0 if (abs(wealth[k]) < np.inf) & (value[k] < np.inf) else 1
-    before, here = wealth[: wealth.size - states], wealth[states:]
+    first = max(begin, 1)
+    before, here = W[first - 1 : end - 1].reshape(-1), W[first:end].reshape(-1)
     for k in range(here.size):
         falls += 1 if here[k] < before[k] else 0
-    wrong += 0 if (-np.inf < X[0]) & (X[X.size - 1] < np.inf) else 1
-    for k in range(1, X.size):
-        wrong += 0 if X[k - 1] < X[k] else 1
+    for x in range(first, end):
+        wrong += 0 if X[x - 1] < X[x] else 1
+    least = np.inf
+    for x in range(begin, end):
+        # The lowest of a row first: rows need not wait for each other.
+        low = W[x, 0]
+        for s in range(1, states):
+            low = W[x, s] if W[x, s] < low else low
+        least = min(least, low - X[x])
+    return bad, falls, wrong, least
+
+
+def _sound(X: Array, W: Array, Q: Array, V: Array) -> tuple[bool, bool, bool, float]:
+    """Check all tables in one pass, for the usual case that they are right.
+
+    Returns whether ``W`` is finite and ``V`` below infinity; whether ``W`` does not fall in ``x``; whether ``X`` and
+    ``Q`` meet every condition of :mod:`beltline.gpu_ref`; and the lowest ``W(x, s) - x``.
+    """
+    grid, states = W.shape
+    bad = falls = wrong = 0
+    lowest = np.empty((grid - 1) // _CHUNK + 1)
+    for c in prange(lowest.size):
+        counts = _sound_rows(X, W, V, c * _CHUNK, min((c + 1) * _CHUNK, grid))
+        bad += counts[0]
+        falls += counts[1]
+        wrong += counts[2]
+        lowest[c] = counts[3]
+    least = np.inf
+    for c in range(lowest.size):
+        least = min(least, lowest[c])
+    wrong += 0 if (-np.inf < X[0]) & (X[grid - 1] < np.inf) else 1
     for s in range(states):
         total = 0.0
         for t in range(states):
@@ -40,7 +96,10 @@ def _sound(X: Array, W: Array, Q: Array, V: Array) -> tuple[bool, bool, bool]:
             total += Q[s, t]
         # Near the tolerance the order of the sum matters: leave the decision to the slower check of :func:`_explain`.
         wrong += 0 if abs(total - 1.0) < 0.5 * ROW_SUM_TOLERANCE else 1
-    return bad == 0, falls == 0, wrong == 0
+    return bad == 0, falls == 0, wrong == 0, least
+
+
+_sound_on_one_thread, _sound_on_all = serial_and_parallel(_sound)
 
 
 def check_tables(
@@ -61,6 +120,13 @@ def check_tables(
         A shape does not fit, or a table breaks a condition of :mod:`beltline.gpu_ref`; the message names the first
         entry that does.
     """
+    return measured_tables(X, W, Q, V, beta, eta, ordered=ordered)[0]
+
+
+def measured_tables(
+    X: ArrayLike, W: ArrayLike, Q: ArrayLike, V: ArrayLike, beta: float, eta: float, *, ordered: bool = False
+) -> tuple[tuple[Array, Array, Array, Array], float]:
+    """Check a table problem as :func:`check_tables` does; return the tables and the lowest ``W(x, s) - x``."""
     X, W, Q, V = (np.ascontiguousarray(table, dtype=np.float64) for table in (X, W, Q, V))
     if X.ndim != 1 or X.size == 0:
         raise ValueError(f"X must have shape (N_k,) with N_k >= 1, not {X.shape}")
@@ -75,13 +141,15 @@ def check_tables(
         raise ValueError(f"beta must be positive and finite, not {beta}")
     if not 0.0 < eta < math.inf:
         raise ValueError(f"eta must be positive and finite, not {eta}")
-    good, rising, sound = _sound(X, W, Q, V)
+    # Waking threads takes longer than the check of a small problem.
+    check = _sound_on_one_thread if threads_for(W.size) == 1 else _sound_on_all
+    good, rising, sound, least = check(X, W, Q, V)
     if not (good and sound):
         _explain(X, W, Q, V, good)
     if ordered and not rising:
         x, s = np.argwhere(np.diff(W, axis=0) < 0.0)[0]
         raise ValueError(f"W must not fall in x, but W[{x + 1}, {s}] = {W[x + 1, s]} follows W[{x}, {s}] = {W[x, s]}")
-    return X, W, Q, V
+    return (X, W, Q, V), float(least)
 
 
 def _explain(X: Array, W: Array, Q: Array, V: Array, good: bool) -> None:
@@ -112,13 +180,16 @@ def _explain(X: Array, W: Array, Q: Array, V: Array, good: bool) -> None:
 def _expectation(Q: Array, V: Array, beta: float) -> Array:
     grid, states = V.shape
     ev = np.empty((states, grid))
-    for x in prange(grid):
-        for s in range(states):
-            total = 0.0
-            for t in range(states):
-                if Q[s, t] != 0.0:
-                    total += Q[s, t] * V[x, t]
-            ev[s, x] = beta * total
+    rows = max(32, 4096 // states)
+    for c in prange((grid - 1) // rows + 1):
+        begin = c * rows
+        count = min(rows, grid - begin)
+        # Rows by exogenous state, from which several sums are computed at once.
+        value = np.empty((states, count))
+        for x in range(count):
+            for s in range(states):
+                value[s, x] = V[begin + x, s]
+        expect_piece(Q, beta, value, ev, 0, count, begin)
     return ev
 
 

@@ -29,7 +29,7 @@ def crra(c: float, eta: float) -> float:
 
 @vectorize(["float64(float64, float64)"], cache=True)
 def _utility(c: float, eta: float) -> float:
-    """Utility of one consumption, ``-inf`` if it is not positive."""
+    """Return the utility of one consumption, ``-inf`` if it is not positive."""
     if not c > 0.0:
         return -np.inf
     return crra(c, eta)

@@ -10,8 +10,11 @@ are not neighbours differ by less than rounding (:meth:`ValueIteration.slack`), 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from beltline.gpu_ref.brackets import proven
 from beltline.gpu_ref.chunk_sweeps import (
@@ -23,21 +26,24 @@ from beltline.gpu_ref.chunk_sweeps import (
     RULES,
     UNPROVEN,
     WARM,
-    Tables,
     measure,
     parallel_sweeps,
     serial_sweeps,
     slacks,
     take,
 )
+from beltline.gpu_ref.chunk_tables import Tables, parallel_copy, parallel_fill, serial_copy, serial_fill
 from beltline.gpu_ref.exact import divide_and_conquer
 from beltline.gpu_ref.methods import shifts
 from beltline.gpu_ref.row_search import Indexes
-from beltline.gpu_ref.tables import Array, expectation
+from beltline.gpu_ref.tables import Array
 from beltline.gpu_ref.window_clocks import BLOCK, blocks, length
 
 _CHUNKS, _FEWEST, _MOST = 32, 512, 4096
 """Number of chunks into which a grid is cut, and the smallest and the largest number of grid points of one."""
+
+_PAD = 40
+"""Entries between two tables, so that those of one state are not in the same set of the processor's cache."""
 
 _MOST_DIVIDED = 8
 """Largest number of sweeps by divide and conquer before brackets are tried again."""
@@ -50,7 +56,24 @@ at first.
 BATCH_STATES = 2.5e7
 """States swept in one call of compiled code, a fraction of a second, so that Python can handle Ctrl-C between calls."""
 
+_SERIAL = serial_fill, serial_sweeps, serial_copy
+_PARALLEL = parallel_fill, parallel_sweeps, parallel_copy
+
 _NO_AGES = np.empty((1, 0, 0)), np.empty((1, 0, 0), np.int32)
+
+
+def _cut(dtype: type, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, NDArray[Any]]:
+    """Return uninitialised tables of these shapes by name, parts of one allocation.
+
+    The operating system provides a large allocation in large pages, which takes it less time than many small ones.
+    """
+    sizes = {name: math.prod(shape) for name, shape in shapes.items()}
+    room: NDArray[Any] = np.empty(sum(sizes.values()) + _PAD * len(sizes), dtype)
+    begin, tables = 0, {}
+    for name, size in sizes.items():
+        tables[name] = room[begin : begin + size].reshape(shapes[name])
+        begin += size + _PAD
+    return tables
 
 
 class ValueIteration:
@@ -66,6 +89,8 @@ class ValueIteration:
         As in :class:`beltline.gpu_ref.methods.Solution`.
     h
         What the stopping rule measured in the last maximising sweep.
+    size
+        Largest absolute value that :meth:`read` returned, units of utility; infinity if one was not finite.
     low, high
         ``(N_z,)``: lowest and highest change in that sweep, by exogenous state.
     """
@@ -73,18 +98,15 @@ class ValueIteration:
     def __init__(self, X: Array, W: Array, Q: Array, beta: float, eta: float, threads: int) -> None:
         grid, states = W.shape
         self._source = W
-        self._run = parallel_sweeps if threads > 1 else serial_sweeps
+        self._fill, self._run, self._copy = _PARALLEL if threads > 1 else _SERIAL
         shape = (states, grid)
         # A chunk is a whole number of blocks.
         chunk = blocks(min(max(grid // _CHUNKS, _FEWEST), _MOST)) * BLOCK
+        one_each = dict.fromkeys(("W", "below", "here", "above", "until", "rivals"), shape)
         self._tables = Tables(
             X=X, Q=Q, beta=beta, eta=eta,
-            W=np.empty(shape),
-            values=np.empty((2, *shape)),
-            both=np.zeros((2, states, grid + 2)),
-            policy=np.zeros(shape, np.int32),
-            below=np.empty(shape), here=np.empty(shape), above=np.empty(shape), until=np.empty(shape),
-            rivals=np.empty(shape), watched=np.zeros((3, *shape), np.int32),
+            **_cut(np.float64, {**one_each, "values": (2, *shape), "both": (2, states, grid + 2)}),
+            **_cut(np.int32, {"policy": shape, "watched": (3, *shape)}),
             clocks=np.zeros((states, length(grid))),
             changes=np.zeros((2, states, blocks(grid))),
             measured=np.empty((2, states), np.int64),
@@ -102,25 +124,13 @@ class ValueIteration:
     def load(self, V: Array) -> None:
         """Start from ``V``, ``(N_k, N_z)``."""
         t = self._tables
-        t.W[:] = self._source.T
-        t.policy[:] = 0
-        for utilities in (t.below, t.here, t.above, t.until, t.rivals, t.quiet):
-            utilities[:] = -np.inf
-        t.clocks[:], t.scans[:] = 0.0, False
-        t.measured[0], t.measured[1] = 0, _MEASURED
         self._now = 0
         self.sweeps = self.maximising_sweeps = self.exact_sweeps = 0
-        self.h = math.inf
+        self.h = self.size = math.inf
         self._divided = False
         self._to_divide, self._next_to_divide = 0, 1
-        self._put(V, expectation(t.Q, np.ascontiguousarray(V), t.beta))
-
-    def _put(self, value: Array, ev: Array) -> None:
-        """Continue from ``value``, ``(N_k, N_z)``, and its expectation, ``(N_z, N_k)``."""
-        t = self._tables
-        t.values[self._now] = value.T
-        t.both[self._now, :, 1:-1] = ev
-        self._finite = bool(np.isfinite(ev).all())
+        t.measured[1] = _MEASURED
+        self._finite = self._fill(t, self._source, np.ascontiguousarray(V))
 
     def _batch(
         self,
@@ -219,10 +229,13 @@ class ValueIteration:
     def read(self, rule: str) -> tuple[Array, Indexes]:
         """Return the value, shifted as the stopping rule requires, and the policy, ``(N_k, N_z)`` each."""
         t = self._tables
-        value = t.values[self._now]
+        # Adding -0.0 changes no bit.
+        shift = np.full(t.Q.shape[0], -0.0)
         if rule != "change":
             middle = (self.low + self.high) / 2.0
             if rule == "span":
                 middle = np.full_like(middle, (self.low.min() + self.high.max()) / 2.0)
-            value = value + shifts(middle, t.Q, t.beta)[:, None]
-        return np.ascontiguousarray(value.T), np.ascontiguousarray(t.policy.T)
+            shift = shifts(middle, t.Q, t.beta)
+        value, policy = np.empty(self._source.shape), np.empty(self._source.shape, np.int32)
+        self.size = self._copy(t, self._now, shift, value, policy)
+        return value, policy

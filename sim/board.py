@@ -133,7 +133,7 @@ class SimulatedBoard:
             self._library.board_close(handle)
 
     def _open(self) -> int:
-        """The handle of the open board; raises SimulationError if it is closed."""
+        """Return the handle of the open board; raise SimulationError if it is closed."""
         if self._handle is None:
             raise SimulationError("the simulated board is closed")
         return self._handle

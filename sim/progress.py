@@ -14,7 +14,7 @@ QUIET_SECONDS = 2.0
 
 
 def _notebook() -> Any:
-    """IPython's display module if this process is the kernel of a notebook, else None."""
+    """Return IPython's display module if this process is the kernel of a notebook, else None."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return importlib.import_module("IPython.display") if getattr(shell, "kernel", None) is not None else None

@@ -91,7 +91,7 @@ def find() -> Verilator:
 
 
 def _on_path() -> Verilator:
-    """The Verilator on the path."""
+    """Return the Verilator on the path."""
     command = shutil.which("verilator")
     if command is None:
         raise SimulationError(f"Verilator, which simulates the gateware, is not installed: {INSTALL}")
@@ -249,7 +249,7 @@ def compile_design(
 
 
 def _runtime_sources(generated: Path) -> list[str]:
-    """Names of the sources of Verilator's library that a design uses."""
+    """Return the names of the sources of Verilator's library that a design uses."""
     listed = re.search(r"VM_GLOBAL_FAST \+= \\\n((?:.*\\\n)*)", (generated / "Vtop_classes.mk").read_text())
     return re.findall(r"\w+", listed[1]) if listed else []
 
@@ -268,7 +268,7 @@ def compiler() -> str:
 
 
 def _useful_lines(log: str) -> list[str]:
-    """Lines of a log to quote: from the first error on, or the last ones if no line is marked as an error."""
+    """Return the lines of a log to quote: from the first error on, or the last ones if no line is marked as one."""
     lines = [line for line in log.splitlines() if line.strip()]
     marked = [index for index, line in enumerate(lines) if re.search(r"%Error|\berror:|undefined reference", line)]
     first = marked[0] if marked else max(0, len(lines) - USEFUL_LINES)

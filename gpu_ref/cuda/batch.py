@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from beltline.gpu_ref.cuda.device import ready
@@ -61,9 +60,8 @@ def solve_batch(
         X, W, Q, V0, beta, eta = problem
         return check_arguments(X, W, Q, V0, beta, eta, epsilon, max_sweeps, method, options)
 
-    # NumPy releases the interpreter lock while it works on a table.
-    with ThreadPoolExecutor() as pool:
-        checked = list(pool.map(check, problems))
+    # Each check of large tables uses all threads.
+    checked = list(map(check, problems))
     if not checked:
         return []
     shape = checked[0].W.shape

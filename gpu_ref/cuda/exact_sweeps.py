@@ -29,7 +29,7 @@ class Exact:
         self.expectation, self.level, self.hold = exact_kernels(cupy.cuda.Device().id, kind_of([problem.eta]))
 
     def _sizes(self) -> tuple[np.int32, np.int32]:
-        """``N_k`` and ``N_z`` as arguments of a kernel."""
+        """Return ``N_k`` and ``N_z`` as arguments of a kernel."""
         return np.int32(self.points), np.int32(self.states)
 
     def expect(self, V: Any) -> None:

@@ -115,7 +115,7 @@ class Sweeps:
         self._near, self._done, self._cold = 0, 0, True
 
     def _layouts(self) -> tuple[Layout, Layout]:
-        """Shapes and types of the small tables, and of all others."""
+        """Return the shapes and types of the small tables, and of all others."""
         sizes = self._sizes
         regimes, count, states, points = sizes.regimes, sizes.alternatives, sizes.states, sizes.points
         groups, parts = self.blocks

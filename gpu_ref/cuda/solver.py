@@ -125,7 +125,7 @@ def _ended(problem: Arguments, found: Solution | None, steps: int) -> Solution |
 
 
 def _solve_mpi(cupy: Any, problem: Arguments) -> Solution:
-    """Modified policy iteration. Policy evaluation does not keep values concave, so every search is exact."""
+    """Solve by modified policy iteration. Policy evaluation does not keep values concave, so every search is exact."""
     points, states = problem.W.shape
     start = Start(cupy, [problem])
     refuse(cupy, memory(points, states) + 8 * 4 * points * states + start.memory())

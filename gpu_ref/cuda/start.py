@@ -38,11 +38,11 @@ class Start:
             self.stay, self.smooth, self.draw = start_kernels(cupy.cuda.Device().id, eta, self.states, per)
 
     def _shared(self, rows: int) -> int:
-        """Bytes of shared memory for a coarse grid of ``rows`` points."""
+        """Return the bytes of shared memory for a coarse grid of ``rows`` points."""
         return 8 * (5 * rows + self.states * (self.states + 1) + 3 * rows * self.states)
 
     def _fits(self, room: int) -> int:
-        """Largest number of coarse points that fits into ``room`` bytes of shared memory."""
+        """Return the largest number of coarse points that fits into ``room`` bytes of shared memory."""
         rows = MOST
         while self._shared(rows) > room:
             rows -= 1

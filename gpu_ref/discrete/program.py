@@ -152,7 +152,7 @@ def distinct(rows: Any) -> tuple[Any, NDArray[np.int64]]:
 
 
 def numbered(state: Integers, lottery: Integers, chances: Any) -> tuple[Integers, Any, NDArray[np.int64]]:
-    """Number lotteries by groups that share no state, and within a group by the mean number of the next state.
+    """Assign numbers to lotteries by groups that share no state, in a group by the mean number of the next state.
 
     Parameters
     ----------

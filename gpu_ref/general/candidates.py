@@ -61,7 +61,7 @@ def windows(low: Indexes, high: Indexes) -> tuple[Indexes, Indexes]:
 
 @njit(cache=True)
 def _all_allowed(cost: Array, ev: Array, negative: bool) -> tuple[Indexes, int]:
-    """:func:`numbered` for the case that every row may choose every candidate."""
+    """Return what :func:`numbered` does where every row may choose every candidate."""
     every = np.arange(cost.size).astype(np.int32)
     cost_falls = ev_falls = 0
     for i in range(1, cost.size):

@@ -36,7 +36,7 @@ _OVERFLOW = 700.0
 
 @njit(cache=True)
 def _exp(exponent: float) -> float:
-    """``exp(exponent)``, infinite from :data:`_OVERFLOW` on."""
+    """Return ``exp(exponent)``, infinite from :data:`_OVERFLOW` on."""
     return math.exp(exponent) if exponent < _OVERFLOW else np.inf
 
 

@@ -90,7 +90,7 @@ def fixed(packed: Packed, policy: Indexes, eta: float, sigma: float) -> Choices:
 def _evaluate_state(
     packed: Packed, V: Array, mixed: Array, choices: Choices, sigma: float, value: Array, s: int
 ) -> None:
-    """One evaluation step in exogenous state ``s``."""
+    """Make one evaluation step in exogenous state ``s``."""
     count, _, grid = choices.policy.shape
     ev = np.empty(grid)
     value[:, s] = -np.inf
@@ -118,7 +118,7 @@ def _evaluate_state(
 
 @njit(parallel=True, cache=True)
 def _evaluate_once(packed: Packed, V: Array, mixed: Array, choices: Choices, sigma: float, value: Array) -> None:
-    """One step from ``V`` with every ``x'`` fixed, into ``value``, both ``(N_r, N_z, N_k)``."""
+    """Make one step from ``V`` with every ``x'`` fixed, into ``value``, both ``(N_r, N_z, N_k)``."""
     for s in prange(V.shape[1]):
         _evaluate_state(packed, V, mixed, choices, sigma, value, s)
 

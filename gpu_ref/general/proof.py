@@ -80,7 +80,7 @@ def _not_dominated(cost: Array, ev: Array, first: Indexes, last: Indexes) -> NDA
 def _numbers(
     cost: Array, ev: Array, low: Indexes, high: Indexes, negative: bool
 ) -> tuple[Indexes, Indexes, Indexes, int]:
-    """Number the candidates and return ``(remaining, least, most, order)``.
+    """Assign numbers to the candidates and return ``(remaining, least, most, order)``.
 
     ``remaining`` has the ``x'`` of each number; row ``x`` may choose the numbers ``least[x]`` to ``most[x]``; ``order``
     is ``AS_GIVEN``, ``BY_COST`` or ``UNORDERED``, as in :mod:`beltline.gpu_ref.general.candidates`.

@@ -131,7 +131,7 @@ def _iterate(
     update: Update | None,
     progress: Progress | None,
 ) -> Solution:
-    """Value iteration of :func:`solve` with an infinite horizon."""
+    """Iterate on values, for :func:`solve` with an infinite horizon."""
     moving_steps, step_tol = (CORRECTED_STEPS, STEP_TOL_SHARE * tol) if corrected else (MOVING_STEPS, None)
     operator = Operator(form)
     V, guess = states_first(start), no_policy(form)

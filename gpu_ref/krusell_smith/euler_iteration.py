@@ -78,7 +78,7 @@ def _iterate(
     policy: Array, slopes: Array, new: Array, grid: Array, wealth: Array, weights: Array, gross: Array, income: Array,
     chain: Array, beta: float, gamma: float,
 ) -> float:  # fmt: skip
-    """One undamped iteration from ``policy`` and its ``slopes`` in ``k`` to ``new``; returns the largest change."""
+    """Make one undamped iteration from ``policy`` and its ``slopes`` in ``k`` to ``new``; return the largest change."""
     n, means, states = policy.shape
     changes = np.zeros(means * 2)
     for place in prange(means * 2):

@@ -179,7 +179,7 @@ class SerialDevice(BusDevice):
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[None]:
-        """Within the block, turn errors of the port, as when its plug is pulled, into ``DeviceLostError``."""
+        """Turn, within the block, errors of the port, as when its plug is pulled, into ``DeviceLostError``."""
         try:
             yield
         except DeviceError:

@@ -85,6 +85,8 @@ class Driver:
         self._build_hash = UNKNOWN
         self._weights: NDArray[np.uint64] | None = None
         self._seeks = False
+        # Whether the device still has the choices of the last run that ended.
+        self._chosen = False
 
     def run(
         self,
@@ -332,6 +334,8 @@ class Driver:
         self._moved += [table.name for table in written]
         mode = (Mode.HORIZON if horizon else Mode(0)) | (Mode(0) if self._weights is None else Mode.SHIFT)
         mode |= Mode.PEAKS if self._seeks else Mode(0)
+        if self._continues(written):
+            mode |= Mode.CHOICES
         settings = {
             "MODE": int(mode),
             "GRID": points,
@@ -345,6 +349,14 @@ class Driver:
         configure(self.device, changed)
         self._settings = settings
         self._moved += changed
+
+    def _continues(self, written: list[Table]) -> bool:
+        """Return whether the next run may begin from the choices of the last one, after ``written`` were loaded.
+
+        It may if the device proves choices, and continues from the values of the last run with the same cash on hand
+        and transitions, and so with the same sizes. Costs may differ, as when prices move.
+        """
+        return self._build.features.proofs and self._chosen and not {Table.W, Table.Q, Table.V} & set(written)
 
     def _groups(self, image: Image) -> Groups | None:
         """Return the groups of exogenous states that a build with alternatives needs; None for other builds."""
@@ -360,6 +372,7 @@ class Driver:
         ``done`` is the number of sweeps before this run, for lines of progress.
         """
         device = self.device
+        self._chosen = False
         self._forget()
         self._tables.forget(Table.V)
         watch = waiting.Watch(device)
@@ -433,6 +446,7 @@ class Driver:
             policy = np.clip(policy, 0, points - 1)
         if horizon is None:
             self._tables.hold(Load(Table.V, value, blocks))
+            self._chosen = sweeps > 0
         shape = (points, states) if horizon is None else (ages, points, states)
         return Run(
             status=report.status,

@@ -38,7 +38,7 @@ from beltline.hw.interface.registers import Status
 UPDATE_EVERY = 10
 """Default number of sweeps of a run, after which prices are updated.
 
-A run begins without stored choices, so its first sweep searches every state; more sweeps of a run spread that cost.
+The first sweep of a run searches every state, because costs have changed; more sweeps of a run spread that cost.
 """
 
 

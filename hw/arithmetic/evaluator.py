@@ -95,7 +95,7 @@ def _build(p: Pipeline, wealth: Timed, x: Timed, ports: utility.UtilityPorts, ev
 
 @functools.cache
 def _times(multiplier: Multiplier) -> tuple[int, int]:
-    """``ev_time`` and ``latency`` of :class:`EvaluatorParameters`, found by building the datapath without a module."""
+    """Return ``ev_time`` and ``latency`` of :class:`EvaluatorParameters`, by building the datapath without a module."""
     ports = utility.UtilityPorts(
         Signal(A_BITS),
         Signal(B_BITS),

@@ -27,7 +27,7 @@ _HALF_MASK = (1 << 32) - 1
 
 @njit(cache=True, inline="always")
 def _expectation_word(values, x, q, s):  # type: ignore[no-untyped-def]
-    """``(ev, saturated)``: the sum over ``k`` of ``values[x, k] q[s, k] / 2**64``, rounded once.
+    """Return ``(ev, saturated)``: the sum over ``k`` of ``values[x, k] q[s, k] / 2**64``, rounded once.
 
     A sum of up to 16 products can exceed 128 bits, so the upper words are summed in two halves.
     """

@@ -169,11 +169,11 @@ class Pipeline:
         return [Term(Timed(row, time + TILE_CLOCKS), offset) for offset, row in _pack(tiles)]
 
     def _tiles(self, left: Value, right: Value) -> int:
-        """Number of multipliers for a product."""
+        """Return the number of multipliers for a product."""
         return -(-len(left) // self._tile[0]) * -(-len(right) // self._tile[1])
 
     def total(self, terms: Iterable[Term], width: int, constant: int = 0, signed: bool = False) -> Timed:
-        """Sum of ``terms`` and ``constant``, modulo ``2**width``.
+        """Return the sum of ``terms`` and ``constant``, modulo ``2**width``.
 
         Takes one clock for sums of at most 32 bits and two for longer ones, and before that one clock to compress more
         than 2 summands, two to compress more than 9, three to compress more than 42.
@@ -209,7 +209,7 @@ class Pipeline:
         return value if isinstance(value, Const) else self.register(value, 0).value
 
     def _compress(self, rows: list[Value], width: int) -> list[Value]:
-        """One level of 3:2 compressors: two rows for every three."""
+        """Add a level of 3:2 compressors: return two rows for every three."""
         out: list[Value] = []
         for k in range(0, len(rows) - 2, 3):
             a, b, c = rows[k : k + 3]
@@ -220,7 +220,7 @@ class Pipeline:
         return out + rows[len(rows) - len(rows) % 3 :]
 
     def _add(self, rows: list[Value], carry_in: int, width: int, time: int) -> Timed:
-        """Sum of one or two rows: segments of 32 bits in one clock, and the carries between them in a second."""
+        """Return the sum of one or two rows: segments of 32 bits in one clock, the carries between them in a second."""
         if len(rows) == 1 and not carry_in:
             return self.register(rows[0], time)
         a, b = rows if len(rows) == 2 else (rows[0], Const(0, width))

@@ -132,8 +132,7 @@ def generate() -> Tables:
 
 
 def _quadratic(function, reach):  # type: ignore[no-untyped-def]
-    """Coefficients ``(a, b)`` of the minimax polynomial ``a z + b z**2`` of ``function``, which is 0 at 0, on ``[0,
-    reach]``.
+    """Return ``(a, b)`` of the minimax polynomial ``a z + b z**2`` of ``function``, which is 0 at 0, on ``[0, reach]``.
 
     Remez exchange: solve for the two coefficients and the level of the error at three points, the end and the two inner
     extrema of the error, and repeat with the new extrema until they converge. To leading order the error is a cubic,

@@ -16,7 +16,7 @@ from beltline.hw.arithmetic.utility_constants import A_FRACTION, B_FRACTION, Uti
 
 @njit(cache=True, inline="always")
 def _difference(a, b):  # type: ignore[no-untyped-def]
-    """``a - b`` of two int64, as float64 rounded once. It avoids signed overflow, which is undefined in compiled
+    """Return ``a - b`` of two int64, as float64 rounded once. It avoids signed overflow, which is undefined in compiled
     code.
     """
     if a >= b:
@@ -25,7 +25,7 @@ def _difference(a, b):  # type: ignore[no-untyped-def]
 
 
 def _steps(x: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Distances between neighbours of an increasing grid, float64 ``(N_k - 1,)``; no overflow for any int64 points."""
+    """Return the distances between neighbours of an increasing int64 grid, float64 ``(N_k - 1,)``, without overflow."""
     return np.diff(x.view(np.uint64)).astype(np.float64)
 
 

@@ -62,7 +62,7 @@ def leading_zeros(typing_context: Any, a: Any) -> Any:
 
 @njit(cache=True, inline="always")
 def add(a, b):  # type: ignore[no-untyped-def]
-    """Sum of two pairs, modulo ``2**128``."""
+    """Return the sum of two pairs, modulo ``2**128``."""
     low = a[1] + b[1]
     return a[0] + b[0] + np.uint64(low < a[1]), low
 

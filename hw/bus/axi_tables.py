@@ -105,7 +105,7 @@ class _Burst:
         self._end = Cat(last[:WORD_BITS], Mux(beyond, end_of_table, end_word))
 
     def take(self, channel: Mapping[str, Value]) -> list[Any]:
-        """Statements that store an address channel; ``channel`` maps signal names without prefix ("addr") to
+        """Return the statements that store an address channel; ``channel`` maps signal names without prefix ("addr") to
         signals.
         """
         return [
@@ -117,7 +117,7 @@ class _Burst:
         ]
 
     def settle(self) -> list[Any]:
-        """Statements that store the address of the last word, in the clock in which ``good`` is valid."""
+        """Return the statements that store the address of the last word, in the clock in which ``good`` is valid."""
         return [self.final.eq(self._end)]
 
     @property

@@ -104,7 +104,7 @@ class SerialBridge(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """The receiver, the transmitter, the buffer and the state machine that handles a request.
+        """Build the receiver, the transmitter, the buffer and the state machine that handles a request.
 
         It is long because it is one state machine: each state has a few lines and shares registers with most others.
         """
@@ -291,7 +291,7 @@ class SerialBridge(wiring.Component):
         return m
 
     def _legal(self, m: Module, operation: Value, count: Value, address: Value) -> Signal:
-        """Whether the operation may access ``count + 1`` words at ``address``; valid two clocks after these are.
+        """Return whether the operation may access ``count + 1`` words at ``address``; valid two clocks after these are.
 
         Parameters
         ----------

@@ -290,7 +290,7 @@ class Sequencer(wiring.Component):
         return m
 
     def _configuration(self, m: Module) -> tuple[Signal, Signal]:
-        """Whether a run fits the build, and the last position of a pass; valid ``check`` clocks after the settings."""
+        """Return whether a run fits, and the last position of a pass; valid ``check`` clocks after the settings."""
         machine = self.parameters.machine
         p = Pipeline(m, machine.multiplier)
         total = p.total(
@@ -315,7 +315,7 @@ class Sequencer(wiring.Component):
         return good, last_position
 
     def _converged(self, m: Module) -> Value:
-        """Whether a sweep ends the run as converged: its norm is below epsilon, and it is a plain sweep."""
+        """Return whether a sweep ends the run as converged: its norm is below epsilon, and it is a plain sweep."""
         features = self.parameters.machine.features
         # Norm and epsilon are final many clocks before the decision.
         converged = self.below if features.lanes else below(m, self.norm, self.epsilon)

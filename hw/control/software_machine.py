@@ -131,7 +131,7 @@ class SoftwareMachine(ABC):
 
     @abstractmethod
     def _fits(self, work: int, sweeps: int) -> bool:
-        """Whether the value memory has room for the results of ``sweeps`` ages of ``work`` states each."""
+        """Return whether the value memory has room for the results of ``sweeps`` ages of ``work`` states each."""
 
     @abstractmethod
     def _begin(self, mode: Mode) -> None:
@@ -142,7 +142,7 @@ class SoftwareMachine(ABC):
         """Compute one sweep; returns whether the run has ended."""
 
     def _given(self, matrix: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """The problem's part, ``(N_z, N_z)``, of a matrix in the format of ``q``."""
+        """Return the problem's part, ``(N_z, N_z)``, of a matrix in the format of ``q``."""
         return np.ascontiguousarray(matrix.reshape(self._built[1], -1)[: self._states, : self._states])
 
     def _expect(self, value: NDArray[np.int64]) -> bool:

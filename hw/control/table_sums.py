@@ -68,7 +68,7 @@ class WordHash(wiring.Component):
         return m
 
     def _half(self, p: Pipeline, half: int) -> Timed:
-        """The hash of half 0 or 1 of the word; 0 where it has no strobes. Its last step is combinational."""
+        """Return the hash of half 0 or 1 of the word; 0 where it has no strobes. Its last step is combinational."""
         strobes = self.strobes.word_select(half, HALF_BYTES)
         x = self.data.word_select(half, BITS) & Cat(strobe.replicate(8) for strobe in strobes)
         k = Cat(Const(half, 1), self.address, Const(0, MISSING - 1 - self.address_bits), ~strobes)
@@ -82,7 +82,7 @@ class WordHash(wiring.Component):
 
 
 def _with_shifted(t: Value, shift: int) -> Value:
-    """``t + (t << shift)``, modulo ``2**32``."""
+    """Return ``t + (t << shift)``, modulo ``2**32``."""
     return (t + (t << shift)[:BITS])[:BITS]
 
 

@@ -108,6 +108,16 @@ If its expectation takes its multipliers in turn, bits 8 to 15 of the register a
 MIDPOINTS_ENGINE = 6
 """Contents of register ``ENGINE`` for a sweep engine whose shifts follow from the extremes of the changes."""
 
+ENGINE_MEANINGS = {
+    int(Engine.ASSEMBLY_LINE): "assembly line",
+    int(Engine.SWEEP): "sweep engine",
+    PROVING_ENGINE: "sweep engine that proves the choices of every sweep",
+    COSTS_ENGINE: "as 3, with a table of costs in window `X`",
+    ALTERNATIVES_ENGINE: "as 4, and takes the maximum over alternatives. Only it may have multipliers in turn",
+    MIDPOINTS_ENGINE: "sweep engine whose shifts follow from the least and the largest change of each exogenous state",
+}
+"""What each engine number of register ``ENGINE`` means."""
+
 
 class Command(enum.IntFlag):
     """Bits of register ``COMMAND``. Each acts once when a 1 is written; :data:`FLAGS` gives their meanings."""
@@ -124,6 +134,7 @@ class Mode(enum.IntFlag):
     HORIZON = 1
     SHIFT = 2
     PEAKS = 4
+    CHOICES = 8
 
 
 STEPS_FIELD = slice(8, 16)
@@ -234,6 +245,10 @@ FLAGS: dict[type[enum.IntFlag], dict[enum.IntFlag, str]] = {
         Mode.PEAKS: "sweep engine: after the last sweep of a run that converges or reaches its limit, every state is "
         "searched twice more, from the lowest candidates and from the highest. `PEAKS` of `STATUS` reports whether a "
         "search ended at another candidate",
+        Mode.CHOICES: "sweep engine built with `proof`: the searches of the first sweep begin from the choices that "
+        "the last run left in table `POLICY`, and not from each state's own point. That run must have had the same "
+        "`GRID` and `STATES` and have made a sweep; otherwise the number of clocks is undefined. Proven choices do not "
+        "depend on it",
     },
 }
 """Meaning of every bit of each register with flags, for the documentation."""
@@ -267,10 +282,7 @@ def _layout() -> dict[str, Register]:
             32,
             Access.READ,
             False,
-            "1: assembly line; 2: sweep engine; 3: sweep engine that proves the choices of every sweep; 4: as 3, with "
-            "a table of costs in window `X`; 5: as 4, and takes the maximum over alternatives; 6: sweep engine that "
-            "computes its shifts from the smallest and the largest change of each exogenous state. For 5, bits 8 to "
-            "15: multipliers of its expectation if it takes them in turn, else 0",
+            "bits 0 to 7: the engine; bits 8 to 15: multipliers of its expectation if it takes them in turn, else 0",
         ),
         (
             "LANES",
@@ -307,7 +319,7 @@ def _layout() -> dict[str, Register]:
             Access.READ_WRITE,
             False,
             "bit 0: finite horizon, a slot for each sweep's results; bit 1: shifts; bit 2: search for other peaks; "
-            "bits 8 to 15: policy evaluation sweeps",
+            "bit 3: begin from stored choices; bits 8 to 15: policy evaluation sweeps",
         ),
         ("GRID", 32, Access.READ_WRITE, False, "N_k of the problem"),
         ("STATES", 32, Access.READ_WRITE, False, "N_z of the problem"),

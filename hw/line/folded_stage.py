@@ -422,10 +422,10 @@ class _Slots:
 
 
 def _times(step: Value, factor: Value, width: int) -> Value:
-    """``step * factor``, modulo ``2**width``, for a ``step`` with one bit set and a ``factor`` of two bits."""
+    """Return ``step * factor``, modulo ``2**width``, for a ``step`` with one bit set and a ``factor`` of two bits."""
     return (Mux(factor[0], step, 0) | Cat(Const(0, 1), Mux(factor[1], step, 0)))[:width]
 
 
 def _shifted(factor: Value, step: Value, width: int) -> Value:
-    """``step * factor``, modulo ``2**width``, for a ``step`` with at most one bit set and a ``factor`` of at most 4."""
+    """Return ``step * factor``, modulo ``2**width``, for a ``step`` of one bit or none, ``factor`` at most 4."""
     return (_times(step, factor[:2], width) | Cat(Const(0, 2), Mux(factor[2], step, 0)))[:width]

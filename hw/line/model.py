@@ -146,9 +146,7 @@ def line_sweep(
 
 @njit(cache=True)
 def _utility_at(wealth, x, i, rows, words):  # type: ignore[no-untyped-def]
-    """Utility of candidate ``i``, int64; ``INFEASIBLE`` where it is infeasible or not among the ``rows`` grid
-    points.
-    """
+    """Return the utility of candidate ``i``, int64; ``INFEASIBLE`` if it is infeasible or not below ``rows``."""
     if i < 0 or i >= rows:
         return np.int64(INFEASIBLE)
     u, feasible, _ = candidate_word(wealth, x[i], words)
@@ -186,7 +184,7 @@ def _local_search(wealth, x, ev, s, words, start):  # type: ignore[no-untyped-de
 
 @njit(cache=True, parallel=True)
 def _search_all(x, w, ev, words, index_bits, warm, cached, value, policy, flags, chunks):  # type: ignore[no-untyped-def]
-    """One sweep by local search.
+    """Make one sweep by local search.
 
     Parameters
     ----------

@@ -160,9 +160,7 @@ class PrimeBanks(wiring.Component):
 
 
 def _one_hot(p: Pipeline, place: Timed, banks: int, clocks: int) -> Value:
-    """``place % banks`` as one bit for each bank, ``clocks`` clocks after ``place``; each clock is one LUT of six
-    inputs.
-    """
+    """Return ``place % banks``, one bit a bank, ``clocks`` clocks after it; a clock takes one LUT of six inputs."""
     bits = len(place.value)
     remainders = []
     for start in range(0, bits, _CHUNK):
@@ -179,5 +177,5 @@ def _one_hot(p: Pipeline, place: Timed, banks: int, clocks: int) -> Value:
 
 
 def _table(p: Pipeline, word: Timed, contents: list[int], width: int) -> Timed:
-    """Entry ``word`` of a constant table of ``width``-bit words, one clock later."""
+    """Return the entry ``word`` of a constant table of ``width``-bit words, one clock later."""
     return p.compute(lambda value: Array(Const(entry, width) for entry in contents)[value], word)

@@ -171,12 +171,15 @@ class SweepDatapath(Datapath):
             self.proven.eq(rounds.proven),
         ]
         begins, ends = (p.valid(p.input(flag), ROUND_BEGINS) for flag in (rounds.go, rounds.finish))
+        stored = Signal()
+        m.d.sync += stored.eq(has_flag(self.settings.mode, Mode.CHOICES))
         for number, lane in enumerate(lanes):
             m.d.comb += [
                 lane.round.eq(begins),
                 lane.finish.eq(ends),
                 lane.divide.eq(rounds.divide),
                 lane.odd.eq(rounds.odd),
+                lane.stored.eq(stored),
                 lane.values.eq(self._values),
                 lane.point_shift.eq(self._point_shift),
                 # A lane at an end of the grid ignores the input from the lane beyond that end.

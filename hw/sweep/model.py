@@ -176,6 +176,9 @@ class SweepSoftwareMachine(SoftwareMachine):
         self._shifts = Mode.SHIFT in mode and self._groups is None
         # A proof leaves no other peak to look for.
         self._seeks = Mode.PEAKS in mode and not self.build.proof
+        self._stored = Mode.CHOICES in mode and self.build.proof
+        if self._stored:
+            self._found[:] = self.policy[: self._found.size].reshape(self._found.shape)
         self._steps_wanted = int(mode) >> STEPS_FIELD.start & 255 if self._groups is None else 0
         self._plain, self._evaluates, self._left = True, False, 0
         self._before = self._after = np.zeros(self._states, np.int64)
@@ -268,10 +271,10 @@ class SweepSoftwareMachine(SoftwareMachine):
         raised = Status(0)
         guesses: NDArray[np.int64] = last
         cold = self.sweeps == 0
-        if cold:
-            # No choices are stored yet: the guess for each state is its own point.
+        if cold and not self._stored:
+            # There are no choices to begin from: the guess for each state is its own point.
             guesses = np.repeat(np.arange(self._grid, dtype=np.int64), self._states).reshape(last.shape)
-        else:
+        if not cold:
             flags = np.zeros(self._grid, np.uint8)
             of_choices = last, self.kept, self._ev, value, walked
             if self._evaluates:
@@ -335,7 +338,7 @@ class SweepSoftwareMachine(SoftwareMachine):
         return proof.status
 
     def _seek(self, above: bool) -> bool:
-        """After the last sweep, return whether a search from the lowest candidates finds another peak.
+        """Return, after the last sweep, whether a search from the lowest candidates finds another peak.
 
         With ``above`` the search starts from the highest candidates.
         """

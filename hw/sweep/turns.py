@@ -52,7 +52,7 @@ class TurnsParameters:
         return _depth(self)
 
     def model(self, values: NDArray[np.int64], q: NDArray[np.uint64]) -> tuple[NDArray[np.int64], bool]:
-        """The unit's results, as of :meth:`beltline.hw.arithmetic.expectation.ExpectationParameters.model`."""
+        """Return the unit's results, as of :meth:`beltline.hw.arithmetic.expectation.ExpectationParameters.model`."""
         return ExpectationParameters(self.build.states, self.build.multiplier).model(values, q)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from beltline.hw.control.table_sums import TableSums
 from beltline.hw.interface.parameters import ROW_WORDS, MachineParameters
 from beltline.hw.interface.registers import (
+    ENGINE_MEANINGS,
     FLAGS,
     IDENTITY,
     READABLE,
@@ -46,18 +47,18 @@ CONTENT = {
 
 
 def _rows(*rows: tuple[object, ...]) -> str:
-    """Rows of a Markdown table."""
+    """Return the rows of a Markdown table."""
     return "".join("| " + " | ".join(map(str, row)) + " |\n" for row in rows)
 
 
 def _table(heads: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:
-    """A Markdown table."""
+    """Return a Markdown table."""
     return _rows(heads, ("---",) * len(heads), *rows)
 
 
 def _registers() -> str:
-    """Table of the registers."""
-    flagged = {kind.__name__.upper() for kind in FLAGS}
+    """Return the table of the registers."""
+    flagged = {"ENGINE", *(kind.__name__.upper() for kind in FLAGS)}
     rows: list[tuple[object, ...]] = []
     for name, register in REGISTERS.items():
         shown = f"[`{name}`](#{name.lower()})" if name in flagged else f"`{name}`"
@@ -67,15 +68,20 @@ def _registers() -> str:
 
 
 def _flags(kind: type[enum.IntFlag]) -> str:
-    """Table of the flags of a register."""
+    """Return the table of the flags of a register."""
     rows: list[tuple[object, ...]] = [
         (flag.bit_length() - 1, f"`{flag.name}`", meaning) for flag, meaning in FLAGS[kind].items()
     ]
     return _table(("bit", "flag", "meaning"), rows)
 
 
+def _engines() -> str:
+    """Return the table of the engines."""
+    return _table(("engine", "what it is"), list(ENGINE_MEANINGS.items()))
+
+
 def _windows(parameters: MachineParameters) -> str:
-    """Table of the table windows of a build."""
+    """Return the table of the table windows of a build."""
     windows = WindowParameters(parameters)
     rows: list[tuple[object, ...]] = []
     for table in Table:
@@ -123,6 +129,9 @@ Registers can be read at any time. These accesses are answered with SLVERR and c
 All bits of `STATUS` but `BUSY` describe the run that ended last, and the next run clears them. The bits of `REFUSED`
 are cleared by a reset.
 
+## `ENGINE`
+
+{_engines()}
 ## Sums of tables
 With these check sums a host verifies that its words arrived at the device, and that it read the device's words without
 error. They are modulo `2^32`. They are 0 after a reset of the chip and are never cleared otherwise, so a host

@@ -92,14 +92,14 @@ def generate_serial(parameters: SerialParameters) -> dict[str, str]:
 
 @functools.lru_cache(maxsize=32)
 def _generated(parameters: MachineParameters | SerialParameters) -> dict[str, str]:
-    """Verilog of a build. Cached, because it takes seconds and a process often needs the same build again."""
+    """Return the Verilog of a build. Cached, since it takes seconds and a process often needs the same build again."""
     if isinstance(parameters, SerialParameters):
         return _build(serial_machine.SerialMachine(parameters), serial_machine.MODULE, parameters.machine)
     return _build(axi_machine.AxiMachine(parameters), axi_machine.MODULE, parameters)
 
 
 def _build(component: wiring.Component, module: str, parameters: MachineParameters) -> dict[str, str]:
-    """Verilog of a top module ``component`` and of all modules that it instantiates."""
+    """Return the Verilog of a top module ``component`` and of all modules that it instantiates."""
     files = shared_modules(parameters.multiplier)
     for name, unit in ENGINES[parameters.engine].modules(parameters).items():
         files[f"{name}.v"] = convert(unit, name)
@@ -225,7 +225,7 @@ def option_parser(prog: str) -> argparse.ArgumentParser:
 def _parameters(
     given: argparse.Namespace, base: MachineParameters, baud: int | None
 ) -> MachineParameters | SerialParameters:
-    """Parameters of the build from the command line, with defaults ``base`` and ``baud``.
+    """Return the parameters of the build from the command line, with defaults ``base`` and ``baud``.
 
     Raises
     ------

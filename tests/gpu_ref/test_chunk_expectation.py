@@ -1,4 +1,4 @@
-"""The expectation of a piece of the grid: the bits of the expectation of the whole grid, for any number of states."""
+"""The expectation of a piece of the grid, and of the whole: the bits of a sum in order, for any number of states."""
 
 from __future__ import annotations
 
@@ -9,17 +9,38 @@ from beltline.gpu_ref.chunk_expectation import expect_between
 from beltline.gpu_ref.tables import expectation
 
 
-@pytest.mark.parametrize("states", range(1, 14))
-def test_bits_are_those_of_the_whole_grid(states: int) -> None:
+def chain(states: int) -> np.ndarray:
+    """A chain in which some transitions are impossible."""
     rng = np.random.default_rng(states)
     Q = rng.random((states, states)) * (rng.random((states, states)) < 0.7) + np.eye(states) * 0.1
-    Q /= Q.sum(axis=1, keepdims=True)
+    return np.asarray(Q / Q.sum(axis=1, keepdims=True))
+
+
+def in_order(Q: np.ndarray, V: np.ndarray, beta: float) -> np.ndarray:
+    """The expectation, ``(N_z, N_k)``, state by state in order."""
+    ev = np.zeros((Q.shape[0], V.shape[0]))
+    for s, row in enumerate(Q):
+        for z in np.flatnonzero(row):
+            ev[s] += row[z] * V[:, z]
+    return beta * ev
+
+
+@pytest.mark.parametrize("states", range(1, 14))
+def test_bits_are_those_of_a_sum_in_order(states: int) -> None:
+    Q, rng = chain(states), np.random.default_rng(states)
     V = rng.normal(size=(50, states)) * 10.0 ** rng.integers(-5, 6, (50, states))
     ahead = np.full((states, 52), 7.0)
     for begin, end in ((0, 1), (1, 20), (20, 20), (20, 50)):
         assert expect_between(Q, 0.97, np.ascontiguousarray(V.T), ahead, begin, end)
-    assert np.array_equal(ahead[:, 1:-1], expectation(Q, V, 0.97))
+    assert np.array_equal(ahead[:, 1:-1], in_order(Q, V, 0.97))
     assert (ahead[:, [0, -1]] == 7.0).all()
+
+
+@pytest.mark.parametrize(("states", "points"), [(1, 9000), (3, 3000), (4, 1024), (7, 1), (200, 70)])
+def test_all_pieces_of_the_whole_grid_are_computed(states: int, points: int) -> None:
+    Q, V = chain(states), np.random.default_rng(0).normal(size=(points, states))
+    V[0, 0] = V[-1, -1] = -np.inf
+    assert np.array_equal(expectation(Q, V, 0.9), in_order(Q, V, 0.9))
 
 
 @pytest.mark.parametrize("states", [1, 3, 4, 5, 9])

@@ -61,6 +61,22 @@ def same(a, b):
     assert (a.sweeps, a.residual, a.converged) == (b.sweeps, b.residual, b.converged)
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_read_only_tables_are_neither_copied_nor_changed(method, monkeypatch):
+    """Compiled code takes them for writable, so it must not write to them."""
+    monkeypatch.setattr(cpu, "_LEAST_LENT", 1)
+    *tables, beta, eta = headline(64)
+    before = [table.copy() for table in tables]
+    wanted = cpu.solve(*before, beta, eta, 1e-6, 50, method)
+    for table in tables:
+        table.flags.writeable = False
+        assert np.shares_memory(cpu._as_writable(table), table)
+        assert not table.flags.writeable
+    same(cpu.solve(*tables, beta, eta, 1e-6, 50, method), wanted)
+    for table, one in zip(tables, before, strict=True):
+        np.testing.assert_array_equal(table, one)
+
+
 @settings(derandomize=True, deadline=None, max_examples=60)
 @given(seed=st.integers(0, 2**32 - 1), tolerance=st.integers(2, 9))
 def test_exact_methods_have_the_bits_of_brute_force(seed, tolerance):

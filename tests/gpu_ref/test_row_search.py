@@ -9,6 +9,7 @@ from beltline.gpu_ref.exact import divide_and_conquer
 from beltline.gpu_ref.row_search import (
     CLOSE,
     FAILED,
+    FALLING,
     FAR,
     KNOWN,
     MOVED,
@@ -22,6 +23,7 @@ from beltline.gpu_ref.row_search import (
     local_search,
     proven_row,
     settle,
+    shape,
     stays,
     utility,
 )
@@ -56,9 +58,9 @@ def test_the_lower_of_two_that_tie(objectives: list[float], lowest: int) -> None
     ev = expected(objectives)
     assert bisect(X, WEALTH, 2.0, ev) == lowest
     for start in range(X.size):
-        found, below, here, above = local_search(X, WEALTH, 2.0, ev, start)
+        found, below, here, above, objective = local_search(X, WEALTH, 2.0, ev, start)
         assert found == lowest, start
-        assert here == UTILITY[lowest]
+        assert (here, objective) == (UTILITY[lowest], UTILITY[lowest] + ev[lowest + 1])
         assert lowest == 0 or below == UTILITY[lowest - 1]
         assert lowest == X.size - 1 or above == UTILITY[lowest + 1]
 
@@ -96,9 +98,35 @@ def test_a_cached_choice_stays_where_it_is_the_lower_of_two_that_tie(cached: int
     for utilities, step in ((row.below, -1), (row.here, 0), (row.above, 1)):
         utilities[0] = UTILITY[cached + step]
     value = np.zeros(1)
-    guess, moved, least, most = guessed_row(X, np.array([WEALTH]), 2.0, ev, clocks_at(6, 0.0), row, np.zeros(1), value)
-    assert (guess, moved, row.policy[0], value[0], least, most) == (CLOSE, cached != 2, 2, 3.0, 3.0, 3.0)
+    moved, least, most = guessed_row(X, np.array([WEALTH]), 2.0, ev, clocks_at(6, 0.0), row, np.zeros(1), value)
+    assert (moved, row.policy[0], value[0], least, most) == (cached != 2, 2, 3.0, 3.0, 3.0)
     assert (row.below[0], row.here[0], row.above[0]) == tuple(UTILITY[1:4])
+
+
+def test_the_choice_of_a_state_that_can_afford_nothing_does_not_move() -> None:
+    """Else its chunk would be examined in every sweep."""
+    for choice, moves in ((0, 1), (-1, 0)):
+        row, value = cached_of(np.array([choice])), np.zeros(1)
+        found = guessed_row(X, X[:1] - 1.0, 2.0, expected([0.0] * 6), clocks_at(6, 0.0), row, np.zeros(1), value)
+        assert (row.policy[0], value[0], found) == (-1, -np.inf, (moves, -np.inf, -np.inf))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 17, 64])
+def test_the_shape_of_a_policy(n: int) -> None:
+    rng = np.random.default_rng(n)
+    for number in range(60):
+        policy = (rng.integers(-1, 5) + np.cumsum(rng.integers(0, 2, n))).astype(np.int32)
+        assert shape(policy) == CLOSE
+        if n > 1:
+            # One step anywhere, also between the last two states or the first two.
+            at = (1, n - 1, int(rng.integers(1, n)))[number % 3]
+            for step, expected_shape in ((2, FAR), (9, FAR), (-1, FALLING), (-4, FALLING)):
+                policy[at:] += policy[at - 1] + step - policy[at]
+                assert shape(policy) == expected_shape
+        if n > 2:
+            # A policy that falls somewhere and has a large step elsewhere falls.
+            policy[-1] = policy[-2] + 5
+            assert shape(policy) == (FAR if at == n - 1 else FALLING)
 
 
 @pytest.mark.parametrize("kind", ["any wealth", "steps"])
@@ -121,8 +149,8 @@ def test_a_proven_row_is_that_of_full_search_from_any_policy(kind: str) -> None:
             cache_ends(grid, wealth, eta, row)
             guarded = row.until > shown(clocks, row)
             padded = np.array([-np.inf, *ev, -np.inf])
-            guess, moved, least, most = guessed_row(grid, wealth, eta, padded, clocks, row, before, found)
-            proof = STAYED
+            moved, least, most = guessed_row(grid, wealth, eta, padded, clocks, row, before, found)
+            proof, guess = STAYED, shape(row.policy)
             if not moved and shown_by_all(clocks) < quiet and (row.policy[[0, -1]] == ends).all():
                 # No choice moves, and no row is looked at.
                 still += 1

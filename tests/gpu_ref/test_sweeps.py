@@ -17,7 +17,8 @@ from beltline.gpu_ref import (
     random_problem,
     search_states,
 )
-from beltline.gpu_ref.tables import ROW_SUM_TOLERANCE
+from beltline.gpu_ref.tables import ROW_SUM_TOLERANCE, ends_of, measured_tables
+from beltline.gpu_ref.threads import THREADS_WORTH
 
 Array = NDArray[np.float64]
 SWEEPS = [brute_force.sweep, exact_sweep]
@@ -259,6 +260,39 @@ def test_table_errors(spoil, message):
     with pytest.raises(ValueError) as error:
         exact_sweep(**tables)
     assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("name", "index", "number", "message"),
+    [
+        ("W", (9000, 2), np.nan, "W[9000, 2] is nan, not finite"),
+        ("W", (2048, 1), -1.0, "W must not fall in x, but W[2048, 1] = -1.0 follows W[2047, 1] = 2048.0"),
+        ("V", (4095, 0), np.inf, "V[4095, 0] is inf, neither finite nor -inf"),
+        ("X", 4096, 3.0, "X must be strictly increasing, but X[4096] = 3.0 follows X[4095] = 4095.0"),
+    ],
+)
+def test_every_row_of_a_large_table_is_checked(name, index, number, message):
+    """All threads share the check; some of these errors lie between the rows of two of them."""
+    X = np.arange(9001.0)
+    tables = {"X": X, "W": X[:, None] + np.array([0.5, 1.0, 1.5]), "Q": np.eye(3), "V": np.zeros((9001, 3))}
+    (_, W, _, _), least = measured_tables(**tables, beta=0.9, eta=2.0, ordered=True)
+    assert (W.size > THREADS_WORTH, least) == (True, 0.5)
+    change(name, index, number)(tables)
+    with pytest.raises(ValueError) as error:
+        check_tables(**tables, beta=0.9, eta=2.0, ordered=True)
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize("size", [0, 1, 3, 4, 5, 8, 1001])
+def test_ends_are_the_lowest_and_the_highest_entry(size):
+    rng = np.random.default_rng(size)
+    for _ in range(20):
+        entries = rng.normal(size=size)
+        assert ends_of(entries) == (entries.min(initial=np.inf), entries.max(initial=-np.inf), True)
+        if size:
+            entries[rng.integers(size)] = rng.choice([np.nan, -np.inf, np.inf])
+            known = entries[~np.isnan(entries)]
+            assert ends_of(entries) == (known.min(initial=np.inf), known.max(initial=-np.inf), False)
 
 
 def test_staged_search_errors():

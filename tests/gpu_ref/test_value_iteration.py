@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from beltline.gpu_ref import brute_force, value_iteration
-from beltline.gpu_ref.chunk_sweeps import MOST_MOVED, _between_chunks, _piece, _update_moved
+from beltline.gpu_ref.chunk_sweeps import MOST_MOVED, _between_chunks, _update_moved
+from beltline.gpu_ref.chunk_tables import piece
+from beltline.gpu_ref.exact import divide_and_conquer
 from beltline.gpu_ref.row_search import choose
 from beltline.gpu_ref.tables import expectation
 from beltline.gpu_ref.value_iteration import ValueIteration
@@ -54,7 +56,7 @@ def test_a_choice_that_moves_between_chunks_has_its_chunk_proven_again(monkeypat
     t, grid = iteration._tables, iteration._tables.X.size
     first = next(x for x in range(t.chunk, grid, t.chunk) if t.policy[0, x - 1] < t.policy[0, x])
     best = t.policy[0, first]
-    choose(t.X, t.W[0, first], t.eta, _piece(t, 0, 0, grid), first, best - 1)
+    choose(t.X, t.W[0, first], t.eta, piece(t, 0, 0, grid), first, best - 1)
     t.quiet[:] = np.inf
     found = np.empty(MOST_MOVED, np.int32)
     assert _between_chunks(t, 1 - iteration._now, 0, found, np.empty(3 * MOST_MOVED + 4, np.int32)) == 1
@@ -77,6 +79,29 @@ def test_after_a_scan_nothing_is_known_of_a_piece_but_its_choices() -> None:
             assert (iteration._tables.until[:, 1:-1] == -np.inf).all()
         for a, b in zip(iteration.read("change"), other.read("change"), strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+def test_a_piece_is_proven_again_after_its_choices_move() -> None:
+    """Between two sweeps, a peak appears in ``EV`` that no local search reaches from the choices."""
+    X = np.linspace(0.0, 30.0, 300)
+    W, Q = (X + 1.0)[:, None], np.eye(1)
+    iteration = ValueIteration(X, W, Q, 0.9, 2.0, 1)
+    iteration.load(np.log(X + 1.0)[:, None])
+    iteration.sweep("change", 0.0, 20)
+    t = iteration._tables
+    assert (t.quiet == np.inf).all()
+    assert (np.diff(t.policy) <= 1).all()
+    assert not t.scans.any()
+    # A slope moves some choices, and the peak far above is worth more than all of them to states that can afford it.
+    ev = t.both[iteration._now, 0, 1:-1]
+    ev += 0.5 * X / X[-1]
+    ev[200] += 50.0
+    value, policy = np.empty((300, 1)), np.empty((300, 1), np.int32)
+    divide_and_conquer(X, W, ev[None].copy(), 2.0, value, policy)
+    iteration.sweep("change", 0.0, 1)
+    assert (policy[250:] == 200).any()
+    np.testing.assert_array_equal(t.policy.T, policy)
+    np.testing.assert_array_equal(t.values[iteration._now].T, value)
 
 
 def test_a_piece_is_scanned_while_many_of_its_choices_move() -> None:

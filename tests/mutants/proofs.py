@@ -10,10 +10,12 @@ MODEL = "hw/sweep/model.py"
 CLOCKS = "hw/sweep/clocks.py"
 SCAN = "hw/sweep/scan/"
 LANE = "hw/sweep/lane/"
+DRIVER = "host/solver/driver.py"
 TEST = "tests/hw/sweep/test_proof.py::"
 TEST_SCAN = "tests/hw/sweep/scan/"
 TEST_GATEWARE = "tests/hw/sweep/test_proof_gateware.py::"
 TEST_HOST = "tests/host/solver/test_sweep_engine.py::"
+TEST_NEXT_STATE = "tests/hw/sweep/walk/test_next_state.py::test_stored_choices_are_used_in_a_cold_sweep"
 
 OF_BRACKETS = (TEST_SCAN + "test_scan.py::test_finds_the_lowest_best_of_every_bracket",)
 OF_PEAKS = (TEST_GATEWARE + "test_problems_of_several_peaks_after_every_sweep",)
@@ -270,5 +272,61 @@ FAULTS = (
         "rounding += 2 * problem.points",
         "rounding += 0 * problem.points",
         (TEST_HOST + "test_the_bound_of_a_proof_counts_its_rounding",),
+    ),
+    Fault(
+        "the gateware's first sweep never begins from stored choices",
+        "hw/sweep/walk/next_state.py",
+        "own_point = self.cold & ~self.stored if build.proof else self.cold",
+        "own_point = self.cold",
+        (TEST_NEXT_STATE,),
+    ),
+    Fault(
+        "lanes ignore that a run begins from stored choices",
+        "hw/sweep/datapath.py",
+        "lane.stored.eq(stored),",
+        "lane.stored.eq(0),",
+        (TEST_GATEWARE + "test_a_run_begins_from_the_choices_of_the_last_one",),
+    ),
+    Fault(
+        "the model's first sweep never begins from stored choices",
+        MODEL,
+        "if cold and not self._stored:",
+        "if cold:",
+        (TEST + "test_a_run_begins_from_the_choices_that_the_last_one_left",),
+    ),
+    Fault(
+        "the model begins from stored choices without a proof",
+        MODEL,
+        "self._stored = Mode.CHOICES in mode and self.build.proof",
+        "self._stored = Mode.CHOICES in mode",
+        (TEST + "test_without_a_proof_no_run_begins_from_choices",),
+    ),
+    Fault(
+        "the driver requests stored choices from a device without proofs",
+        DRIVER,
+        "return self._build.features.proofs and self._chosen",
+        "return self._chosen",
+        (TEST_HOST + "test_a_device_without_proofs_begins_without_choices",),
+    ),
+    Fault(
+        "the driver requests the choices of a run that made no sweep",
+        DRIVER,
+        "self._chosen = sweeps > 0",
+        "self._chosen = True",
+        (TEST_HOST + "test_a_run_that_made_no_sweep_leaves_no_choices",),
+    ),
+    Fault(
+        "the driver requests stored choices although values are new",
+        DRIVER,
+        "not {Table.W, Table.Q, Table.V} & set(written)",
+        "not {Table.W, Table.Q} & set(written)",
+        (TEST_HOST + "test_a_run_that_continues_begins_from_the_choices_of_the_last_one",),
+    ),
+    Fault(
+        "the driver requests the choices of another problem",
+        DRIVER,
+        "not {Table.W, Table.Q, Table.V} & set(written)",
+        "Table.V not in written",
+        (TEST_HOST + "test_a_run_that_continues_begins_from_the_choices_of_the_last_one",),
     ),
 )

@@ -33,8 +33,8 @@ FAULTS = (
     Fault(
         "values before a shift are taken to be as small as those after it",
         HERE + "methods.py",
-        "return largest_value(value) + change / (1.0 - contraction)",
-        "return largest_value(value) + 0.0 * change / (1.0 - contraction)",
+        "return largest_value(value, known) + change / (1.0 - contraction)",
+        "return largest_value(value, known) + 0.0 * change / (1.0 - contraction)",
         (TESTS + "cuda/test_far_starts.py::test_largest_value_before_the_shift",),
     ),
     Fault(
@@ -103,16 +103,37 @@ FAULTS = (
     Fault(
         "a local search downwards stops at the higher of two equal choices",
         HERE + "row_search.py",
-        "while p > 0 and not here + ev[p + 1] > below + ev[p]:",
-        "while p > 0 and below + ev[p] > here + ev[p + 1]:",
+        "while p > 0 and not best > below + ev[p]:",
+        "while p > 0 and below + ev[p] > best:",
         (TESTS + "test_row_search.py::test_the_lower_of_two_that_tie",),
     ),
     Fault(
         "a cached choice stays although the candidate below it ties with it",
         HERE + "row_search.py",
-        "if best >= above[i] + ev[p + 2] and best > below[i] + ev[p]:",
-        "if best >= above[i] + ev[p + 2] and best >= below[i] + ev[p]:",
+        "if best >= over and best > under:",
+        "if best >= over and best >= under:",
         (TESTS + "test_row_search.py::test_a_cached_choice_stays_where_it_is_the_lower_of_two_that_tie",),
+    ),
+    Fault(
+        "the shape of a policy ignores the step to the last state",
+        HERE + "row_search.py",
+        "    for i in range(1, policy.size):\n        step",
+        "    for i in range(1, policy.size - 1):\n        step",
+        (TESTS + "test_row_search.py::test_the_shape_of_a_policy",),
+    ),
+    Fault(
+        "a policy with a step of two candidates counts as close",
+        HERE + "row_search.py",
+        "FAR if most > 1 else CLOSE",
+        "FAR if most > 2 else CLOSE",
+        (TESTS + "test_row_search.py::test_the_shape_of_a_policy",),
+    ),
+    Fault(
+        "a piece whose choices moved counts as proven while the clocks permit",
+        HERE + "chunk_sweeps.py",
+        "if moved or how != WARM or not shown",
+        "if how != WARM or not shown",
+        (TESTS + "test_value_iteration.py::test_a_piece_is_proven_again_after_its_choices_move",),
     ),
     Fault(
         "a bracket that is wide on one side only is not searched beyond the choice's neighbours",

@@ -33,8 +33,8 @@ class Pair:
     def layout(self, grid: int, states: int) -> Layout:
         return Layout(self.parameters, grid, states)
 
-    def loaded(self, image: Image) -> SweepSoftwareMachine:
-        """The model with the tables of an image."""
+    def loaded(self, image: Image, after: SweepSoftwareMachine | None = None) -> SweepSoftwareMachine:
+        """The model with the tables of an image, but with the values and choices that the run ``after`` left."""
         build = self.parameters
         grid, states = image.start.shape
         work = grid * states
@@ -47,6 +47,8 @@ class Pair:
             fill_groups(software, image)
         else:
             software.shift_weights.reshape(build.states, -1)[:states, :states] = shift_weights(image)
+        if after is not None:
+            software.v[:], software.policy[:] = after.v, after.policy
         return software
 
     def modelled(self, image: Image, sweeps: int, mode: int = 0) -> SweepSoftwareMachine:
@@ -57,13 +59,18 @@ class Pair:
             pass
         return software
 
-    def run(self, image: Image, sweeps: int, mode: int = 0) -> SweepSoftwareMachine:
-        """Both to their end, and compared; the model is returned."""
+    def run(
+        self, image: Image, sweeps: int, mode: int = 0, after: SweepSoftwareMachine | None = None
+    ) -> SweepSoftwareMachine:
+        """Both to their end, and compared; the model is returned.
+
+        With ``after``, the model of the last run, the device keeps the values and choices of that run.
+        """
         device = self.device
         grid, states = image.start.shape
         layout = self.layout(grid, states)
-        software = self.loaded(image)
-        tables = {Table.X: software.x, Table.W: software.w, Table.V: software.v}
+        software = self.loaded(image, after)
+        tables = {Table.X: software.x, Table.W: software.w} | ({Table.V: software.v} if after is None else {})
         for table, words in tables.items():
             for block in layout.blocks(table):
                 part = words[block.table : block.table + block.count]

@@ -116,6 +116,8 @@ class Lane(wiring.Component):
         Only with ``proof``: ``round`` begins a round of divide and conquer (``divide``), or over the odd or the even
         points. ``divide`` and ``odd`` do not change during the round. The clock after ``round`` is the first of a turn
         of the buses and of the ring of searches.
+    stored : in, 1 bit
+        Only with ``proof``: with ``cold``, searches begin from the choices in the lane's memory all the same.
     finish : in, 1 bit
         Only with ``proof``: the proof has ended.
     met : out, 1 bit
@@ -244,7 +246,7 @@ class Lane(wiring.Component):
         return m
 
     def _works(self, m: Module, judge: Judge, patch: Patch, expects: Expects) -> Value:
-        """Whether a value enters the pipeline to the expectation, or the expectation takes a turn."""
+        """Return whether a value enters the pipeline to the expectation, or the expectation takes a turn."""
         build = self.parameters.build
         if not build.multipliers:
             return judge.valid | patch.valid
@@ -390,7 +392,7 @@ class Lane(wiring.Component):
         return scan
 
     def _last_lost(self, m: Module, passes: Passes, expects: Expects) -> Value:
-        """Whether an expected value was saturated, reported when the pass ends.
+        """Return whether an expected value was saturated, reported when the pass ends.
 
         Flags from before a patch that computes all points again are dropped.
         """
@@ -402,7 +404,7 @@ class Lane(wiring.Component):
         return lost & passes.settled
 
     def _last_nothing(self, m: Module, passes: Passes, expects: Expects) -> Value:
-        """Whether a group has no affordable alternative, reported when the pass ends, as in :meth:`_last_lost`."""
+        """Return whether a group has no affordable alternative, reported at the pass's end as by :meth:`_last_lost`."""
         nothing = Signal()
         with m.If(expects.nothing):
             m.d.sync += nothing.eq(1)

@@ -121,7 +121,7 @@ class LaneParameters:
         }
 
     def _of_reference(self) -> dict[str, wiring.Member]:
-        """Ports of shifts by the change at a reference point."""
+        """Return the ports of shifts by the change at a reference point."""
         return {
             "sample_place": In(self.build.position_bits),
             "refers": In(1),
@@ -131,14 +131,14 @@ class LaneParameters:
         }
 
     def _of_midpoints(self) -> dict[str, wiring.Member]:
-        """Ports of shifts by the extremes of the changes."""
+        """Return the ports of shifts by the extremes of the changes."""
         return {"extreme_place": In(self.build.state_bits + 1), "extreme": Out(WIDTH)}
 
     def _of_proof(self) -> dict[str, wiring.Member]:
-        """Ports that only a build with ``proof`` has."""
+        """Return the ports that only a build with ``proof`` has."""
         choices = self.build.index_bits << self.build.state_bits
         return {
-            **{name: In(1) for name in ("values", "round", "finish", "divide", "odd")},
+            **{name: In(1) for name in ("values", "stored", "round", "finish", "divide", "odd")},
             "point_shift": In(range(self.build.point_bits + 1)),
             **{name: In(choices) for name in ("lower_last", "upper_first")},
             **{name: Out(choices) for name in ("first", "last")},

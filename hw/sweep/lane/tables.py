@@ -98,7 +98,7 @@ class Tables(wiring.Component):
         )
 
     def _of_proof(self) -> dict[str, wiring.Member]:
-        """Ports that only a build with ``proof`` has."""
+        """Return the ports that only a build with ``proof`` has."""
         build = self.parameters.build
         return {
             "values": In(1),
@@ -164,6 +164,6 @@ class Tables(wiring.Component):
         return m
 
     def _address(self, name: str, otherwise: Value) -> Value:
-        """The address of a local search or of a scan while one is in progress, and else ``otherwise``."""
+        """Return the address of a local search or of a scan while one is in progress, and else ``otherwise``."""
         address = Mux(self.walking, getattr(self, f"walk_{name}"), otherwise)
         return Mux(self.scanning, getattr(self, f"scan_{name}"), address) if self.parameters.build.proof else address

@@ -93,14 +93,14 @@ class _Candidate:
     index: Timed
 
     def earlier(self, p: Pipeline, clocks: int) -> _Candidate:
-        """The candidate that came ``clocks`` clocks before."""
+        """Return the candidate that came ``clocks`` clocks before."""
         return _Candidate(
             *(Timed(p.delay(part, clocks).value, part.time) for part in (self.objective, self.able, self.index))
         )
 
 
 def _better(p: Pipeline, low: _Candidate, high: _Candidate) -> _Candidate:
-    """The better of two candidates, ``ORDER_CLOCKS`` and a clock later; of equals the lower one."""
+    """Return the better of two candidates, ``ORDER_CLOCKS`` and a clock later; of equals the lower one."""
     order = Order(p, [low.objective, high.objective], [low.able, high.able])
     above, time = order.above(1, 0), high.able.time + ORDER_CLOCKS
     parts = [[p.delay(part, ORDER_CLOCKS).value for part in (of.objective, of.able, of.index)] for of in (low, high)]

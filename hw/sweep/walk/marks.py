@@ -59,7 +59,7 @@ class Marks(wiring.Component):
         )
 
     def _alone(self) -> dict[str, wiring.Member]:
-        """Ports that set and clear single marks, which only a build with ``proof`` has."""
+        """Return the ports that set and clear single marks, which only a build with ``proof`` has."""
         build = self.build
         of_state = {"": In(1), "_point": In(build.point_bits), "_state": In(build.state_bits)}
         return {f"{name}{part}": member for name in ("set", "clear") for part, member in of_state.items()}

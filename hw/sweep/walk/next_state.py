@@ -37,13 +37,16 @@ class NextState(wiring.Component):
     hit : out, 1 bit
         A state was found.
     item : out, :attr:`WalkParameters.item`
-        Its number in the lane, and its stored choice; with ``cold``, the grid index of its point instead.
+        Its number in the lane, and its stored choice; with ``cold`` and without ``stored``, the grid index of its point
+        instead.
     point : out, ``walked_bits``
         The point from which the search continues to look in its next turn.
     exhausted : out, 1 bit
         No points of the search are left from ``point`` on.
     exogenous : out, ``state_bits``
         The search's exogenous state.
+    stored : in, 1 bit
+        Only with ``proof``: see :class:`beltline.hw.sweep.walk.walk.Walk`.
     set, set_point, set_state : in
         Only with ``proof``: see :class:`beltline.hw.sweep.walk.marks.Marks`. A build with ``proof`` clears the mark of
         a state when it is found.
@@ -77,7 +80,8 @@ class NextState(wiring.Component):
                 "exhausted": Out(1),
                 "exogenous": Out(build.state_bits),
                 **(
-                    {"set": In(1), "set_point": In(build.point_bits), "set_state": In(build.state_bits)}
+                    {"stored": In(1), "set": In(1)}
+                    | {"set_point": In(build.point_bits), "set_state": In(build.state_bits)}
                     if build.proof
                     else {}
                 ),
@@ -136,10 +140,12 @@ class NextState(wiring.Component):
         position = position_of(p, build, at_point, self.last_state + 1, exogenous)
         begins = p.register((self.first_point + at_point.value)[: build.index_bits], at_point.time)
         loaded = parameters.loaded
+        # Each state's own point takes the place of its choice.
+        own_point = self.cold & ~self.stored if build.proof else self.cold
         assert loaded == position.time + READ_LATENCY
         m.d.comb += [
             self.choice_address.eq(position.value),
-            self.item.choice.eq(Mux(self.cold, p.delay(begins, loaded - begins.time).value, self.choice_data)),
+            self.item.choice.eq(Mux(own_point, p.delay(begins, loaded - begins.time).value, self.choice_data)),
             self.item.position.eq(p.delay(position, READ_LATENCY).value),
             self.hit.eq(p.delay(hit, loaded - hit.time).value),
             self.point.eq(p.delay(point, loaded - point.time).value),

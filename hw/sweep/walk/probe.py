@@ -112,7 +112,7 @@ class Probe(wiring.Component):
         return m
 
     def _arrived(self, walker: Any, k: int) -> Value:
-        """Whether a search's lower (``k`` = 0) or upper half-row has arrived."""
+        """Return whether a search's lower (``k`` = 0) or upper half-row has arrived."""
         number = walker.number1 if k else walker.number0
         have = walker.have1 if k else walker.have0
         return have | ((walker.row1 if k else walker.row0).any() & ~(self.arrived - number - 1)[NUMBER_BITS - 1])

@@ -36,8 +36,9 @@ class Walk(wiring.Component):
 
     Throughput: an evaluation in every clock. A state takes one turn of :attr:`WalkParameters.clocks` clocks for each
     candidate, and more while rows have not arrived. Results come in no fixed order, and have no ready. Sizes must not
-    change from the first mark to the end of the pass, and ``force``, ``cold``, ``seek``, ``above`` and ``exact`` not
-    from the clock after ``start``. Widths are those of :class:`beltline.hw.sweep.parameters.SweepParameters`.
+    change from the first mark to the end of the pass, and ``force``, ``cold``, ``stored``, ``seek``, ``above`` and
+    ``exact`` not from the clock after ``start``. Widths are those of
+    :class:`beltline.hw.sweep.parameters.SweepParameters`.
 
     Attributes
     ----------
@@ -95,6 +96,8 @@ class Walk(wiring.Component):
         A word of an evaluation left its range; also without ``valid``.
     exact : in, 1 bit
         Only with ``proof``: every state begins at its stored choice, and no moves are stored.
+    stored : in, 1 bit
+        Only with ``proof``: there are stored choices also with ``cold``, and searches begin from these.
     set, set_point, set_state : in
         Only with ``proof``, outside a pass: see :class:`beltline.hw.sweep.walk.marks.Marks`.
     lent, lent_x, lent_ev, lent_objective, lent_feasible, lent_over
@@ -145,7 +148,7 @@ class Walk(wiring.Component):
                 "over": Out(1),
                 **(
                     LENT
-                    | {"exact": In(1)}
+                    | {"exact": In(1), "stored": In(1)}
                     | {"set": In(1), "set_point": In(build.point_bits), "set_state": In(build.state_bits)}
                     if build.proof
                     else {}

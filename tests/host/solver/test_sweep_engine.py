@@ -15,12 +15,12 @@ from beltline.host.cli.main import main
 from beltline.host.devices import DeviceError, DeviceTimeoutError, open_device, smallest_build
 from beltline.host.solver.checked import Asked, Report
 from beltline.host.solver.driver import Driver
-from beltline.host.solver.fixed_point import fixed_point
-from beltline.host.solver.run import of_ages
+from beltline.host.solver.fixed_point import Image, fixed_point
+from beltline.host.solver.run import Run, of_ages
 from beltline.host.solver.session import Session
 from beltline.host.solver.verify import trust
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import Engine, Status
+from beltline.hw.interface.registers import Engine, Mode, Status
 from beltline.hw.top.engine_table import ENGINES
 from support.fakes import BruteDevice, convex_kink, problem
 from support.peaks import KINDS, savings
@@ -290,6 +290,70 @@ def test_every_age_must_be_proven() -> None:
     assert of_ages(ages).status == run.status
     ages[1] = replace(ages[1], status=run.status & ~Status.PROVEN)
     assert of_ages(ages).status == Status.DONE | Status.LIMIT
+
+
+def chose(driver: Driver, image: Image, sweeps: int = 3) -> tuple[Run, bool]:
+    """Return a run, and whether it began from the choices of the run before."""
+    run = driver.run(image, sweeps)
+    return run, bool(driver.device.read_register("MODE") & Mode.CHOICES)
+
+
+def test_a_run_that_continues_begins_from_the_choices_of_the_last_one() -> None:
+    build = MachineParameters(128, 4)
+    driver = Driver(open_device("emulator", build, lanes=2, proof=1))
+    image, other = (fixed_point(savings("jumps", 2, points), 1e-9) for points in (120, 90))
+    run, stored = chose(driver, image, 30)
+    assert not stored
+    onward = replace(image, start=run.value)
+    run, stored = chose(driver, onward)
+    assert stored
+    cold = Driver(open_device("emulator", build, lanes=2, proof=1)).run(onward, 3)
+    assert run.clocks < cold.clocks
+    assert (run.value == cold.value).all()
+    assert (run.policy == cold.policy).all()
+    # Values of another start, of another size, and after it: nothing to begin from.
+    assert not chose(driver, image)[1]
+    assert not chose(driver, other)[1]
+    run, stored = chose(driver, image)
+    assert not stored
+    # With other cash on hand, or another chain, values may stay, but choices are those of another problem.
+    richer = replace(image, start=run.value, wealth=image.wealth + 1)
+    run, stored = chose(driver, richer)
+    assert not stored
+    run, stored = chose(driver, replace(richer, start=run.value, transition=image.transition - np.uint64(1)))
+    assert not stored
+
+
+def test_a_device_without_proofs_begins_without_choices() -> None:
+    driver = Driver(open_device("emulator", MachineParameters(128, 4), lanes=2))
+    image = fixed_point(problem(100, 3), 1e-9)
+    run, stored = chose(driver, image)
+    assert not stored
+    assert not chose(driver, replace(image, start=run.value))[1]
+
+
+def test_a_run_that_made_no_sweep_leaves_no_choices() -> None:
+    """After a run that saturated in its prologue, the next one begins without choices."""
+    driver = Driver(open_device("emulator", MachineParameters(128, 4), lanes=2, proof=1))
+    image = fixed_point(savings("jumps", 2, 120), 1e-9)
+    run, _ = chose(driver, image)
+    highest = np.full_like(image.transition, 2**64 - 1)
+    wild = replace(image, start=np.full_like(image.start, 2**63 - 1), transition=highest)
+    run, stored = chose(driver, wild)
+    assert (run.sweeps, run.status, stored) == (0, Status.DONE | Status.SATURATED, False)
+    assert not chose(driver, replace(wild, start=run.value))[1]
+
+
+def test_ages_begin_from_the_choices_of_the_age_before() -> None:
+    image = fixed_point(replace(savings("jumps", 2), horizon=5), 1e-9)
+    driver = Driver(open_device("emulator", MachineParameters(128, 4), lanes=2, proof=1))
+    run = driver.run(image, 1, 5)
+    assert driver.device.read_register("MODE") == Mode.HORIZON | Mode.CHOICES
+    single, start = Driver(open_device("emulator", MachineParameters(128, 4), lanes=2, proof=1)), image
+    for age in range(5):
+        one = single.run(replace(start, wealth=image.wealth.copy()), 1)
+        np.testing.assert_array_equal(one.policy, run.policy[age])
+        start = replace(image, start=one.value)
 
 
 def test_a_device_that_cannot_have_proven_anything_is_not_believed() -> None:

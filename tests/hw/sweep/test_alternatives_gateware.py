@@ -56,6 +56,27 @@ def test_to_the_end(pair: Pair, kind: str) -> None:
     assert done.status == Status.DONE | Status.CONVERGED | Status.PROVEN
 
 
+@pytest.mark.parametrize("kind", ["default", "retirement"])
+def test_a_run_begins_from_the_choices_of_the_last_one(pair: Pair, kind: str) -> None:
+    """After costs have changed, a run from stored choices has the values and choices of one that begins without."""
+    image = product_image(with_alternatives(kind, 3, pair.parameters.grid), 1e-4)
+    # Costs that do not fall in x' still do not after a rise that grows with x'.
+    rise = np.arange(image.grid.shape[0])[:, None] * round(2.0**-9 / image.amount_unit)
+    dearer = replace(image, grid=np.where(image.grid < image.wealth.max(axis=0), image.grid + rise, image.grid))
+    assert (np.diff(dearer.grid, axis=0) >= 0).all()
+    runs = []
+    for mode in (Mode(0), Mode.CHOICES):
+        first = pair.run(image, 5)
+        changed = pair.run(dearer, 1, mode, first)
+        again = pair.run(dearer, 4, mode, changed)
+        runs.append((changed, again, pair.run(image, 2, mode, again)))
+    for cold, stored in zip(*runs, strict=True):
+        assert Status.PROVEN in cold.status & stored.status
+        np.testing.assert_array_equal(stored.policy, cold.policy)
+        np.testing.assert_array_equal(stored.v, cold.v)
+    assert runs[1][1].clocks < runs[0][1].clocks
+
+
 def test_neither_shifts_nor_evaluation_steps(pair: Pair) -> None:
     image = product_image(with_alternatives("default", 2, pair.parameters.grid), 1e-3)
     plain, asked = (pair.run(image, 12, mode) for mode in (Mode(0), Mode.SHIFT | 3 << STEPS_FIELD.start))

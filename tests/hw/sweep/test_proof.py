@@ -137,6 +137,46 @@ def test_a_single_peak_takes_one_round_and_keeps_its_bits() -> None:
     assert 2 < more[-1] <= 2 + PREPARE_CLOCKS
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_begins_from_the_choices_that_the_last_one_left(kind: str) -> None:
+    """Stored choices change neither values nor choices, whatever they are, and save evaluations if they are close."""
+    image = fixed_point(savings(kind, 7), 1e-6)
+    points, states = image.start.shape
+    of_run = points, states, image.epsilon, image.constants
+    spent = []
+    for mode, lanes in ((Mode(0), 2), (Mode.CHOICES, 2), (Mode.CHOICES, 8)):
+        machine, search = begun(proving(image, lanes, logged=True), image, sweep_limit=30), FullSearch(image)
+        while not machine.step():
+            pass
+        machine.start(*of_run[:2], mode, 2, *of_run[2:])
+        for _ in range(2):
+            before, choices, _ = swept(machine, image)
+            assert np.array_equal(choices, search(before, choices).choices)
+        assert Status.PROVEN in machine.status
+        spent.append((machine.evaluations[0], machine.sweep_clocks[0]))
+        machine.policy[: image.start.size] = np.random.default_rng(3).integers(0, points, image.start.size)
+        machine.start(*of_run[:2], mode, 1, *of_run[2:])
+        before, choices, _ = swept(machine, image)
+        assert np.array_equal(choices, search(before, choices).choices)
+    assert spent[1][0] < spent[0][0]
+    assert spent[1][1] < spent[0][1]
+
+
+def test_without_a_proof_no_run_begins_from_choices() -> None:
+    image = fixed_point(savings("uneven", 2), 1e-6)
+    points, states = image.start.shape
+    clocks = []
+    for mode in (Mode(0), Mode.CHOICES):
+        machine = SweepSoftwareMachine(SweepParameters(128, 4, 2), logged=True)
+        begun(machine, image, sweep_limit=5)
+        machine.policy[:] = 3
+        machine.start(points, states, mode, 5, image.epsilon, image.constants)
+        while not machine.step():
+            pass
+        clocks.append(machine.clocks)
+    assert clocks[0] == clocks[1]
+
+
 def rough(seed: int, points: int = 70, states: int = 2) -> tuple[Image, NDArray[np.int64]]:
     """Return a random problem, in a third of all draws with high wealth, and random rising expected values."""
     rng = np.random.default_rng(seed)

@@ -103,6 +103,25 @@ def test_whole_solve_with_shifts_and_evaluation_steps(pair: Pair) -> None:
     assert Status.PROVEN in pair.run(image, 3, 5 << STEPS_FIELD.start).status
 
 
+@pytest.mark.parametrize("kind", ["floor", "jumps"])
+def test_a_run_begins_from_the_choices_of_the_last_one(pair: Pair, kind: str) -> None:
+    build = pair.parameters
+    image = fixed_point(savings(kind, 1, build.grid, build.states), 1e-6)
+    evaluations = []
+    for mode in (Mode(0), Mode.CHOICES):
+        after = pair.run(image, 40)
+        following = pair.run(image, 1, mode, after)
+        evaluations.append(following.evaluations[0])
+        pair.run(image, 4, mode, following)
+    assert evaluations[1] < evaluations[0] or build.grid == 16
+    # The choices of another size are other states', and need not be on the grid; all of them are proven or repaired.
+    small = fixed_point(savings(kind, 2, 7, build.states), 1e-6)
+    steep = np.zeros_like(image.start) + np.arange(build.grid)[:, None] * round(0.25 / image.value_unit)
+    after = pair.run(replace(image, wealth=image.wealth + image.grid[-1], start=steep), 1)
+    assert after.policy[: small.start.size].min() >= 7
+    assert Status.PROVEN in pair.run(small, 3, Mode.CHOICES, after).status
+
+
 def test_states_that_can_afford_nothing_and_values_out_of_range(pair: Pair) -> None:
     image = fixed_point(savings("jumps", 3, pair.parameters.grid, pair.parameters.states), 1e-6)
     image.wealth[:3, 0] = image.grid[0]

@@ -16,6 +16,7 @@ from support.layouts import any_word, pack
 from support.streams import Clocks
 
 PARAMETERS = WalkParameters(SweepParameters(grid=256, states=3, lanes=2, slots=4), 8)
+PROVING = WalkParameters(SweepParameters(grid=256, states=3, lanes=2, slots=4, proof=True), 8)
 BUILD = PARAMETERS.build
 MOST = BUILD.grid // BUILD.lanes
 
@@ -50,16 +51,36 @@ def search(flags: dict[tuple[int, int], int], given: dict[str, int], walker: dic
 def test_searches(
     clocks: Clocks, points: int, states: int, part_shift: int, share: float, force: int, cold: int
 ) -> None:
+    examine(clocks, PARAMETERS, points, states, part_shift, share, {"force": force, "cold": cold})
+
+
+@pytest.mark.gateware
+@pytest.mark.parametrize(("cold", "stored"), [(1, 1), (1, 0), (0, 1)])
+def test_stored_choices_are_used_in_a_cold_sweep(clocks: Clocks, cold: int, stored: int) -> None:
+    idle = dict.fromkeys(("set", "set_point", "set_state"), 0)
+    examine(clocks, PROVING, MOST, 3, 6, 0.0, idle | {"force": 1, "cold": cold, "stored": stored})
+
+
+def examine(
+    clocks: Clocks,
+    parameters: WalkParameters,
+    points: int,
+    states: int,
+    part_shift: int,
+    share: float,
+    kind: dict[str, int],
+) -> None:
+    """Compare 2,500 turns of the unit with :func:`search`; ``kind`` has the flags of the pass."""
+    cold = kind["cold"] and not kind.get("stored", 0)
     rng = random.Random(points + cold)
-    loaded = PARAMETERS.loaded
+    loaded = parameters.loaded
     first_point = rng.choice((0, 128, 250))
     flags = {(x, s): int(rng.random() < share) for x in range(points) for s in range(states)}
     choices = [rng.randrange(BUILD.grid) for _ in range(MOST * BUILD.states)]
     standing = {
         "points": points,
         "last_state": states - 1,
-        "force": force,
-        "cold": cold,
+        **kind,
         "first_point": first_point,
     }
     turns = 2500
@@ -72,10 +93,10 @@ def test_searches(
             columns[name][clock] = word
     wanted = []
     for clock in range(begin, begin + turns):
-        context = rng.randrange(PARAMETERS.contexts)
+        context = rng.randrange(parameters.contexts)
         part = context >> BUILD.state_bits
         limit = part + 1 << part_shift
-        walker = any_word(PARAMETERS.walker, rng)
+        walker = any_word(parameters.walker, rng)
         walker["waiting"] = int(rng.random() < 0.2)
         walker["point"] = rng.choice((rng.randint(part << part_shift, limit), limit - 1, limit, points - 1, points))
         given = standing | {"context": context, "limit": limit, "mine": int(context % 4 < states), "busy": 1}
@@ -84,7 +105,7 @@ def test_searches(
         columns["busy"][clock + MARKS_CLOCKS] = given["busy"]
         for name in ("context", "limit", "mine"):
             columns[name][clock] = given[name]
-        columns["walker"][clock] = columns["held"][clock + PROBED] = pack(PARAMETERS.walker, walker)
+        columns["walker"][clock] = columns["held"][clock + PROBED] = pack(parameters.walker, walker)
         columns["choice_data"][clock + loaded] = rng.randrange(BUILD.grid)
         result = search(flags, given, walker)
         if "at" in result:
@@ -92,9 +113,9 @@ def test_searches(
             position = at * states + context % 4
             columns["choice_data"][clock + loaded] = choices[position]
             choice = (first_point + at) % BUILD.grid if cold else choices[position]
-            result |= {"item": pack(PARAMETERS.item, {"choice": choice, "position": position}), "address": position}
+            result |= {"item": pack(parameters.item, {"choice": choice, "position": position}), "address": position}
         wanted.append(result)
-    found = clocks(NextState(PARAMETERS), columns)
+    found = clocks(NextState(parameters), columns)
     hits = 0
     for clock, result in enumerate(wanted, begin):
         if "address" in result:

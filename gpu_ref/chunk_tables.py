@@ -1,0 +1,157 @@
+"""The tables of a solve by proven sweeps: how they are filled, and how its result is copied from them.
+
+Tables are ``(N_z, N_k)``, so that a row is contiguous. Work is divided into the chunks of
+:mod:`beltline.gpu_ref.chunk_sweeps`, so that memory that is used for the first time is provided to all threads at once.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from beltline.compiled import njit, prange, serial_and_parallel
+from beltline.gpu_ref.chunk_expectation import expect_between
+from beltline.gpu_ref.row_search import Cached, Indexes
+from beltline.gpu_ref.tables import Array, ends_of
+
+
+class Tables(NamedTuple):
+    """A problem and the state of its iteration, for compiled code.
+
+    Attributes
+    ----------
+    X, W, Q, beta, eta
+        As in :mod:`beltline.gpu_ref`, but ``W`` is ``(N_z, N_k)``.
+    values
+        ``(2, N_z, N_k)``: the values before and after a sweep; the two exchange roles after each.
+    both
+        ``(2, N_z, N_k + 2)``: ``EV`` in the same way, with a spare word at each end of a row.
+    policy, below, here, above, until
+        ``(N_z, N_k)`` each: cached values of every state, see :class:`~beltline.gpu_ref.row_search.Cached`.
+    rivals
+        ``(N_z, N_k)``: utility of each state's rival, see :func:`~beltline.gpu_ref.row_search.proven_row`.
+    watched
+        ``(3, N_z, N_k)``: ``low`` and ``high`` of ``Cached``, and the index of each state's rival.
+    clocks
+        ``(N_z, length(N_k))``: clocks of each exogenous state, see :mod:`beltline.gpu_ref.window_clocks`.
+    changes
+        ``(2, N_z, blocks)``: least and largest change of ``EV`` in the last sweep, by block, for the exogenous states
+        whose blocks are measured.
+    measured
+        ``(2, N_z)``: the number of sweeps for which blocks are still measured, and the number to measure next time.
+    quiet
+        ``(C, N_z)``: value of the whole row's clock up to which the last proof of a chunk stays valid while none of its
+        choices moves, as :func:`~beltline.gpu_ref.row_search.proven_row` returns it.
+    scans
+        ``(C, N_z)``: whether the next sweep scans the brackets of a chunk (:mod:`beltline.gpu_ref.row_scan`) rather
+        than guesses its choices.
+    chunk
+        Number of grid points in a chunk.
+    """
+
+    X: Array
+    W: Array
+    Q: Array
+    beta: float
+    eta: float
+    values: Array
+    both: Array
+    policy: Indexes
+    below: Array
+    here: Array
+    above: Array
+    until: Array
+    rivals: Array
+    watched: Indexes
+    clocks: Array
+    changes: Array
+    measured: NDArray[np.int64]
+    quiet: Array
+    scans: NDArray[np.bool_]
+    chunk: int
+
+
+@njit(cache=True)
+def piece(t: Tables, s: int, begin: int, end: int) -> Cached:
+    """Return views of the cached values of grid points ``begin`` to ``end`` in exogenous state ``s``."""
+    return Cached(
+        t.policy[s, begin:end], t.below[s, begin:end], t.here[s, begin:end], t.above[s, begin:end],
+        t.until[s, begin:end], t.watched[0, s, begin:end], t.watched[1, s, begin:end],
+    )  # fmt: skip
+
+
+@njit(cache=True)
+def forget(cached: Cached) -> None:
+    """Clear the cached choices and utilities of a piece."""
+    policy, below, here, above, until, _, _ = cached
+    for i in range(policy.size):
+        policy[i] = 0
+        below[i] = here[i] = above[i] = until[i] = -np.inf
+
+
+@njit(cache=True)
+def _fill_small(t: Tables) -> None:
+    """Fill what takes little memory, for which other threads need not be woken."""
+    t.both[:, :, 0] = t.both[:, :, t.X.size + 1] = 0.0
+    t.quiet[:], t.scans[:] = -np.inf, False
+    t.clocks[:], t.changes[:], t.measured[0] = 0.0, 0.0, 0
+
+
+@njit(cache=True)
+def _fill_chunk(t: Tables, W: Array, V: Array, begin: int, end: int) -> bool:
+    """Fill grid points ``begin`` to ``end`` as :func:`_fill` does."""
+    value = t.values[0]
+    for x in range(begin, end):
+        for s in range(t.W.shape[0]):
+            t.W[s, x], value[s, x] = W[x, s], V[x, s]
+    for s in range(t.W.shape[0]):
+        forget(piece(t, s, begin, end))
+        t.rivals[s, begin:end] = -np.inf
+        t.watched[:, s, begin:end] = 0
+    return expect_between(t.Q, t.beta, value, t.both[0], begin, end)
+
+
+def _fill(t: Tables, W: Array, V: Array) -> bool:
+    """Start from ``V`` with wealth ``W``, both ``(N_k, N_z)``; return whether the expectation of ``V`` is finite.
+
+    Fills every table except the second number of ``measured``.
+    """
+    _fill_small(t)
+    beyond = 0
+    for c in prange((t.X.size - 1) // t.chunk + 1):
+        begin = c * t.chunk
+        beyond += 0 if _fill_chunk(t, W, V, begin, min(begin + t.chunk, t.X.size)) else 1
+    return beyond == 0
+
+
+serial_fill, parallel_fill = serial_and_parallel(_fill)
+
+
+@njit(cache=True)
+def _copy_chunk(t: Tables, turn: int, shift: Array, value: Array, policy: Indexes, begin: int, end: int) -> float:
+    """Copy grid points ``begin`` to ``end`` as :func:`_copy` does."""
+    for x in range(begin, end):
+        for s in range(t.W.shape[0]):
+            value[x, s], policy[x, s] = t.values[turn, s, x] + shift[s], t.policy[s, x]
+    least, most, finite = ends_of(value[begin:end].reshape(-1))
+    return max(-least, most) if finite else np.inf
+
+
+def _copy(t: Tables, turn: int, shift: Array, value: Array, policy: Indexes) -> float:
+    """Copy values plus ``shift``, ``(N_z,)``, and choices into ``value`` and ``policy``, ``(N_k, N_z)``.
+
+    ``turn``, 0 or 1, is the index in ``t.values``. Returns the largest absolute value, infinity if one is not finite.
+    """
+    sizes = np.empty((t.X.size - 1) // t.chunk + 1)
+    for c in prange(sizes.size):
+        begin = c * t.chunk
+        sizes[c] = _copy_chunk(t, turn, shift, value, policy, begin, min(begin + t.chunk, t.X.size))
+    size = 0.0
+    for c in range(sizes.size):
+        size = max(size, sizes[c])
+    return size
+
+
+serial_copy, parallel_copy = serial_and_parallel(_copy)
