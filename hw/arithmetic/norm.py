@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from amaranth.hdl import Cat, Module, Signal, signed
+from amaranth.hdl import Cat, Module, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
@@ -38,6 +38,28 @@ class NormParameters:
     def model(self, after: NDArray[np.int64], before: NDArray[np.int64]) -> int:
         """Return the exact norm for two int64 arrays of the same shape; 0 for empty ones."""
         return int(_norm(after.reshape(-1), before.reshape(-1)))
+
+
+BELOW_CLOCKS = 2
+"""Clocks from a norm to whether it is below a threshold."""
+
+
+def below(m: Module, norm: Value, epsilon: Value) -> Signal:
+    """Add the comparison of a norm with a threshold, unsigned 64 bits each; latency ``BELOW_CLOCKS``.
+
+    It is made in two halves, for timing. The threshold and, in the last two clocks, the norm must not change.
+    """
+    below_high = Signal()
+    same_high = Signal()
+    below_low = Signal()
+    converged = Signal()
+    m.d.sync += [
+        below_high.eq(norm[_HALF:] < epsilon[_HALF:]),
+        same_high.eq(norm[_HALF:] == epsilon[_HALF:]),
+        below_low.eq(norm[:_HALF] < epsilon[:_HALF]),
+        converged.eq(below_high | (same_high & below_low)),
+    ]
+    return converged
 
 
 class Norm(wiring.Component):

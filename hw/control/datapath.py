@@ -12,8 +12,7 @@ from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import REGISTERS, Table
 from beltline.hw.interface.windows import WORD_BITS, WORD_BYTES, WindowParameters
 
-SETTINGS = ("MODE", "GRID", "STATES", "SWEEP_LIMIT", "UTILITY_A", "UTILITY_B", "UTILITY_FORM")
-"""Names of the registers that a datapath reads. Contract: they do not change during a run."""
+_SETTINGS = ("MODE", "GRID", "STATES", "SWEEP_LIMIT", "UTILITY_A", "UTILITY_B", "UTILITY_FORM")
 
 _PASSES = (
     "begin",
@@ -36,6 +35,14 @@ _PASSES = (
     "peaks",
     "proven",
 )
+
+
+def settings_of(machine: MachineParameters) -> tuple[str, ...]:
+    """Return the names of the registers that the build's datapath reads. Contract: they do not change during a run.
+
+    A datapath with lanes compares the norm with ``EPSILON`` itself.
+    """
+    return (*_SETTINGS, "EPSILON") if machine.features.lanes else _SETTINGS
 
 
 def passes(machine: MachineParameters) -> dict[str, wiring.Member]:
@@ -85,10 +92,10 @@ class TableAccess(wiring.Signature):
 
 
 class Settings(wiring.Signature):
-    """Contents of the registers :data:`SETTINGS`, as outputs of the register file, by their names in lower case."""
+    """Contents of the registers :func:`settings_of`, as outputs of the register file, by their names in lower case."""
 
-    def __init__(self) -> None:
-        super().__init__({name.lower(): Out(REGISTERS[name].bits) for name in SETTINGS})
+    def __init__(self, machine: MachineParameters) -> None:
+        super().__init__({name.lower(): Out(REGISTERS[name].bits) for name in settings_of(machine)})
 
 
 class DatapathSignature(wiring.Signature):
@@ -116,7 +123,7 @@ class DatapathSignature(wiring.Signature):
                 "reset": In(1),
                 "busy": In(1),
                 "tables": In(TableAccess(WindowParameters(machine))),
-                "settings": In(Settings()),
+                "settings": In(Settings(machine)),
                 **{name: port.flip() for name, port in passes(machine).items()},
             }
         )

@@ -9,6 +9,7 @@ from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from beltline.hw.arithmetic.norm import below
 from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline
 from beltline.hw.interface.parameters import MachineParameters, Multiplier
@@ -16,7 +17,10 @@ from beltline.hw.interface.registers import Status
 
 DRAIN = 16
 """Clocks from the last expectation of a sweep to the decision. By then it has been written to the memory of every
-stage, and the norm, whose pipeline is longer, includes all values."""
+stage, and the norm, whose pipeline is longer, includes all values.
+
+An engine with lanes has settled when it ends a pass, so its next pass begins at once. If the run ends, it waits this
+number of clocks for the largest norm of all lanes."""
 
 _WORD = 32
 _TOTAL_BITS = 21
@@ -42,7 +46,10 @@ class SequencerParameters:
 
     @property
     def turnaround(self) -> int:
-        """Clocks from the last expectation of a prologue or sweep to the first state of the next sweep, 19."""
+        """Clocks from the last expectation of a prologue or sweep to the first state of the next sweep, 19.
+
+        Only for an engine without lanes.
+        """
         return DRAIN + 3
 
     @property
@@ -71,14 +78,14 @@ def sequencer_ports(parameters: SequencerParameters) -> dict[str, wiring.Member]
         "grid": In(_WORD),
         "states": In(_WORD),
         "sweep_limit": In(_WORD),
-        "epsilon": In(WIDTH),
+        **({"below": In(1)} if features.lanes else {"epsilon": In(WIDTH)}),
         "norm": In(WIDTH),
         "saturated": In(1),
         "infeasible": In(1),
         "retired": In(parameters.retired_bits),
         "pass_done": In(1),
         "take": In(1),
-        **({"plain": In(1), "below": Out(1)} if features.shifts else {}),
+        **({"plain": In(1)} if features.shifts else {}),
         **({"peaks": In(1)} if features.peaks else {}),
         **({"proven": In(1)} if features.proofs else {}),
         "begin": Out(1),
@@ -101,9 +108,10 @@ class Sequencer(wiring.Component):
 
     A run is a sequence of *passes* over all states: a prologue, which computes the expectations of the start values,
     and then sweeps. A pass begins with a clock of ``begin``; then the datapath reads one state in every clock in which
-    ``stream`` and ``take`` are high. It ends ``DRAIN`` clocks after ``pass_done``. The run ends after a pass in which a
-    value or utility saturated or a state was infeasible; else after a sweep with a norm below ``epsilon``, unless
-    ``horizon`` is set; else at the sweep limit; else, when ``stop`` was requested.
+    ``stream`` and ``take`` are high. It ends ``DRAIN`` clocks after ``pass_done``; that of an engine with lanes a clock
+    after it, or if the run ends there, ``DRAIN`` clocks later. The run ends after a pass in which a value or utility
+    saturated or a state was infeasible; else after a sweep with a norm below ``epsilon``, unless ``horizon`` is set;
+    else at the sweep limit; else, when ``stop`` was requested.
 
     Clocks: ``parameters.check`` from the first busy clock to the first state, ``parameters.turnaround`` from the last
     expectation of a pass to the first state of the next.
@@ -116,12 +124,15 @@ class Sequencer(wiring.Component):
         The run is a finite horizon: it ends at ``sweep_limit`` only, and every sweep has its own results.
     grid, states, sweep_limit : in, 32 bits
         ``N_k``, ``N_z`` and the largest number of sweeps. Must not change during a run.
-    epsilon : in, 64 bits
+    epsilon : in, 64 bits; engines without lanes
         Threshold of the norm, in units of value.
+    below : in, 1 bit; engines with lanes
+        The norm of the sweep is below the threshold; valid from the clock after ``pass_done``.
     norm : in, 64 bits
         Norm of the sweep; final ``DRAIN`` clocks after ``pass_done``.
     saturated, infeasible : in, 1 bit
-        A value, utility or expectation was out of range; a state has no feasible candidate.
+        A value, utility or expectation was out of range; a state has no feasible candidate. Of an engine with lanes
+        they come until the clock after ``pass_done``.
     retired : in, ``retired_bits`` bits
         Number of states that were completed in this clock.
     pass_done : in, 1 bit
@@ -130,8 +141,6 @@ class Sequencer(wiring.Component):
         The datapath reads a state in this clock, if ``stream`` is high.
     plain : in, 1 bit; builds with shifts
         The sweep neither evaluated a policy nor was shifted: it may end a run as converged.
-    below : out, 1 bit; builds with shifts
-        The norm is below ``epsilon``.
     peaks : in, 1 bit; builds that look for further peaks
         The search has found another peak.
     proven : in, 1 bit; builds with proofs
@@ -165,6 +174,7 @@ class Sequencer(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         machine = self.parameters.machine
+        quick = machine.features.lanes
         busy = Signal()
         never = Status.BUSY | (Status(0) if machine.features.peaks else Status.PEAKS)
         if not machine.features.proofs:
@@ -193,8 +203,14 @@ class Sequencer(wiring.Component):
         if machine.features.proofs:
             of_proof.append(flags[Status.PROVEN].eq(self.proven))
         ends = self._converged(m)
-        at_limit = Signal()
-        m.d.sync += at_limit.eq(self.sweeps == self.sweep_limit)
+        at_limit, at_last = Signal(), Signal()
+        if quick:
+            # Of the sweep that is in progress; `at_limit` is of the one that has ended.
+            m.d.sync += at_last.eq(self.sweeps + 1 == self.sweep_limit)
+            saturated_now, infeasible_now = saturated | self.saturated, infeasible | self.infeasible
+        else:
+            m.d.sync += at_limit.eq(self.sweeps == self.sweep_limit)
+            saturated_now, infeasible_now = saturated, infeasible
 
         wait = Signal(range(max(DRAIN, self.parameters.check) + 1))
         m.d.sync += wait.eq(wait - 1)
@@ -215,6 +231,26 @@ class Sequencer(wiring.Component):
             m.d.sync += busy.eq(0)
             m.d.sync += [flags[flag].eq(1) for flag in (*ended, Status.DONE)]
 
+        def decide() -> None:
+            m.d.sync += self.prologue.eq(0)
+            m.next = "IDLE"
+            with m.If(saturated_now | infeasible_now):
+                finish()
+                m.d.sync += [flags[Status.SATURATED].eq(saturated_now), flags[Status.INFEASIBLE].eq(infeasible_now)]
+            with m.Elif(~self.prologue & ~self.horizon & ends):
+                finish(Status.CONVERGED)
+                m.d.sync += [*of_peaks, *of_proof]
+            with m.Elif(~self.prologue & at_limit):
+                finish(Status.LIMIT)
+                m.d.sync += [*of_peaks, *of_proof]
+            with m.Elif(stopping):
+                finish(Status.STOPPED)
+                m.d.sync += of_proof
+            with m.Else():
+                m.d.comb += self.begin.eq(1)
+                start_pass()
+                m.next = "PASS"
+
         with m.FSM():
             with m.State("IDLE"), m.If(self.run):
                 m.d.sync += [busy.eq(1), wait.eq(self.parameters.check - 1)]
@@ -234,29 +270,20 @@ class Sequencer(wiring.Component):
                 m.d.sync += wait.eq(DRAIN)
                 with m.If(~self.prologue):
                     m.d.sync += self.sweeps.eq(self.sweeps + 1)
-                m.next = "DRAIN"
-            with m.State("DRAIN"), m.If(wait == 0):
-                m.d.sync += self.half.eq(~self.half)
-                m.next = "DECIDE"
-            with m.State("DECIDE"):
-                m.d.sync += self.prologue.eq(0)
-                m.next = "IDLE"
-                with m.If(saturated | infeasible):
-                    finish()
-                    m.d.sync += [flags[Status.SATURATED].eq(saturated), flags[Status.INFEASIBLE].eq(infeasible)]
-                with m.Elif(~self.prologue & ~self.horizon & ends):
-                    finish(Status.CONVERGED)
-                    m.d.sync += [*of_peaks, *of_proof]
-                with m.Elif(~self.prologue & at_limit):
-                    finish(Status.LIMIT)
-                    m.d.sync += [*of_peaks, *of_proof]
-                with m.Elif(stopping):
-                    finish(Status.STOPPED)
-                    m.d.sync += of_proof
-                with m.Else():
-                    m.d.comb += self.begin.eq(1)
-                    start_pass()
-                    m.next = "PASS"
+                if quick:
+                    m.d.sync += [self.half.eq(~self.half), at_limit.eq(at_last)]
+                m.next = "DECIDE" if quick else "DRAIN"
+            if quick:
+                over = saturated_now | infeasible_now | stopping
+                over |= ~self.prologue & (at_limit | (~self.horizon & ends))
+                with m.State("DECIDE"), m.If(~over | (wait == 0)):
+                    decide()
+            else:
+                with m.State("DRAIN"), m.If(wait == 0):
+                    m.d.sync += self.half.eq(~self.half)
+                    m.next = "DECIDE"
+                with m.State("DECIDE"):
+                    decide()
 
         self._count(m, self.clocks, busy, self.run & ~busy)
         self._count(m, self.states_done, self.retired, self.run & ~busy)
@@ -289,22 +316,10 @@ class Sequencer(wiring.Component):
 
     def _converged(self, m: Module) -> Value:
         """Return whether a sweep ends the run as converged: its norm is below epsilon, and it is a plain sweep."""
-        # The comparison is in two halves, for timing. Norm and epsilon are final many clocks before the decision.
-        below_high = Signal()
-        same_high = Signal()
-        below_low = Signal()
-        converged = Signal()
-        half = WIDTH // 2
-        m.d.sync += [
-            below_high.eq(self.norm[half:] < self.epsilon[half:]),
-            same_high.eq(self.norm[half:] == self.epsilon[half:]),
-            below_low.eq(self.norm[:half] < self.epsilon[:half]),
-            converged.eq(below_high | (same_high & below_low)),
-        ]
-        if not self.parameters.machine.features.shifts:
-            return converged
-        m.d.comb += self.below.eq(converged)
-        return converged & self.plain
+        features = self.parameters.machine.features
+        # Norm and epsilon are final many clocks before the decision.
+        converged = self.below if features.lanes else below(m, self.norm, self.epsilon)
+        return converged & self.plain if features.shifts else converged
 
     @staticmethod
     def _count(m: Module, counter: Signal, event: Signal, clear: object) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from amaranth.hdl import Cat, Module, Signal, Value, signed
+from amaranth.hdl import Cat, Const, Module, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
@@ -27,6 +27,10 @@ From the lowest bit on: utilities of ``i - 1``, ``i`` and ``i + 1``, signed 64 b
 
 _AHEAD = 8
 """Choices that are read ahead. More than the latency of memory and queue, so that a choice is ready in every clock."""
+
+PREPARE_CLOCKS = 1 + READ_LATENCY + 2 + 8
+"""Clocks from ``start`` of a check that is held until it waits: until its first choices have been read, and the request
+for the first row is ready. The first state enters after ``CheckParameters.begin`` clocks, and needs at most 2 rows."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ class CheckParameters:
         """Clocks from a state's expected values to its result."""
         return PeakParameters().latency
 
-    def clocks(self, choices: NDArray[np.int64], lane: int, start: int) -> NDArray[np.int64]:
+    def clocks(self, choices: NDArray[np.int64], lane: int, start: int, held: int = 0) -> NDArray[np.int64]:
         """Return the clock of each result, if the lane loses no turn on the bus to another lane.
 
         Parameters
@@ -65,6 +69,9 @@ class CheckParameters:
             Number of the lane, which determines its turns on the bus.
         start
             Clock of ``start``, counted from the end of the last reset.
+        held
+            Clocks from ``start`` to the first one in which the check is not held: 0 if it never is, else at least
+            ``PREPARE_CLOCKS``.
 
         Returns
         -------
@@ -72,7 +79,8 @@ class CheckParameters:
             ``(points * N_z,)``: clocks, counted from the end of the last reset.
         """
         states = np.tile(np.arange(choices.shape[1]), choices.shape[0])
-        gathered = GatherParameters(self.build).clocks(states, choices.ravel(), lane, start + self.begin)
+        opens = start + held if held else 0
+        gathered = GatherParameters(self.build).clocks(states, choices.ravel(), lane, start + self.begin, opens)
         return gathered + self.behind
 
 
@@ -87,6 +95,10 @@ class Check(wiring.Component):
     ----------
     start : in, 1 bit
         Begins a pass. It must not be high during a pass.
+    held : in, 1 bit
+        Only in builds that prepare a check (:attr:`beltline.hw.sweep.parameters.SweepParameters.prepares`): the pass
+        waits before its first request. After ``PREPARE_CLOCKS`` clocks the request is ready, and is made in the lane's
+        first turn without ``held``.
     count : in, ``position_bits + 1`` bits
         Number of states in the lane, at least 1. Sampled with ``start``.
     last_state : in, ``state_bits`` bits
@@ -128,6 +140,7 @@ class Check(wiring.Component):
         super().__init__(
             {
                 "start": In(1),
+                **({"held": In(1)} if build.prepares else {}),
                 "count": In(bits + 1),
                 "last_state": In(build.state_bits),
                 "choice_address": Out(bits),
@@ -157,6 +170,16 @@ class Check(wiring.Component):
         m.submodules.peak = peak = Peak(PeakParameters())
         m.submodules.choices = choices = Queue(build.index_bits, _AHEAD)
         wiring.connect(m, wiring.flipped(self.fetch), gather.fetch)
+        enters: Value = Const(1, 1)
+        if build.prepares:
+            # While the check is held, only its first state enters, and its request waits.
+            entered = Signal()
+            enters = ~(self.held & entered)
+            with m.If(gather.valid & gather.ready):
+                m.d.sync += entered.eq(1)
+            with m.If(self.start):
+                m.d.sync += entered.eq(0)
+            m.d.comb += self.fetch.request.eq(gather.fetch.request & ~self.held)
 
         # Read choices while there is space for them in the queue.
         left = Signal(bits + 1)
@@ -180,10 +203,10 @@ class Check(wiring.Component):
             choices.push.eq(p.valid(p.input(read), READ_LATENCY)),
             choices.data.eq(self.choice_data),
             gather.clear.eq(self.start),
-            gather.valid.eq(choices.head_valid),
+            gather.valid.eq(choices.head_valid & enters),
             gather.index.eq(choices.head),
             gather.state.eq(state),
-            choices.pop.eq(gather.ready),
+            choices.pop.eq(gather.ready & enters),
         ]
 
         # Cached utilities are read to arrive together with the expected values, old values together with the result.

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from beltline.compiled import njit, prange
 from beltline.hw.control.sequencer import DRAIN, check_clocks
 from beltline.hw.interface.parameters import ROW_WORDS
-from beltline.hw.sweep.check import CheckParameters
-from beltline.hw.sweep.datapath import DECIDED, ROUND_BEGINS, join_clocks, largest_norm_clocks
+from beltline.hw.sweep.check import PREPARE_CLOCKS, CheckParameters
+from beltline.hw.sweep.datapath import ROUND_BEGINS
 from beltline.hw.sweep.extremes import shift_clocks
 from beltline.hw.sweep.gather import GatherParameters
 from beltline.hw.sweep.gather_clocks import (
@@ -32,6 +32,7 @@ from beltline.hw.sweep.gather_clocks import (
     SENT,
     TABLE_BITS,
     gather_run,
+    prepare,
 )
 from beltline.hw.sweep.lane.parameters import LaneParameters
 from beltline.hw.sweep.parameters import HALF_SHIFT, ROW_SHIFT, SweepParameters
@@ -40,6 +41,7 @@ from beltline.hw.sweep.patch_clocks import patches
 from beltline.hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters
 from beltline.hw.sweep.scan.parameters import ScanParameters
 from beltline.hw.sweep.scan_clocks import REGISTERS, scan_begin, scan_run
+from beltline.hw.sweep.trees import join_clocks, largest_norm_clocks
 from beltline.hw.sweep.walk.halves import UNLOAD_CLOCKS
 from beltline.hw.sweep.walk.parameters import WalkParameters
 from beltline.hw.sweep.walk_clocks import FIELDS, LAST, LEFT, walk_begin, walk_run
@@ -156,7 +158,7 @@ def _grant(r, rows, arrivals, wanted, width, now, fetch, fetch_walk):  # type: i
     wanted[:] = _NOTHING
     for k in range(r.shape[0]):
         r[k, GRANTED] = 0
-        if r[k, HEAD] != 0:
+        if r[k, HEAD] != 0 and now >= r[k, BEGIN]:
             row = rows[k, r[k, SENT] % RING]
             source = (row >> (TABLE_BITS + width)) & (wanted.size - 1)
             if wanted[source] != _NOTHING and wanted[source] != row:
@@ -171,7 +173,8 @@ def _grant(r, rows, arrivals, wanted, width, now, fetch, fetch_walk):  # type: i
 @njit(cache=True)
 def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ignore[no-untyped-def]
     """Simulate all lanes with turns in clocks ``phase (mod slots)``; :func:`lane_clocks` gives the arguments."""
-    lane_bits, bits, top, lane_shift, part_shift, fetch, fetch_walk, check_behind, after, ring, decided = of_build
+    lane_bits, bits, top, lane_shift, part_shift, fetch, fetch_walk, check_behind, prepared = of_build[:9]
+    after, ring, decided = of_build[9:]
     choices, walked, counts, log, unchecked = tables
     checked, ends, found = results
     lanes, contexts = counts.shape
@@ -189,6 +192,8 @@ def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ign
     steps, lasts, ready = np.zeros_like(rows), np.zeros_like(rows), np.zeros_like(rows)
     now = np.int64(_FAR)
     resting = 0
+    exogenous = np.arange(min(points, 1 << lane_shift) * states) % states
+    unasked = np.empty(0, np.int64)
     for k in range(members):
         lane = phase + k * slots
         now = min(now, begins[lane])
@@ -203,14 +208,17 @@ def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ign
             r[k, PHASE] = _SCANS
         elif not unchecked[lane]:
             r[k, PHASE] = _CHECKS
+            if prepared:
+                opens = begins[lane]
+                of_first = choices[lane << lane_shift]
+                queues = windows[k], places[k], rows[k], arrivals[k]
+                prepare(r[k], *queues, exogenous, of_first, top, opens - prepared, opens)
         else:
             r[k, PHASE] = _WALKS
             walk_begin(r[k], walkers[k], own, part_shift, bits, states, ring)
             r[k, LAST] = begins[lane] + ring + decided
     now -= (now - phase) % slots
     wanted = np.empty(1 << lane_bits, np.int64)
-    exogenous = np.arange(min(points, 1 << lane_shift) * states) % states
-    unasked = np.empty(0, np.int64)
     while resting < members:
         # Of the clocks from `now` to `end`, all lanes of the group have their turn in the first.
         _grant(r, rows, arrivals, wanted, width, now, fetch, fetch_walk)
@@ -330,7 +338,8 @@ def lane_clocks(
     log
         Log of the sweep.
     begins
-        int64, ``(lanes,)``: clock of ``start`` of each lane's check, or of its local search if it is unchecked. Clock 0
+        int64, ``(lanes,)``: clock of ``go``, which starts each lane's check, or ends the wait of a check that was
+        prepared; or of ``start`` of its local search if it is unchecked. Clock 0
         is the first one of a round of turns, both on the buses and in the rings of the searches. A lane that is checked
         has no local search if all its choices remain.
     after
@@ -351,7 +360,7 @@ def lane_clocks(
     found = np.full(log.choices.shape if results else (0, 0), NEVER, np.int64)
     _groups(
         build.slots,
-        np.asarray(begins, np.int64) + np.where(log.unchecked, 0, of_check.begin),
+        np.asarray(begins, np.int64) + np.where(log.unchecked, 0, 1 if build.prepares else of_check.begin),
         (
             build.lane_bits,
             build.state_bits,
@@ -361,6 +370,7 @@ def lane_clocks(
             fetch,
             fetch + UNLOAD_CLOCKS,
             GatherParameters(build).latency + of_check.behind,
+            PREPARE_CLOCKS if build.prepares else 0,
             after,
             walk.clocks,
             walk.decided,
@@ -378,8 +388,11 @@ _GO = -1
 _JUDGED = 2
 """Clocks from the last result of a lane's check to ``start`` of its local search."""
 
-_DECIDE = DRAIN + 2
+_DECIDE = 1
 """Clocks from the end of a pass to ``begin`` of the next."""
+
+END_CLOCKS = DRAIN
+"""Clocks that a run takes in addition to its passes: it then waits for the largest norm."""
 
 
 def pass_clocks(dealt: Dealt, log: SweepLog | None = None, shifts: bool = False, rounds: Sequence[Round] = ()) -> int:
@@ -429,7 +442,7 @@ def pass_clocks(dealt: Dealt, log: SweepLog | None = None, shifts: bool = False,
             first = int(ends[lane]) + PatchParameters(build).begin
             done = max(done, first + int(last[lane]) - 1 + waits + settle + 2, first + int(busy[lane]) + 2)
     of_shift = shift_clocks(build, dealt.states, largest_norm_clocks(build)) if shifts else 0
-    return _around(build, done) + 1 + of_shift + _DECIDE
+    return _around(build, done) + of_shift + _DECIDE
 
 
 def _meeting(build: SweepParameters) -> int:
@@ -479,6 +492,6 @@ def seek_clocks(dealt: Dealt, log: SweepLog) -> int:
 
 
 def _around(build: SweepParameters, done: int) -> int:
-    """Return the clocks of a pass whose last lane is done in clock ``done``, until the outcome is known."""
-    # Registers from `begin` to the lanes and back; then flags are joined and the largest norm is found.
-    return 3 + done + join_clocks(build) + largest_norm_clocks(build) + DECIDED
+    """Return the clocks of a pass whose last lane is done in clock ``done``, until that is known."""
+    # Registers from `begin` to the lanes, and back through the tree that joins them.
+    return 3 + done + join_clocks(build)

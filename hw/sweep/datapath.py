@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
 
 from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline
@@ -28,93 +26,10 @@ from beltline.hw.sweep.parameters import ROW_SHIFT, SweepParameters
 from beltline.hw.sweep.row_buses import RowBuses, RowBusesParameters
 from beltline.hw.sweep.scan.rounds import Rounds
 from beltline.hw.sweep.shift import Shift, ShiftParameters
-
-DECIDED = 3
-"""Clocks from the norm to the decision whether it is below ``EPSILON``."""
+from beltline.hw.sweep.trees import FAN, LargestNorm, all_of, any_of, join_clocks, joined
 
 ROUND_BEGINS = 2
 """Clocks from the decision on a round of a proof to its beginning in the lanes."""
-
-_FAN = 8
-"""Number of words that one level of a tree of registers joins."""
-
-
-def join_clocks(build: SweepParameters) -> int:
-    """Return the levels of a tree that joins words of all lanes, ``_FAN`` to a level and one clock each: at least 2."""
-    return max(2, -(-build.lane_bits // (_FAN.bit_length() - 1)))
-
-
-def _joined(p: Pipeline, words: list[Value], join: Callable[[list[Value]], ValueLike], clocks: int) -> Value:
-    """Return all words joined by ``join``, in a tree with a register after every ``_FAN`` words; latency ``clocks``."""
-    for _ in range(clocks):
-        words = [p.register(join(words[k : k + _FAN]), 0).value for k in range(0, len(words), _FAN)]
-    return words[0]
-
-
-def _any(flags: list[Value]) -> Value:
-    return Cat(*flags).any()
-
-
-def _all(flags: list[Value]) -> Value:
-    return Cat(*flags).all()
-
-
-def largest_norm_clocks(build: SweepParameters) -> int:
-    """Return the latency of :class:`LargestNorm`: an input register, and two clocks for each level of its tree."""
-    return 2 * build.lane_bits + 1
-
-
-class LargestNorm(wiring.Component):
-    """Finds the largest of the lanes' norms, in a tree of comparators.
-
-    Latency: ``clocks`` clocks. Contract: the output is valid ``clocks`` clocks after the last change of an input; while
-    inputs change it is undefined, except in a build with midpoints, where it takes new inputs in every clock.
-
-    Attributes
-    ----------
-    norms : in, unsigned 64 bits for each lane
-        Largest absolute change of a value in each lane, in units of value.
-    norm : out, unsigned 64 bits
-        The largest of them.
-    """
-
-    def __init__(self, build: SweepParameters) -> None:
-        self.build = build
-        super().__init__({"norms": In(WIDTH).array(build.lanes), "norm": Out(WIDTH)})
-
-    @property
-    def clocks(self) -> int:
-        """Latency in clocks."""
-        return largest_norm_clocks(self.build)
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        half = WIDTH // 2
-        norms: list[Value] = []
-        for number, norm in enumerate(self.norms):
-            held = Signal(WIDTH, name=f"norm{number}")
-            m.d.sync += held.eq(norm)
-            norms.append(held)
-        while len(norms) > 1:
-            larger: list[Value] = []
-            for a, b in zip(norms[::2], norms[1::2], strict=True):
-                above, equal, low = Signal(), Signal(), Signal()
-                best = Signal(WIDTH)
-                first, second = a, b
-                if self.build.midpoints:
-                    # Words that follow each other: these two are those that were compared.
-                    first, second = Signal(WIDTH), Signal(WIDTH)
-                    m.d.sync += [first.eq(a), second.eq(b)]
-                m.d.sync += [
-                    above.eq(a[half:] > b[half:]),
-                    equal.eq(a[half:] == b[half:]),
-                    low.eq(a[:half] > b[:half]),
-                    best.eq(Mux(above | (equal & low), first, second)),
-                ]
-                larger.append(best)
-            norms = larger
-        m.d.comb += self.norm.eq(norms[0])
-        return m
 
 
 class SweepDatapath(Datapath):
@@ -156,7 +71,7 @@ class SweepDatapath(Datapath):
             m.submodules.midpoints = midpoints = Midpoints(MidpointsParameters(build, norm.clocks))
             sends = self._midpoints(m, p, lanes, midpoints)
             # When the shifts are known, the norm is again that of the lanes.
-            assert ShiftParameters(build).clocks(1) > LANE_CLOCKS + norm.clocks + DECIDED
+            assert ShiftParameters(build).clocks(1) > LANE_CLOCKS + max(norm.clocks, norm.below_clocks)
         self._held, self._plain_after = Signal(), Signal(init=1)
         self._seek, self._above, self._again = Signal(), Signal(), Signal()
         self._point_shift = Signal(range(build.point_bits + 1))
@@ -205,21 +120,17 @@ class SweepDatapath(Datapath):
                 norm.norms[number].eq(lane.norm if midpoints is None else Mux(sends, lane.extreme, lane.norm)),
             ]
 
-        # A pass is done when all lanes are, their norms and flags are joined, and the next pass is decided.
+        # A pass has ended when all lanes are done. By then the norm is known to be below epsilon or not, and a clock
+        # later, when the sequencer decides, it has the flags of the last words, too.
         clocks = join_clocks(build)
-        done = _joined(p, [lane.done for lane in lanes], _all, clocks)
-        gathered = norm.clocks + DECIDED
+        done = joined(p, [lane.done for lane in lanes], all_of, clocks)
         # More than the registers from `begin` to the lanes and back.
         guard = 6 + clocks
-        wait = Signal(range(guard + gathered + 1))
+        wait = Signal(range(guard + 1))
         ended = Signal()
         m.d.comb += ended.eq(done & (wait == 0))
         with m.If(self.begin | self._again):
-            m.d.sync += wait.eq(guard + gathered)
-        with m.Elif(wait > gathered):
-            m.d.sync += wait.eq(wait - 1)
-        with m.Elif(~done):
-            m.d.sync += wait.eq(gathered)
+            m.d.sync += wait.eq(guard)
         with m.Elif(wait != 0):
             m.d.sync += wait.eq(wait - 1)
         if shift is not None:
@@ -230,18 +141,20 @@ class SweepDatapath(Datapath):
         retired = [lane.retired for lane in lanes]
         while len(retired) > 1:
             retired = [
-                p.register(sum(retired[k : k + _FAN], start=Value.cast(0))[: build.lane_bits + 1], 0).value
-                for k in range(0, len(retired), _FAN)
+                p.register(sum(retired[k : k + FAN], start=Value.cast(0))[: build.lane_bits + 1], 0).value
+                for k in range(0, len(retired), FAN)
             ]
         m.d.comb += [
             self.take.eq(1),
+            norm.epsilon.eq(self.settings.epsilon),
             self.norm.eq(norm.norm),
+            self.below.eq(norm.below),
             self.retired.eq(retired[0]),
-            self.infeasible.eq(_joined(p, [lane.infeasible for lane in lanes], _any, clocks)),
-            self.saturated.eq(_joined(p, [lane.saturated for lane in lanes], _any, clocks)),
+            self.infeasible.eq(joined(p, [lane.infeasible for lane in lanes], any_of, clocks)),
+            self.saturated.eq(joined(p, [lane.saturated for lane in lanes], any_of, clocks)),
         ]
         if self.parameters.features.peaks:
-            m.d.comb += self.peaks.eq(_joined(p, [lane.other for lane in lanes], _any, clocks))
+            m.d.comb += self.peaks.eq(joined(p, [lane.other for lane in lanes], any_of, clocks))
         return m
 
     def _proof(self, m: Module, p: Pipeline, lanes: list[LaneInstance]) -> Value:
@@ -274,9 +187,9 @@ class SweepDatapath(Datapath):
                 lane.upper_first.eq(lanes[(number + 1) % len(lanes)].first),
             ]
         m.d.comb += [
-            rounds.met.eq(_joined(p, [lane.met for lane in lanes], _all, clocks)),
-            rounds.moved.eq(_joined(p, [lane.better for lane in lanes], _any, clocks)),
-            rounds.crossed.eq(_joined(p, [lane.crossed for lane in lanes], _any, clocks)),
+            rounds.met.eq(joined(p, [lane.met for lane in lanes], all_of, clocks)),
+            rounds.moved.eq(joined(p, [lane.better for lane in lanes], any_of, clocks)),
+            rounds.crossed.eq(joined(p, [lane.crossed for lane in lanes], any_of, clocks)),
         ]
         return begins
 
@@ -328,7 +241,7 @@ class SweepDatapath(Datapath):
                     m.next = "AGAIN"
                 with m.Elif(next_plain | ~shifts):
                     m.d.comb += shift.clear.eq(1)
-                    m.next = "END"
+                    self._finish(m)
                 with m.Else():
                     m.d.comb += (shift if midpoints is None else midpoints).start.eq(1)
                     m.next = "SHIFT" if midpoints is None else "MIDPOINTS"
@@ -337,7 +250,7 @@ class SweepDatapath(Datapath):
                     m.d.comb += shift.start.eq(1)
                     m.next = "SHIFT"
             with m.State("SHIFT"), m.If(~shift.busy):
-                m.next = "END"
+                self._finish(m)
             with m.State("AGAIN"):
                 m.d.comb += self._again.eq(1)
                 m.next = "SEEK"
@@ -346,12 +259,7 @@ class SweepDatapath(Datapath):
                 m.next = "AGAIN"
                 with m.If(self._above):
                     m.d.sync += self._seek.eq(0)
-                    m.next = "END"
-            with m.State("END"):
-                m.d.comb += self.pass_done.eq(1)
-                with m.If(~self.prologue):
-                    m.d.sync += self._values.eq(~self._values)
-                m.next = "IDLE"
+                    self._finish(m)
         with m.If(self.begin):
             m.d.sync += plain.eq(self._plain_after)
 
@@ -371,12 +279,14 @@ class SweepDatapath(Datapath):
             with m.State("IDLE"), m.If(self.begin):
                 m.next = "PASS"
             with m.State("PASS"), m.If(ended):
-                m.next = "END"
-            with m.State("END"):
-                m.d.comb += self.pass_done.eq(1)
-                with m.If(~self.prologue):
-                    m.d.sync += self._values.eq(~self._values)
-                m.next = "IDLE"
+                self._finish(m)
+
+    def _finish(self, m: Module) -> None:
+        """Report the end of a pass to the sequencer, in the present state of an FSM."""
+        m.d.comb += self.pass_done.eq(1)
+        with m.If(~self.prologue):
+            m.d.sync += self._values.eq(~self._values)
+        m.next = "IDLE"
 
     def _samples(self, m: Module, p: Pipeline, lanes: list[LaneInstance], shift: Shift) -> None:
         """Connect the unit of the shifts to the changes at the reference point, which one of the lanes sends."""
@@ -385,7 +295,7 @@ class SweepDatapath(Datapath):
             Cat(lane.sample_valid, lane.sample_state, lane.sample) & lane.sample_valid.replicate(width)
             for lane in lanes
         ]
-        sample = _joined(p, words, lambda group: functools.reduce(operator.or_, group), join_clocks(self._build))
+        sample = joined(p, words, lambda group: functools.reduce(operator.or_, group), join_clocks(self._build))
         m.d.comb += Cat(shift.sample_valid, shift.sample_state, shift.sample).eq(sample)
 
     def _problem(self, m: Module, lanes: list[LaneInstance], buses: RowBuses) -> None:

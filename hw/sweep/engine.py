@@ -7,7 +7,7 @@ from amaranth.lib import wiring
 
 from beltline.hw.control.engine_kind import EngineKind
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.sweep.clocks import Dealt, SweepLog, begin_clocks, pass_clocks
+from beltline.hw.sweep.clocks import END_CLOCKS, Dealt, SweepLog, begin_clocks, pass_clocks
 from beltline.hw.sweep.datapath import SweepDatapath
 from beltline.hw.sweep.lane import lane
 from beltline.hw.sweep.lane.parameters import LaneParameters
@@ -31,7 +31,7 @@ def _software(build: MachineParameters) -> SweepSoftwareMachine:
 
 def _run_clocks(build: MachineParameters, grid: int, states: int, sweeps: int) -> int | None:
     """Return the clocks of a run without sweeps; ``None`` with sweeps, whose clocks depend on the choices, too."""
-    return None if sweeps else begin_clocks(Dealt(_walk(build), grid, states))
+    return None if sweeps else begin_clocks(Dealt(_walk(build), grid, states)) + END_CLOCKS
 
 
 def quiet_clocks(build: MachineParameters) -> int:

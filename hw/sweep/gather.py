@@ -51,7 +51,7 @@ class GatherParameters:
         return 2 + READ_LATENCY + 1
 
     def clocks(
-        self, states: NDArray[np.int64], indexes: NDArray[np.int64], lane: int, begin: int = 0
+        self, states: NDArray[np.int64], indexes: NDArray[np.int64], lane: int, begin: int = 0, opens: int = 0
     ) -> NDArray[np.int64]:
         """Return the clock of each output, if a state is always offered and no turn on the bus is lost.
 
@@ -63,6 +63,8 @@ class GatherParameters:
             Number of the lane, which determines its turns on the bus.
         begin
             Clock from which states are offered. Clocks, like turns, count from the end of the last reset.
+        opens
+            First clock in which more than one state is offered and requests are made; at most ``begin`` for no wait.
 
         Returns
         -------
@@ -72,7 +74,7 @@ class GatherParameters:
         slots = self.build.slots
         fetch = RowBusesParameters(self.build, self.build.state_bits).latency
         turn = lane % slots
-        left = lone_clocks(states, indexes, self.build.grid, self.build.states, turn, slots, fetch, begin)
+        left = lone_clocks(states, indexes, self.build.grid, self.build.states, turn, slots, fetch, begin, opens)
         return left + self.latency
 
 

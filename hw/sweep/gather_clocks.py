@@ -158,7 +158,19 @@ def gather_run(r, windows, places, rows, arrivals, states, indexes, left, top, n
 
 
 @njit(cache=True)
-def lone_clocks(states, indexes, grid, state_count, turn, slots, fetch, begin):  # type: ignore[no-untyped-def]
+def prepare(r, windows, places, rows, arrivals, states, indexes, top, begin, opens):  # type: ignore[no-untyped-def]
+    """Simulate the gather unit of a check that is held: the first state enters in clock ``begin``.
+
+    The simulation ends before clock ``opens``, the first one without ``held``. Arguments are those of
+    :func:`gather_run`.
+    """
+    left = np.empty(0, np.int64)
+    never = np.int64(-1) << 40
+    gather_run(r, windows, places, rows, arrivals, states[:1], indexes[:1], left, top, begin, opens, never)
+
+
+@njit(cache=True)
+def lone_clocks(states, indexes, grid, state_count, turn, slots, fetch, begin, opens):  # type: ignore[no-untyped-def]
     """Return the clock in which each state leaves, for a lane whose requests are taken in every turn.
 
     The turns are in clocks ``t = turn (mod slots)``; ``fetch`` is the latency of the row buses. The other arguments are
@@ -171,10 +183,13 @@ def lone_clocks(states, indexes, grid, state_count, turn, slots, fetch, begin): 
     places = np.zeros((RING, 3), np.int64)
     rows = np.zeros(RING, np.int64)
     arrivals = np.zeros(RING, np.int64)
+    if opens > begin:
+        prepare(r, windows, places, rows, arrivals, states, indexes, grid - 1, begin, opens)
+        begin = opens
     now = begin - (begin - turn) % slots
     while r[DONE] < indexes.size:
         taken_at = np.int64(-1)
-        if r[HEAD] != 0:
+        if r[HEAD] != 0 and now >= begin:
             taken_at = now + TAKEN_CLOCKS
             arrivals[r[SENT] % RING] = now + fetch
             r[SENT] += 1

@@ -17,7 +17,7 @@ from beltline.hw.control.software_machine import SoftwareMachine
 from beltline.hw.interface.groups import Groups, Mark
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import STEPS_FIELD, Engine, Mode, Status
-from beltline.hw.sweep.clocks import Dealt, Round, SweepLog, begin_clocks, pass_clocks, seek_clocks
+from beltline.hw.sweep.clocks import END_CLOCKS, Dealt, Round, SweepLog, begin_clocks, pass_clocks, seek_clocks
 from beltline.hw.sweep.combine import CombineParameters
 from beltline.hw.sweep.extremes import midpoints
 from beltline.hw.sweep.lane.parameters import MOST_SHIFT, LaneParameters
@@ -155,7 +155,8 @@ class SweepSoftwareMachine(SoftwareMachine):
         """Clocks of the run so far; 0 if they are not counted."""
         if self._logged and Status.BAD_CONFIGURATION in self.status:
             return check_clocks(self.build.multiplier)
-        return self._clocks
+        ended = self._logged and Status.DONE in self.status
+        return self._clocks + (END_CLOCKS if ended else 0)
 
     def _fits(self, work: int, sweeps: int) -> bool:
         return sweeps == 1

@@ -110,6 +110,14 @@ class SweepParameters:
         return cls(*sizes, machine.multiplier, *kinds, machine.multipliers)
 
     @property
+    def prepares(self) -> bool:
+        """Whether a lane prepares its next check as soon as its choices are final, while the sweep still ends.
+
+        With ``proof`` the choices are final only when the last round of all lanes has ended.
+        """
+        return not self.proof
+
+    @property
     def index_bits(self) -> int:
         """Bits of a grid index."""
         return self.grid.bit_length() - 1

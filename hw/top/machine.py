@@ -8,7 +8,7 @@ from amaranth.hdl import Const, Instance, Module, Mux, ResetInserter, Signal, Va
 from amaranth.lib import wiring
 
 from beltline.hw.bus.ports import machine_ports
-from beltline.hw.control.datapath import SETTINGS, passes
+from beltline.hw.control.datapath import passes, settings_of
 from beltline.hw.control.register_file import RegisterFile, has_flag
 from beltline.hw.control.sequencer import Sequencer, SequencerParameters
 from beltline.hw.interface.parameters import MachineParameters
@@ -109,8 +109,9 @@ class Machine(wiring.Component):
             sequencer.grid.eq(settings["GRID"]),
             sequencer.states.eq(settings["STATES"]),
             sequencer.sweep_limit.eq(settings["SWEEP_LIMIT"]),
-            sequencer.epsilon.eq(settings["EPSILON"]),
         ]
+        if not parameters.features.lanes:
+            m.d.comb += sequencer.epsilon.eq(settings["EPSILON"])
         m.d.sync += refused.eq(Mux(reset, 0, refused | self.refused))
 
         # The host's accesses pass one register. A reset of the machine does not affect them: a write that was accepted
@@ -124,7 +125,7 @@ class Machine(wiring.Component):
             sums.count.eq(settings["SUM_COUNT"]),
         ]
         m.d.comb += [host.busy.eq(self.busy), data.busy.eq(self.busy), data.reset.eq(reset)]
-        m.d.comb += [getattr(data.settings, name.lower()).eq(settings[name]) for name in SETTINGS]
+        m.d.comb += [getattr(data.settings, name.lower()).eq(settings[name]) for name in settings_of(parameters)]
         for name in passes(parameters):
             ours, theirs = getattr(data, name), getattr(sequencer, name)
             m.d.comb += ours.eq(theirs) if data.signature.members[name].flow is wiring.In else theirs.eq(ours)

@@ -56,10 +56,24 @@ FAULTS = (
     ),
     Fault(
         "the gateware ends a run if the norm equals epsilon",
-        "hw/control/sequencer.py",
-        "below_low.eq(self.norm[:half] < self.epsilon[:half])",
-        "below_low.eq(self.norm[:half] <= self.epsilon[:half])",
+        "hw/arithmetic/norm.py",
+        "below_low.eq(norm[:_HALF] < epsilon[:_HALF])",
+        "below_low.eq(norm[:_HALF] <= epsilon[:_HALF])",
         ("tests/hw/top/test_machine.py::test_epsilon_is_strict",),
+    ),
+    Fault(
+        "the sweep engine ends a run if the norm of any lane is below epsilon",
+        "hw/sweep/trees.py",
+        "joined(Pipeline(m), flags, all_of, join_clocks(self.build))",
+        "joined(Pipeline(m), flags, any_of, join_clocks(self.build))",
+        ("tests/hw/sweep/test_trees.py::test_largest_norm_and_whether_all_are_below",),
+    ),
+    Fault(
+        "a check that is held requests its first row",
+        "hw/sweep/check.py",
+        "self.fetch.request.eq(gather.fetch.request & ~self.held)",
+        "self.fetch.request.eq(gather.fetch.request)",
+        ("tests/hw/sweep/test_check.py::test_results_and_clocks",),
     ),
     Fault(
         "a small change at one age ends a finite horizon",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth.hdl import Cat, ClockSignal, Const, Instance, Module, Mux, ResetSignal, Signal, Value
+from amaranth.hdl import Cat, ClockSignal, Const, Instance, Module, Mux, ResetInserter, ResetSignal, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -140,7 +140,8 @@ class Lane(wiring.Component):
         m = Module()
         parameters, build = self.parameters, self.parameters.build
         m.submodules.passes = passes = Passes(parameters)
-        m.submodules.check = check = Check(CheckParameters(build))
+        check = Check(CheckParameters(build))
+        m.submodules.check = ResetInserter(passes.drop)(check) if build.prepares else check
         m.submodules.judge = judge = Judge(build)
         m.submodules.walk = walk = Walk(parameters.walk)
         m.submodules.patch = patch = Patch(PatchParameters(build))
@@ -164,6 +165,7 @@ class Lane(wiring.Component):
             passes.patch_busy.eq(patch.busy),
             passes.works.eq(self._works(m, judge, patch, expects)),
             check.start.eq(passes.start_check),
+            *([check.held.eq(passes.held)] if build.prepares else []),
             check.last_state.eq(last_state),
             judge.last_state.eq(last_state),
             judge.check_valid.eq(check.valid),
@@ -257,6 +259,7 @@ class Lane(wiring.Component):
         """Connect the passes to the lane's tables of its own states."""
         m.d.comb += [
             *(getattr(tables, name).eq(getattr(passes, name)) for name in ("checking", "walking", "patching")),
+            tables.choosing.eq(passes.choosing),
             tables.check_choice.eq(check.choice_address),
             tables.check_kept.eq(check.kept_address),
             tables.check_old.eq(check.old_address),

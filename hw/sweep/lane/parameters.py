@@ -152,15 +152,21 @@ class LaneParameters:
 
     @property
     def settle(self) -> int:
-        """Clocks after which the expected values of a state's point have been written.
+        """Clocks to wait after a state's result, before the lane may be done (2 clocks later).
 
         They count from the result of the check, or from the clock in which the patch reads the state. With
         ``multipliers`` they count from the last turn of the point's last expectation.
+
+        When a lane is done, the sequencer decides a clock after the trees of :mod:`beltline.hw.sweep.trees`, and the
+        next pass begins 3 clocks after them. So the flags of the last expected value, a clock after the lane is done,
+        are in time, and that value has been written before any lane reads it. A build with ``proof`` collects these
+        flags, and has them a clock before the lane is done.
         """
         if self.build.multipliers:
             return self.turns.depth + 3
         combines = self.combine.latency if self.build.alternatives else 0
-        return max(READ_LATENCY, SHIFT_CLOCKS) + 1 + combines + self.expectation.latency + self.build.states + 2
+        written = max(READ_LATENCY, SHIFT_CLOCKS) + 1 + combines + self.expectation.latency + self.build.states
+        return written if self.build.proof else written - 2
 
     @property
     def to_turns(self) -> int:

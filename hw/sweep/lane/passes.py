@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Const, Module, Signal
+from amaranth.hdl import Const, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from beltline.hw.sweep.check import PREPARE_CLOCKS
 from beltline.hw.sweep.lane.parameters import MOST_SHIFT, LaneParameters
 
 _OF_PROOF = {
@@ -21,6 +22,10 @@ class Passes(wiring.Component):
     these, and a patch. Without a check (``unchecked``) it is a local search of all states and a patch. In a build with
     ``proof`` the lane waits before the patch (``met``), and makes a scan in each ``round``, followed by a local search
     (repair) if the scan found better choices, until ``finish``. With ``multipliers`` every sweep ends with a patch.
+
+    Without ``proof`` a lane's choices are final when it has judged its last state, or when its local search has ended.
+    It then starts its next check, which is held until ``go``, so that its first request is ready (``PREPARE_CLOCKS`` of
+    :mod:`beltline.hw.sweep.check`). If the next pass is not a check, ``drop`` discards it.
 
     Latency: a local search starts a clock after ``checked``, and a patch in the first clock in which the local search
     is not busy. ``done`` rises 2 clocks after the first clock in which the last pass is not busy, or 3 clocks after
@@ -49,6 +54,12 @@ class Passes(wiring.Component):
         High for a clock: the pass begins.
     checking, walking, patching : out, 1 bit each
         The check, the local search or the patch is in progress.
+    choosing : out, 1 bit
+        The check reads choices.
+    held : out, 1 bit
+        Only without ``proof``: the check that was started waits for the next pass.
+    drop : out, 1 bit
+        Only without ``proof``, with ``go``: the check that was started is discarded.
     unchecked : out, 1 bit
         This sweep has no check.
     done : out, 1 bit
@@ -72,7 +83,7 @@ class Passes(wiring.Component):
     def __init__(self, parameters: LaneParameters) -> None:
         self.parameters = parameters
         build = parameters.build
-        self._proves = build.proof
+        self._proves, self._prepares = build.proof, build.prepares
         super().__init__(
             {
                 **{name: In(1) for name in ("go", "prologue", "cold", "fixed", "seek")},
@@ -80,9 +91,10 @@ class Passes(wiring.Component):
                 "count": In(build.position_bits + 1),
                 **{name: In(1) for name in ("checked", "any_mark", "moved", "walk_busy", "patch_busy", "works")},
                 **{name: Out(1) for name in ("start_check", "start_walk", "start_patch")},
-                **{name: Out(1) for name in ("checking", "walking", "patching", "unchecked")},
+                **{name: Out(1) for name in ("checking", "walking", "patching", "choosing", "unchecked")},
                 "done": Out(1, init=1),
                 **(_OF_PROOF if build.proof else {}),
+                **({"held": Out(1), "drop": Out(1)} if build.prepares else {}),
             }
         )
 
@@ -110,6 +122,8 @@ class Passes(wiring.Component):
             m.d.sync += settling.eq(self.parameters.settle)
         with m.Elif(settling != 0):
             m.d.sync += settling.eq(settling - 1)
+        if self._prepares:
+            self._hold(m, unchecks)
         with m.FSM():
             with m.State("IDLE"), m.If(self.go & (self.points != 0)):
                 m.d.sync += self.done.eq(0)
@@ -122,11 +136,12 @@ class Passes(wiring.Component):
                     m.d.sync += self.walking.eq(1)
                     m.next = "WALK"
                 with m.Else():
-                    m.d.comb += self.start_check.eq(1)
-                    m.d.sync += self.checking.eq(1)
+                    if not self._prepares:
+                        m.d.comb += self.start_check.eq(1)
+                    m.d.sync += [self.checking.eq(1), self.choosing.eq(1)]
                     m.next = "CHECK"
             with m.State("CHECK"), m.If(self.checked):
-                m.d.sync += self.checking.eq(0)
+                m.d.sync += [self.checking.eq(0), self.choosing.eq(0)]
                 m.next = "JUDGE"
             with m.State("JUDGE"):
                 with m.If(self.any_mark):
@@ -135,7 +150,9 @@ class Passes(wiring.Component):
                     m.next = "WALK"
                 with m.Else():
                     m.next = "SETTLE"
-                    if self._proves:
+                    if self._prepares:
+                        m.d.comb += self.start_check.eq(1)
+                    else:
                         with m.If(~self.fixed):
                             m.next = "MEET"
             with m.State("WALK"), m.If(~self.walk_busy):
@@ -146,7 +163,7 @@ class Passes(wiring.Component):
                     with m.If(self.seek):
                         m.next = "SETTLE"
                     with m.Else():
-                        m.d.comb += self.start_patch.eq(1)
+                        m.d.comb += [self.start_check.eq(1), self.start_patch.eq(1)]
                         m.d.sync += self.patching.eq(1)
                         m.next = "PATCH"
             if self._proves:
@@ -160,6 +177,21 @@ class Passes(wiring.Component):
                 m.d.sync += self.done.eq(1)
                 m.next = "IDLE"
         return m
+
+    def _hold(self, m: Module, unchecks: Value) -> None:
+        """Hold a check that starts before its pass, and let it read choices until its first request is ready."""
+        # With the registers on the way to the sequencer and back, a pass begins later than the check has to wait.
+        assert self.parameters.settle + 6 >= PREPARE_CLOCKS
+        reads = Signal(range(PREPARE_CLOCKS + 1))
+        m.d.comb += self.drop.eq(self.go & (self.prologue | unchecks))
+        with m.If(reads == 1):
+            m.d.sync += self.choosing.eq(0)
+        with m.If(reads != 0):
+            m.d.sync += reads.eq(reads - 1)
+        with m.If(self.start_check):
+            m.d.sync += [self.held.eq(1), self.choosing.eq(1), reads.eq(PREPARE_CLOCKS)]
+        with m.If(self.go):
+            m.d.sync += [self.held.eq(0), self.choosing.eq(0), reads.eq(0)]
 
     def _rounds(self, m: Module) -> None:
         """Add the states of a proof to the FSM: wait for the other lanes, scan, repair, and wait again."""

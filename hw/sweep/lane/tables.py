@@ -34,6 +34,8 @@ class Tables(wiring.Component):
         The host's reads, see the same class.
     checking, walking, patching : in, 1 bit each
         Check, local search or patch is in progress.
+    choosing : in, 1 bit
+        The check reads choices.
     check_choice, check_kept, check_old : in, ``position_bits`` each
         Addresses from the check: of a choice, of cached utilities, of a value.
     walk_wealth, walk_choice, walk_old : in, ``position_bits`` each
@@ -77,7 +79,7 @@ class Tables(wiring.Component):
         super().__init__(
             {
                 **{name: ports[name] for name in (*hosts, "word")},
-                **{name: In(1) for name in ("checking", "walking", "patching")},
+                **{name: In(1) for name in ("checking", "walking", "patching", "choosing")},
                 **{name: In(bits) for name in reads},
                 "wealth": Out(WIDTH),
                 "value": Out(WIDTH),
@@ -146,7 +148,7 @@ class Tables(wiring.Component):
             choice.write.eq(self.found | self.better if build.proof else self.found),
             choice.write_address.eq(self.found_position),
             choice.write_data.eq(self.found_choice),
-            choice.read_address.eq(Mux(self.checking, self.check_choice, self._address("choice", self.read_address))),
+            choice.read_address.eq(Mux(self.choosing, self.check_choice, self._address("choice", self.read_address))),
             kept.write.eq(self.found),
             kept.write_address.eq(self.found_position),
             kept.write_data.eq(self.found_kept),

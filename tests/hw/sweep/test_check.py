@@ -16,7 +16,7 @@ from amaranth.lib.wiring import In, Out
 from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.interface.parameters import ROW_WORDS
 from beltline.hw.memory.ram import Ram
-from beltline.hw.sweep.check import KEPT_BITS, Check, CheckParameters
+from beltline.hw.sweep.check import KEPT_BITS, PREPARE_CLOCKS, Check, CheckParameters
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.peak import NEIGHBOURS, PeakParameters
 from beltline.hw.sweep.row_buses import RowBuses, RowBusesParameters
@@ -140,8 +140,9 @@ def test_results_and_clocks(
         )
     counts = [points * states, states, 1 if states == 1 else 2 * states, points // 2 * states]
     passes = [
-        {"start": start, "count": count, "last_state": states - 1}
+        {"start": start, "count": count, "last_state": states - 1, "held": held}
         for start, count in zip((0, 3, 5, 18), counts, strict=True)
+        for held in (0, PREPARE_CLOCKS, PREPARE_CLOCKS + 1, PREPARE_CLOCKS + 30)
     ]
     stimulus, results = tmp_path / "stimulus.json", tmp_path / "results.json"
     stimulus.write_text(json.dumps({"writes": writes, "passes": passes}))
@@ -152,7 +153,7 @@ def test_results_and_clocks(
     )
     seen = set()
     for one, found in zip(passes, json.loads(results.read_text()), strict=True):
-        clocks = parameters.clocks(choices[: one["count"] // states].astype(np.int64), lane, one["start"])
+        clocks = parameters.clocks(choices[: one["count"] // states].astype(np.int64), lane, one["start"], one["held"])
         assert [row[0] for row in found] == clocks.tolist()
         for position, (_, at, value, before, *flags) in enumerate(found):
             x, s = divmod(position, states)

@@ -18,9 +18,9 @@ from beltline.host.solver.fixed_point import fixed_point
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM, WIDTH
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import MIDPOINTS_ENGINE, STEPS_FIELD, Engine, Mode, Status
-from beltline.hw.sweep.datapath import LargestNorm, largest_norm_clocks
 from beltline.hw.sweep.extremes import EXTREMES_CLOCKS, Extremes, Midpoints, MidpointsParameters, midpoints
 from beltline.hw.sweep.parameters import SweepParameters
+from beltline.hw.sweep.trees import LargestNorm, largest_norm_clocks
 from support.machines import opened
 from support.pairs import Pair
 from support.streams import Clocks

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from beltline.hw.sweep.check import PREPARE_CLOCKS
 from beltline.hw.sweep.lane.parameters import LaneParameters
 from beltline.hw.sweep.lane.passes import Passes
 from beltline.hw.sweep.parameters import SweepParameters
@@ -16,6 +17,7 @@ PARAMETERS = LaneParameters(SweepParameters(grid=64, states=3, lanes=2, slots=4)
 FLAGS = ("prologue", "cold", "fixed", "seek")
 PULSES = ("go", "checked", "any_mark", "moved", "walk_busy", "patch_busy", "works")
 OUTPUTS = ("start_check", "start_walk", "start_patch", "checking", "walking", "patching", "unchecked", "done")
+OUTPUTS += ("choosing", "held", "drop")
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,11 @@ def test_begins_and_ends(clocks: Clocks, seed: int) -> None:
     for sweep in sweeps:
         flags = set(sweep.flags)
         columns["go"][go] = 1
+        # The check that the sweep before has started is held until now. It no longer reads choices, or begins at once.
+        wanted["choosing"][go + 1 :] = [0] * (count - go - 1)
+        wanted["held"][go + 1 :] = [0] * (count - go - 1)
         unchecks = "prologue" not in flags and bool(flags & {"cold", "seek"} or (restless and "fixed" not in flags))
+        wanted["drop"][go] = int("prologue" in flags or unchecks)
         end, works = one_sweep(sweep, unchecks, go, columns, wanted)
         if sweep.points:
             # Two clocks after the end of the last pass, or after the clocks in which the last read settles.
@@ -102,13 +108,22 @@ def one_sweep(
     if not sweep.points:
         return go, works
 
+    def prepares() -> None:
+        """Mark the start of the check of the next sweep, which is held."""
+        wanted["start_check"][at] = 1
+        wanted["choosing"][at + 1 : at + 1 + PREPARE_CLOCKS] = [1] * PREPARE_CLOCKS
+        wanted["held"][at + 1 :] = [1] * (len(wanted["held"]) - at - 1)
+
     def under_way(name: str, clocks: int) -> int:
         """Mark the start of a pass, and this number of clocks and one more as busy."""
-        wanted[f"start_{name}"][at] = 1
+        if name != "check":
+            wanted[f"start_{name}"][at] = 1
         until = at + clocks + 1
         flag = {"check": "checking", "walk": "walking", "patch": "patching"}[name]
         wanted[flag][at + 1 : until + 1] = [1] * (until - at)
-        if name != "check":
+        if name == "check":
+            wanted["choosing"][at + 1 : until + 1] = [1] * (until - at)
+        else:
             columns[f"{name}_busy"][at + 1 : until] = [1] * (until - 1 - at)
         return until
 
@@ -122,12 +137,14 @@ def one_sweep(
                 columns["works"][at] = 1
             at += 1
             if not walks:
+                prepares()
                 return at, works
         at = under_way("walk", walk)
         first = at - min(walk, sweep.moves)
         columns["moved"][first:at] = [1] * (at - first)
         if "seek" in sweep.flags:
             return at, works
+        prepares()
     begun = at
     at = under_way("patch", patch)
     if not sweep.settled:

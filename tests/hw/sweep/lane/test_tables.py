@@ -29,7 +29,12 @@ ADDRESSES = (
 READS = {
     "wealth": {"walking": "walk_wealth", "": "read_address"},
     "value": {"checking": "check_old", "walking": "walk_old", "patching": "patch_position", "": "read_address"},
-    "choice": {"checking": "check_choice", "walking": "walk_choice", "": "read_address"},
+    "choice": {
+        "checking": "check_choice",
+        "choosing": "check_choice",
+        "walking": "walk_choice",
+        "": "read_address",
+    },
     "kept": {"checking": "check_kept"},
 }
 """Who reads each table, by the pass under way."""
@@ -43,7 +48,7 @@ def test_reads_and_writes(clocks: Clocks) -> None:
     count = 6000
     writes = ("wealth_write", "value_write", "write_address", "data", "found", "found_position", "found_choice")
     writes += ("found_kept", "written", "place", "new")
-    passes = ("checking", "walking", "patching")
+    passes = ("checking", "walking", "patching", "choosing")
     columns: dict[str, list[int]] = {name: [] for name in (*ADDRESSES, *writes, *passes, "read_wealth", "read_policy")}
     tables: dict[str, dict[int, int]] = {name: {} for name in BITS}
     wanted: dict[tuple[str, int], int | None] = {}
@@ -55,6 +60,8 @@ def test_reads_and_writes(clocks: Clocks) -> None:
         row = {name: rng.randrange(CELLS) for name in (*ADDRESSES, "write_address", "found_position", "place")}
         row |= {"data": rng.getrandbits(64), "new": rng.getrandbits(64), "found_kept": rng.getrandbits(KEPT_BITS)}
         row |= {name: int(name == running) for name in passes} | {"found_choice": rng.randrange(BUILD.grid)}
+        # A check reads choices, and one that is held reads nothing else.
+        row["choosing"] |= row["checking"]
         row |= {name: rng.randrange(2) for name in ("read_wealth", "read_policy", "found", "written")}
         filling = clock < CELLS
         row |= {name: rng.choice((0, 255, rng.getrandbits(8))) for name in ("wealth_write", "value_write")}
