@@ -178,12 +178,12 @@ class Passes(wiring.Component):
                 m.next = "IDLE"
         return m
 
-    def _hold(self, m: Module, unchecks: Value) -> None:
+    def _hold(self, m: Module, skips_check: Value) -> None:
         """Hold a check that starts before its pass, and let it read choices until its first request is ready."""
         # With the registers on the way to the sequencer and back, a pass begins later than the check has to wait.
         assert self.parameters.settle + 6 >= PREPARE_CLOCKS
         reads = Signal(range(PREPARE_CLOCKS + 1))
-        m.d.comb += self.drop.eq(self.go & (self.prologue | unchecks))
+        m.d.comb += self.drop.eq(self.go & (self.prologue | skips_check))
         with m.If(reads == 1):
             m.d.sync += self.choosing.eq(0)
         with m.If(reads != 0):
