@@ -170,6 +170,8 @@ def compare(
     policy: Indexes,
     allowed: Allowed,
     search: Callable[[Array, Array, Array, float, Indexes], Swept] | None = None,
+    *,
+    checked: bool = False,
 ) -> Compared:
     """Compare ``value`` and ``policy``, ``(N_k, N_z)``, with an exact sweep from ``V``; every state must have a choice.
 
@@ -186,13 +188,17 @@ def compare(
     search
         Does the sweep; if given, it is always called. By default :func:`beltline.gpu_ref.brackets.proven`, and only if
         it is needed.
+    checked
+        Whether ``X``, ``W`` and ``Q`` are contiguous ``float64`` tables that are known to meet all conditions. Then
+        nothing is checked before the confirmation, which does not succeed if ``V`` or ``value`` is not finite.
 
     Raises
     ------
     ValueError
         A table breaks a condition of :mod:`beltline.gpu_ref`, or ``W`` falls in ``x``.
     """
-    X, W, Q, V = check_tables(X, W, Q, V, beta, eta, ordered=True)
+    if not checked:
+        X, W, Q, V = check_tables(X, W, Q, V, beta, eta, ordered=True)
     states = W.shape[1]
     own = np.ascontiguousarray(policy, np.int32)
     value = np.ascontiguousarray(value)
@@ -205,6 +211,8 @@ def compare(
         found = confirmed(X, W, ev, eta, value, own, largest, ends, *allowed)
         if found is not None:
             return Compared(found.residual, found.rounding, 0, -1, 0.0)
+    if checked:
+        check_tables(X, W, Q, V, beta, eta, ordered=True)
     swept = (search or proven)(X, W, ev, eta, own)
     ev_error = DOUBLE * ((eta == 1.0) + (states + 4) * max(largest, _largest(swept.value)))
     chunks = (W.shape[0] - 1) // _CHUNK + 1

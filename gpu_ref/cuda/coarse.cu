@@ -213,3 +213,53 @@ extern "C" __global__ void draw(const Problem* problems, const int* given, int c
         }
     }
 }
+
+// Mark in `bad` the problems with a V0 that no solution can be near. A solution is at least the value of staying at x for
+// ever in the worst exogenous state, and at most that of consuming all of the largest wealth for ever. A V0 between these
+// bounds, widened by `share` of their distance, may still be poor, but not worse than the value of staying by more.
+extern "C" __global__ void judge(const Problem* problems, const int* given, int count, int points, double share, int* bad) {
+    __shared__ double sums[NZ];
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int number = blockIdx.y; number < count; number += gridDim.y) {
+        if (given[number]) continue;
+        const Problem a = problems[number];
+        __syncthreads();
+        for (int s = threadIdx.x; s < NZ; s += blockDim.x) {
+            double sum = 0.0;
+            for (int t = 0; t < NZ; t++) sum += a.Q[s * NZ + t];
+            sums[s] = sum;
+        }
+        __syncthreads();
+        double sum = 0.0, richest = -INFINITE;
+        for (int s = 0; s < NZ; s++) {
+            sum = fmax(sum, sums[s]);
+            // Wealth does not fall in x.
+            richest = fmax(richest, a.W[(size_t)(points - 1) * NZ + s]);
+        }
+        const double left = 1.0 - a.beta * sum;
+        if (!(left > 0.0) || i >= points) continue;
+        const size_t row = (size_t)i * NZ;
+        double least = INFINITE;
+        for (int s = 0; s < NZ; s++) least = fmin(least, utility(a.W[row + s] - a.X[i], a.eta));
+        const double low = fmin(least, 0.0) / left, high = fmax(utility(richest - a.X[0], a.eta), 0.0) / left;
+        const double slack = share * (high - low);
+        bool near = true;
+        for (int s = 0; s < NZ; s++) near &= a.V0[row + s] >= low - slack && a.V0[row + s] <= high + slack;
+        if (!near) bad[number] = 1;
+    }
+}
+
+// Replace the V0 of the problems in `bad` by the value of staying, and guesses of the policy by the middle of the grid.
+extern "C" __global__ void redo(const Problem* problems, const int* bad, int count, int points) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= points) return;
+    for (int number = blockIdx.y; number < count; number += gridDim.y) {
+        if (!bad[number]) continue;
+        const Problem a = problems[number];
+        for (int s = 0; s < NZ; s++) {
+            const size_t at = (size_t)i * NZ + s;
+            a.V0[at] = utility(a.W[at] - a.X[i], a.eta) / (1.0 - a.beta);
+            a.policy[at] = points / 2;
+        }
+    }
+}

@@ -40,7 +40,7 @@ class Tables:
         self.value = cupy.empty(shape)
         self.previous: Any = cupy.empty(shape) if previous else None
         self.policy = cupy.empty(shape, dtype=np.int32)
-        self.outcome = cupy.zeros((count, 4))
+        self.outcome = cupy.zeros((count, 7))
         self.words = cupy.zeros((plan.teams, 32), dtype=np.uint64)
         self.expectations = cupy.zeros((1,) if near else (plan.teams, 2, states, points + 2))
         self.parts = cupy.empty((plan.teams, 2, plan.blocks, 2 * states))

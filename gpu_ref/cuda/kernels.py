@@ -138,13 +138,20 @@ def confirm_kernels(device: int, eta: int) -> tuple[Any, ...]:
 
 
 @functools.cache
-def start_kernels(device: int, eta: int, states: int, per: int) -> tuple[Any, Any, Any]:
-    """Return the kernels ``stay``, ``smooth`` and ``draw`` of ``coarse.cu``."""
+def start_kernels(device: int, eta: int, states: int, per: int) -> tuple[Any, ...]:
+    """Return the kernels ``stay``, ``smooth``, ``draw``, ``judge`` and ``redo`` of ``coarse.cu``."""
     with _compiling:
         module = _module("coarse.cu", ETA=eta, NZ=states, PER=per)
-        smooth = module.get_function("smooth")
+        stay, smooth, *others = map(module.get_function, ("stay", "smooth", "draw", "judge", "redo"))
     smooth.max_dynamic_shared_size_bytes = room()
-    return module.get_function("stay"), smooth, module.get_function("draw")
+    return stay, smooth, *others
+
+
+@functools.cache
+def extremes_kernel(device: int) -> Any:
+    """Return the kernel ``extremes`` of ``extremes.cu``."""
+    with _compiling:
+        return _module("extremes.cu", ETA=2).get_function("extremes")
 
 
 @functools.cache

@@ -14,10 +14,13 @@ from beltline.gpu_ref.coarse import FEWEST, INNER, LIMIT, MOST, SHARE, spacing
 from beltline.gpu_ref.cuda.device import room
 from beltline.gpu_ref.cuda.device_tables import Tables
 from beltline.gpu_ref.cuda.kernels import kind_of, start_kernels
-from beltline.gpu_ref.methods import Arguments, modulus
+from beltline.gpu_ref.methods import Arguments
 
 _ROWS_OF_BLOCKS = 2**16 - 1
 """Largest second dimension of a launch in CUDA."""
+
+_SLACK = 1e-3
+"""A starting value may exceed its bounds by this share of the distance between them."""
 
 
 class Start:
@@ -35,7 +38,8 @@ class Start:
         if self.requested:
             eta = kind_of([problem.eta for problem in problems])
             per = math.ceil(self.rows * self.states / self.threads) if self.coarse else 1
-            self.stay, self.smooth, self.draw = start_kernels(cupy.cuda.Device().id, eta, self.states, per)
+            kernels = start_kernels(cupy.cuda.Device().id, eta, self.states, per)
+            self.stay, self.smooth, self.draw, self.judge, self.redo = kernels
 
     def _shared(self, rows: int) -> int:
         """Return the bytes of shared memory for a coarse grid of ``rows`` points."""
@@ -58,6 +62,7 @@ class Start:
         if self.requested:
             self.given = self.cupy.empty(count, dtype=np.int32)
         if self.coarse:
+            self.bad = self.cupy.zeros(count, dtype=np.int32)
             self.values, self.choices = (self.cupy.empty((count, self.rows, self.states)) for _ in range(2))
 
     def load(self) -> None:
@@ -65,12 +70,15 @@ class Start:
         if self.requested:
             self.given.set(np.array([problem.start == "given" for problem in self.problems], dtype=np.int32))
 
+    def _over(self) -> tuple[tuple[int, int], tuple[int]]:
+        """Return blocks and threads of a launch over the grid points of all problems."""
+        return (math.ceil(self.points / 128), min(len(self.problems), _ROWS_OF_BLOCKS)), (128,)
+
     def work(self, tables: Tables) -> bool:
         """Fill ``V0`` on the device; return whether the policy was guessed as well."""
         if not self.requested:
             return False
-        count = len(self.problems)
-        over = (math.ceil(self.points / 128), min(count, _ROWS_OF_BLOCKS)), (128,)
+        count, over = len(self.problems), self._over()
         if not self.coarse:
             self.stay(*over, (tables.rows, self.given, np.int32(count), np.int32(self.points)))
             return False
@@ -83,61 +91,19 @@ class Start:
             shared_mem=self._shared(self.rows),
         )
         self.draw(*over, (tables.rows, self.given, np.int32(count), *sizes, self.values, self.choices))
-        replace_bad_starts(self.cupy, self.problems, tables.X, tables.W, tables.V0, tables.policy)
+        self.replace_bad(tables)
         return True
 
+    def replace_bad(self, tables: Tables) -> None:
+        """Replace starting values that cannot be near a solution by the values of staying.
 
-_SLACK = 1e-3
-"""A starting value may exceed its bounds by this share of the distance between them."""
-
-
-_AT_A_TIME = 2**22
-"""States whose starting values are checked together, so that temporary tables fit into memory."""
-
-
-def replace_bad_starts(cupy: Any, problems: Sequence[Arguments], X: Any, W: Any, V0: Any, policy: Any) -> None:
-    """Replace starting values ``V0`` that cannot be near a solution by the values of staying.
-
-    The guess in ``policy`` is then the middle of the grid. Problems that bring their own starting values are left out.
-
-    A solution is at least the value of staying at ``x`` for ever in the worst exogenous state, and at most that of
-    consuming all of the largest wealth for ever. A ``V0`` between these bounds may still be poor, but not worse than
-    the value of staying by more than their distance.
-
-    Parameters
-    ----------
-    cupy
-        CuPy, or NumPy for tables of the host.
-    problems
-        Of one shape.
-    X : (n, N_k) array
-    W, V0, policy : (n, N_k, N_z) arrays
-        Tables of all problems, on the device.
-    """
-    contractions = np.array([modulus(problem.Q, problem.beta) for problem in problems])
-    asked = [problem.start != "given" for problem in problems]
-    etas = np.array([problem.eta for problem in problems])
-    step = max(1, _AT_A_TIME // problems[0].W.size)
-    for begin in range(0, len(problems), step):
-        some = slice(begin, begin + step)
-        known = contractions[some] < 1.0
-        left = cupy.asarray(np.where(known, 1.0 - contractions[some], 1.0))[:, None, None]
-        # A number is faster than an array of equal ones.
-        eta = float(etas[begin]) if (etas[some] == etas[begin]).all() else cupy.asarray(etas[some])[:, None, None]
-        stay = utility(cupy, W[some] - X[some, :, None], eta)
-        # Wealth does not fall in x.
-        richest = W[some, -1:].max(axis=2, keepdims=True) - X[some, :1, None]
-        low = cupy.minimum(stay.min(axis=2, keepdims=True), 0.0) / left
-        high = cupy.maximum(utility(cupy, richest, eta), 0.0) / left
-        slack = _SLACK * (high - low)
-        inside = (V0[some] >= low - slack) & (V0[some] <= high + slack)
-        # CuPy computes one number from a whole table faster than from an axis.
-        between = [bool(inside.all())] if inside.shape[0] == 1 else inside.all(axis=(1, 2)).tolist()
-        for i, good in enumerate(between):
-            at = begin + i
-            if not good and known[i] and asked[at]:
-                V0[at] = stay[i] / (1.0 - problems[at].beta)
-                policy[at] = X.shape[1] // 2
+        The guess of the policy is then the middle of the grid. Problems that bring their own starting values are left
+        out.
+        """
+        count, points = np.int32(len(self.problems)), np.int32(self.points)
+        over = self._over()
+        self.judge(*over, (tables.rows, self.given, count, points, np.float64(_SLACK), self.bad))
+        self.redo(*over, (tables.rows, self.bad, count, points))
 
 
 def utility(cupy: Any, consumption: Any, eta: Any) -> Any:

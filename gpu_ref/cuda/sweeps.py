@@ -18,6 +18,7 @@ from beltline.gpu_ref.cuda.kernels import (
     RULES,
     WARM,
     exact_kernels,
+    extremes_kernel,
     kind_of,
     search_of,
     shared_bytes,
@@ -25,7 +26,8 @@ from beltline.gpu_ref.cuda.kernels import (
 )
 from beltline.gpu_ref.cuda.layout import Layout, layout
 from beltline.gpu_ref.cuda.start import Start
-from beltline.gpu_ref.methods import Arguments, Solution, error_bound, modulus, needs_restart, size
+from beltline.gpu_ref.methods import Arguments, Solution, error_bound, modulus, needs_restart
+from beltline.gpu_ref.tables import Array
 
 
 @dataclass(frozen=True)
@@ -123,8 +125,13 @@ def solve_in_one_launch(
         ),
         shared_mem=launch.shared,
     )
+    extremes_kernel(device)(
+        (min(_MOST_BLOCKS, -(-points * states // 256)), min(len(problems), _ROWS_OF_BLOCKS)),
+        (256,),
+        (tables.rows, np.int32(len(problems)), np.int64(points * states)),
+    )
     outcomes = tables.outcome.get()
-    largest = _largest(cupy, tables, outcomes[:, 1]) if one.rule in ("span", "spans") else np.zeros(len(problems))
+    largest = _largest(problems, outcomes) if one.rule in ("span", "spans") else np.zeros(len(problems))
     settled: dict[int, Solution] = {}
     for i, problem in enumerate(problems):
         if local and outcomes[i, 3]:
@@ -140,18 +147,20 @@ def solve_in_one_launch(
         if i in settled:
             solutions.append(replace(settled[i], seconds=seconds))
             continue
-        sweeps, residual, converged, doubt = outcomes[i]
+        sweeps, residual, converged, doubt, _, _, known = outcomes[i].tolist()
         interval = int(problem.options.get("interval", 1))
         bound = float("inf")
         if problem.rule != "own" and not doubt and search != PUBLISHED:
-            bound = error_bound(float(residual), values[i], problem.Q, problem.beta, problem.eta, float(largest[i]))
+            bound = error_bound(
+                residual, values[i], problem.Q, problem.beta, problem.eta, float(largest[i]), known=known
+            )
         solutions.append(
             Solution(
                 value=values[i],
                 policy=policies[i],
                 sweeps=int(sweeps),
                 maximising_sweeps=(int(sweeps) + interval - 1) // interval,
-                residual=float(residual),
+                residual=residual,
                 error_bound=bound,
                 converged=bool(converged),
                 seconds=seconds,
@@ -160,33 +169,27 @@ def solve_in_one_launch(
                 choices=coarse.choices if coarse is not None else None,
             )
         )
-        if needs_restart(problem, size(values[i]), float(residual), float(largest[i])):
+        if needs_restart(problem, known, residual, float(largest[i])):
             solutions[i] = _once_more(cupy, problem, solutions[i], previous)
     return solutions
 
 
-_AT_A_TIME = 2**22
-"""States whose values are processed together, so that temporary tables fit into memory."""
+_MOST_BLOCKS = 128
+"""Most blocks that look for the largest values of a problem."""
+
+_ROWS_OF_BLOCKS = 2**16 - 1
+"""Largest second dimension of a launch in CUDA."""
 
 
-def _largest(cupy: Any, tables: Tables, residuals: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, Any]:
-    """Bound the largest ``|V|`` before each problem's shift, ``(problems,)``.
+def _largest(problems: Sequence[Arguments], outcomes: Array) -> Array:
+    """Bound the largest ``|V|`` before each problem's shift, ``(problems,)``; ``outcomes`` are those of the device.
 
     Let ``c`` be the shift and ``m`` the mid-points of the changes in the last sweep. The value moved by ``m + c``, up
-    to ``residual``, and ``m = (I - beta Q) (m + c)``. So the last change is at most ``|m|`` plus ``residual``.
+    to the residual, and ``m = (I - beta Q) (m + c)``. So the last change is at most ``|m|`` plus the residual.
     """
-    count = len(tables.problems)
-    found = np.empty(count)
-    step = max(1, _AT_A_TIME // tables.problems[0].W.size)
-    for begin in range(0, count, step):
-        some = slice(begin, min(begin + step, count))
-        before, after = tables.previous[some], tables.value[some]
-        size = cupy.where(cupy.isfinite(before), cupy.abs(before), 0.0).max(axis=(1, 2)).get()
-        moved = after - before
-        moved = cupy.where(cupy.isfinite(moved), cupy.abs(moved), 0.0).max(axis=(1, 2)).get()
-        contraction = np.array([modulus(problem.Q, problem.beta) for problem in tables.problems[some]])
-        found[some] = size + (1.0 + contraction) * (moved + residuals[some]) + residuals[some]
-    return found
+    residuals, sizes, moved = outcomes[:, 1], outcomes[:, 4], outcomes[:, 5]
+    contraction = np.array([modulus(problem.Q, problem.beta) for problem in problems])
+    return np.asarray(sizes + (1.0 + contraction) * (moved + residuals) + residuals)
 
 
 def _once_more(cupy: Any, problem: Arguments, found: Solution, previous: bool) -> Solution:

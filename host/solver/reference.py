@@ -426,9 +426,11 @@ def _comparison(problem: Problem, device: str) -> Callable[..., Compared]:
     from beltline.gpu_ref.cuda.device import available
 
     tables, numbers = (problem.grid, problem.wealth, problem.transition), (problem.beta, problem.eta)
+    # A problem has checked its tables, and only pickled copies of it can be changed.
+    checked = not any(table.flags.writeable for table in tables)
 
     def on_processor(V: Array, value: Array, policy: NDArray[np.int32], allowed: Allowed) -> Compared:
-        return compare(*tables, V, *numbers, value, policy, allowed)
+        return compare(*tables, V, *numbers, value, policy, allowed, checked=checked)
 
     if device != "gpu" or problem.points * problem.states < GPU_COMPARES or available():
         return on_processor

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from beltline.gpu_ref import exact_sweep
 from beltline.gpu_ref.compare import Allowed, compare
@@ -30,3 +31,20 @@ def test_errors_above_the_tolerance_are_reported() -> None:
     found = compare(*tables, value, wrong, Allowed(CHANGE))
     assert (found.missed, found.state) == (1, 60)
     assert found.amount > 2.0 * CHANGE
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_known_tables_are_compared_alike(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    tables = random_problem(rng, 700, 3).arguments
+    value, policy = exact_sweep(*tables)
+    for off in (0.0, 0.5 * CHANGE, 1e-3):
+        other = value.copy()
+        other[rng.integers(700), rng.integers(3)] += off
+        found, known = (compare(*tables, other, policy, Allowed(CHANGE), checked=checked) for checked in (False, True))
+        assert known == found
+        assert known.missed == (off > CHANGE)
+    X, W, Q, V, beta, eta = tables
+    V[300, 1] = np.nan
+    with pytest.raises(ValueError, match=r"^V\[300, 1\] is nan, neither finite nor -inf$"):
+        compare(X, W, Q, V, beta, eta, value, policy, Allowed(CHANGE), checked=True)

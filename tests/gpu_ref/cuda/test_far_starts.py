@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from beltline.gpu_ref.coarse import coarse_start
-from beltline.gpu_ref.cuda import exact_sweeps, start, sweeps
+from beltline.gpu_ref.cuda import exact_sweeps, sweeps
 from beltline.gpu_ref.cuda.layout import layout
-from beltline.gpu_ref.cuda.start import replace_bad_starts
 from beltline.gpu_ref.exact import exact_sweep
 from beltline.gpu_ref.extended import solve as solve_extended
-from beltline.gpu_ref.methods import Arguments, check_arguments, largest_before_shift, stay_start
+from beltline.gpu_ref.methods import Arguments, check_arguments, largest_before_shift
 from support.cuda_on_cpu import HostArray
 from support.threads import one_thread
 
@@ -80,64 +78,12 @@ def test_largest_value_before_the_shift(method: str, start: float) -> None:
     for _ in range(40):
         value, _ = exact.maximise(V)
         residual, shift = exact.measure(value, V, given.rule)
-        tables: Any = SimpleNamespace(problems=[given], previous=V[None], value=(value + shift).view(HostArray)[None])
-        bound = sweeps._largest(exact.cupy, tables, np.array([residual]))
+        outcome = [0.0, residual, 0.0, 0.0, np.abs(V).max(), np.abs(value + shift - V).max(), 0.0]
+        bound = sweeps._largest([given], np.array([outcome]))
         right = max(np.abs(V).max(), np.abs(value).max())
         change = float(np.abs(value - V).max())
         assert right <= bound[0] <= 5.0 * largest_before_shift(np.asarray(value + shift), change, given.Q, given.beta)
         V = value
-
-
-def kinked(beta: float) -> Arguments:
-    X = np.linspace(0.0, 30.0, 1100)
-    W = np.repeat(((X + 0.01) ** 0.36 + 0.9 * X + 0.05)[:, None], 2, axis=1)
-    Q = np.array([[0.9, 0.1], [0.1, 0.9]])
-    return check_arguments(X, W, Q, np.zeros(W.shape), beta, 8.0, 1e-6, 10_000, "shift", {"start": "coarse"})
-
-
-def replaced(problems: list[Arguments], starts: list[Any]) -> tuple[Any, Any]:
-    """Return starts and guesses of a batch after the check."""
-    V0 = np.array(starts)
-    policy = np.ones(V0.shape, np.int32)
-    tables = np.array([one.X for one in problems]), np.array([one.W for one in problems])
-    replace_bad_starts(np, problems, *tables, V0, policy)
-    return V0, policy
-
-
-def test_coarse_starts_far_from_any_solution_are_replaced() -> None:
-    given = kinked(0.96)
-    drawn = coarse_start(given.X, given.W, given.Q, given.beta, given.eta, given.epsilon)
-    assert np.abs(drawn).max() > 1e10
-    V0, policy = replaced([given], [drawn])
-    np.testing.assert_allclose(V0[0], stay_start(given.X, given.W, given.beta, given.eta), rtol=1e-13)
-    assert (policy == 550).all()
-
-
-@pytest.mark.parametrize("eta", [0.5, 1.0, 2.0, 8.0])
-def test_starts_that_may_be_near_a_solution_are_used(eta: float) -> None:
-    X = np.geomspace(1.0, 20.0, 1100)
-    W = X[:, None] ** 0.36 + 0.9 * X[:, None] + np.array([0.3, 0.5])
-    Q = np.array([[0.9, 0.1], [0.1, 0.9]])
-    given = check_arguments(X, W, Q, np.zeros(W.shape), 0.96, eta, 1e-8, 10_000, "shift", {"start": "coarse"})
-    drawn = coarse_start(given.X, given.W, given.Q, given.beta, given.eta, given.epsilon)
-    V0, policy = replaced([given], [drawn])
-    np.testing.assert_array_equal(V0[0], drawn)
-    assert (policy == 1).all()
-
-
-@pytest.mark.parametrize("at_a_time", [1, 2**22])
-def test_each_problem_of_a_batch_is_checked_by_itself(at_a_time: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(start, "_AT_A_TIME", at_a_time)
-    far = kinked(0.96)
-    batch = [far, *(dataclasses.replace(far, eta=eta) for eta in (1.0, 2.0)), dataclasses.replace(far, start="given")]
-    near = [stay_start(one.X, one.W, one.beta, one.eta) for one in batch]
-    drawn = coarse_start(far.X, far.W, far.Q, far.beta, far.eta, far.epsilon)
-    V0, policy = replaced(batch, [drawn, near[1], drawn, drawn])
-    for i in (0, 2):
-        np.testing.assert_allclose(V0[i], near[i], rtol=1e-13)
-    np.testing.assert_array_equal(V0[1], near[1])
-    np.testing.assert_array_equal(V0[3], drawn)
-    assert [choices.min() for choices in policy] == [choices.max() for choices in policy] == [550, 1, 550, 1]
 
 
 def test_one_block_has_one_point_a_thread() -> None:
