@@ -173,8 +173,8 @@ def _grant(r, rows, arrivals, wanted, width, now, fetch, fetch_walk):  # type: i
 @njit(cache=True)
 def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ignore[no-untyped-def]
     """Simulate all lanes with turns in clocks ``phase (mod slots)``; :func:`lane_clocks` gives the arguments."""
-    lane_bits, bits, top, lane_shift, part_shift, fetch, fetch_walk, check_behind, prepared = of_build[:9]
-    after, ring, decided = of_build[9:]
+    lane_bits, bits, top, lane_shift, part_shift, fetch = of_build[:6]
+    fetch_walk, check_behind, prepared, after, ring, decided = of_build[6:]
     choices, walked, counts, log, unchecked = tables
     checked, ends, found = results
     lanes, contexts = counts.shape
@@ -190,8 +190,7 @@ def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ign
     walkers = np.zeros((members, contexts, FIELDS), np.int64)
     visits, passes, behind = scans
     steps, lasts, ready = np.zeros_like(rows), np.zeros_like(rows), np.zeros_like(rows)
-    now = np.int64(_FAR)
-    resting = 0
+    now, resting = np.int64(_FAR), 0
     exogenous = np.arange(min(points, 1 << lane_shift) * states) % states
     unasked = np.empty(0, np.int64)
     for k in range(members):
@@ -208,11 +207,9 @@ def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ign
             r[k, PHASE] = _SCANS
         elif not unchecked[lane]:
             r[k, PHASE] = _CHECKS
-            if prepared:
-                opens = begins[lane]
-                of_first = choices[lane << lane_shift]
-                queues = windows[k], places[k], rows[k], arrivals[k]
-                prepare(r[k], *queues, exogenous, of_first, top, opens - prepared, opens)
+            own_choices, at = choices[lane << lane_shift], begins[lane]
+            queues = windows[k], places[k], rows[k], arrivals[k]
+            prepare(r[k], *queues, exogenous, own_choices, top, at - prepared, at)
         else:
             r[k, PHASE] = _WALKS
             walk_begin(r[k], walkers[k], own, part_shift, bits, states, ring)
