@@ -133,7 +133,7 @@ def _placed(board: Board) -> list[tuple[str, ...]]:
         (SOURCE, f"place and route of build `{report.measured or report.build_hash}`"),
     ]
     if report.measured:
-        since = "with check sums of transferred words and another serial bridge, was not placed yet"
+        since = "a later version of the gateware, was not placed yet"
         rows.append(("present build", f"`{report.build_hash}`, {since}"))
     return rows
 
