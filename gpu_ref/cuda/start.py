@@ -16,7 +16,7 @@ from beltline.gpu_ref.cuda.device_tables import Tables
 from beltline.gpu_ref.cuda.kernels import kind_of, start_kernels
 from beltline.gpu_ref.methods import Arguments
 
-_ROWS_OF_BLOCKS = 2**16 - 1
+ROWS_OF_BLOCKS = 2**16 - 1
 """Largest second dimension of a launch in CUDA."""
 
 _SLACK = 1e-3
@@ -72,7 +72,7 @@ class Start:
 
     def _over(self) -> tuple[tuple[int, int], tuple[int]]:
         """Return blocks and threads of a launch over the grid points of all problems."""
-        return (math.ceil(self.points / 128), min(len(self.problems), _ROWS_OF_BLOCKS)), (128,)
+        return (math.ceil(self.points / 128), min(len(self.problems), ROWS_OF_BLOCKS)), (128,)
 
     def work(self, tables: Tables) -> bool:
         """Fill ``V0`` on the device; return whether the policy was guessed as well."""

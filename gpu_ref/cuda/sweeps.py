@@ -25,7 +25,7 @@ from beltline.gpu_ref.cuda.kernels import (
     sweeps_kernel,
 )
 from beltline.gpu_ref.cuda.layout import Layout, layout
-from beltline.gpu_ref.cuda.start import Start
+from beltline.gpu_ref.cuda.start import ROWS_OF_BLOCKS, Start
 from beltline.gpu_ref.methods import Arguments, Solution, error_bound, modulus, needs_restart
 from beltline.gpu_ref.tables import Array
 
@@ -126,7 +126,7 @@ def solve_in_one_launch(
         shared_mem=launch.shared,
     )
     extremes_kernel(device)(
-        (min(_MOST_BLOCKS, -(-points * states // 256)), min(len(problems), _ROWS_OF_BLOCKS)),
+        (min(_MOST_BLOCKS, -(-points * states // 256)), min(len(problems), ROWS_OF_BLOCKS)),
         (256,),
         (tables.rows, np.int32(len(problems)), np.int64(points * states)),
     )
@@ -176,9 +176,6 @@ def solve_in_one_launch(
 
 _MOST_BLOCKS = 128
 """Most blocks that look for the largest values of a problem."""
-
-_ROWS_OF_BLOCKS = 2**16 - 1
-"""Largest second dimension of a launch in CUDA."""
 
 
 def _largest(problems: Sequence[Arguments], outcomes: Array) -> Array:

@@ -21,6 +21,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from beltline.host.bench.options import require_least
+
 ROOT = Path(__file__).resolve().parents[2]
 """Folder of this version's files."""
 
@@ -35,7 +37,7 @@ problem = bl.rbc(grid)
 found = [bl.solve(problem, device=device, method=method, verify=verify) for _ in range(repeats + 1)]
 last = found[-1]
 bits = hashlib.sha256(last.value.tobytes() + last.policy.astype("int64").tobytes()).hexdigest()[:12]
-timing = [{part: result.timing.get(part, 0.0) for part in ("solve", "verify")} for result in found[1:]]
+timing = [dict(result.timing) for result in found[1:]]
 print(json.dumps({"timing": timing, "sweeps": int(last.sweeps), "bits": bits, "success": bool(last.success),
     "file": bl.__file__}))
 """
@@ -93,7 +95,7 @@ def turn(root: Path, grid: int, device: str, method: str, repeats: int, verify: 
         raise RuntimeError(f"expected the version in {root}, but {found['file']} was imported")
     if not found["success"]:
         raise RuntimeError(f"the solve of the version in {root} did not succeed")
-    seconds = {part: statistics.median(spent[part] for spent in found["timing"]) for part in PARTS}
+    seconds = {part: statistics.median(spent.get(part, 0.0) for spent in found["timing"]) for part in PARTS}
     return Turn(seconds, found["sweeps"], found["bits"])
 
 
@@ -129,9 +131,7 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
     parser.add_argument("--at-most", type=float, default=1.0, help="largest accepted ratio (default: %(default)s)")
     parser.add_argument("--no-verify", action="store_true", help="solve without verification")
     asked = parser.parse_args(arguments)
-    for option, least in (("grid", 8), ("turns", 1), ("repeats", 1)):
-        if getattr(asked, option) < least:
-            parser.error(f"--{option} must be at least {least}, not {getattr(asked, option)}")
+    require_least(parser, asked, grid=8, turns=1, repeats=1)
     with tempfile.TemporaryDirectory() as folder:
         try:
             name = take_out(asked.commit, Path(folder), root)

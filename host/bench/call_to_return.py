@@ -30,6 +30,7 @@ from typing import Any
 
 from beltline.gpu_ref.cuda.device import available, device_name
 from beltline.host.batch.solve_many import solve_many
+from beltline.host.bench.options import require_least
 from beltline.host.models.rbc import rbc
 from beltline.host.problem.problem import Problem
 from beltline.host.results.result import Result
@@ -204,9 +205,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--gpu", action="store_true", help="time only a CUDA device")
     parser.add_argument("--batch", type=int, default=1000, help="problems of a batch of --gpu (default: %(default)s)")
     asked = parser.parse_args(arguments)
-    for name, least in (("grid", 64), ("repeats", 1), ("batch", 2)):
-        if getattr(asked, name) < least:
-            parser.error(f"--{name} must be at least {least}, not {getattr(asked, name)}")
+    require_least(parser, asked, grid=64, repeats=1, batch=2)
     if asked.gpu and (why := available()):
         parser.error(f"--gpu cannot be used: {why}")
     large = rbc(grid=asked.grid)

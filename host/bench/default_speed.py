@@ -23,6 +23,7 @@ from beltline.gpu_ref.cuda.device import available
 from beltline.gpu_ref.general.solution import Solution
 from beltline.gpu_ref.general.solve import solve
 from beltline.gpu_ref.tables import Array
+from beltline.host.bench.options import require_least
 from beltline.host.models.arellano.model import Arellano, arellano
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.solver.solve_general import STEPS
@@ -176,9 +177,7 @@ def main(argv: list[str] | None = None) -> int:
         parser.error(f"--gpu cannot be used: {why}")
     if given.bonds is not None and (given.bonds < 3 or given.bonds % 2 == 0):
         parser.error(f"--bonds must be an odd number from 3, so that 0 is one of them, not {given.bonds}")
-    for name, least in (("incomes", 3), ("repeats", 1)):
-        if getattr(given, name) < least:
-            parser.error(f"--{name} must be at least {least}, not {getattr(given, name)}")
+    require_least(parser, given, incomes=3, repeats=1)
     if not 0 < given.tol < np.inf:
         parser.error(f"--tol must be a number above 0, not {given.tol}")
     sizes = SIZES if given.bonds is None else ((given.bonds, given.incomes),)

@@ -32,6 +32,7 @@ import numpy as np
 from beltline.compiled import njit
 from beltline.gpu_ref.cuda.device import available
 from beltline.gpu_ref.tables import Array
+from beltline.host.bench.options import require_least
 from beltline.host.models.rbc import rbc
 from beltline.host.problem.discrete_dp import from_discrete_dp
 from beltline.host.problem.discrete_of import to_discrete_dp
@@ -216,10 +217,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--largest", type=int, default=2**20, help="largest number of states of a problem of --rules")
     parser.add_argument("--gpu", action="store_true", help="time a GPU beside the processors")
     asked = parser.parse_args(arguments)
-    for name, least in (("points", 8), ("repeats", 1), ("largest", 256)):
-        given = getattr(asked, name)
-        if min(given if isinstance(given, list) else [given]) < least:
-            parser.error(f"--{name} must be at least {least}, not {given}")
+    require_least(parser, asked, points=8, repeats=1, largest=256)
     if asked.gpu and (why := available()):
         parser.error(f"--gpu cannot be used: {why}")
     if asked.rules:

@@ -16,6 +16,7 @@ import time
 import numpy as np
 
 from beltline.gpu_ref.cuda.device import available
+from beltline.host.bench.options import require_least
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.problem import Problem
 from beltline.host.solver.solve import solve
@@ -132,9 +133,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu", help="device (default %(default)s)")
     given = parser.parse_args(argv)
-    for name, least in (("repeats", 1), ("problems", 1), ("points", 50)):
-        if getattr(given, name) < least:
-            parser.error(f"--{name} must be at least {least}, not {getattr(given, name)}")
+    require_least(parser, given, repeats=1, problems=1, points=50)
     if given.device == "gpu" and (why := available()):
         parser.error(f"--device gpu cannot be used: {why}")
     good = [compare(given.repeats, given.device, given.points), count(given.problems, given.device)]

@@ -15,6 +15,8 @@ import sys
 import time
 from collections.abc import Sequence
 
+from beltline.host.bench.options import require_least
+
 LINES = """
 import time
 begin = time.perf_counter()
@@ -53,9 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--grid", type=int, default=65_536, help="grid points (default: %(default)s)")
     parser.add_argument("--repeats", type=int, default=7, help="number of processes (default: %(default)s)")
     asked = parser.parse_args(arguments)
-    for name, least in (("grid", 8), ("repeats", 1)):
-        if getattr(asked, name) < least:
-            parser.error(f"--{name} must be at least {least}, not {getattr(asked, name)}")
+    require_least(parser, asked, grid=8, repeats=1)
     _, *turns = [run(asked.grid) for _ in range(asked.repeats + 1)]
     for name, spent in zip(("import", "all lines", "processor", "whole"), zip(*turns, strict=True), strict=True):
         print(f"{name:<10}{statistics.median(spent):8.3f} s, {min(spent):.3f} to {max(spent):.3f}")

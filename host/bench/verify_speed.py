@@ -26,6 +26,7 @@ from beltline.gpu_ref.cuda.device import available
 from beltline.gpu_ref.cuda.device_confirmation import Confirmation
 from beltline.gpu_ref.exact import divide_and_conquer
 from beltline.gpu_ref.tables import Array
+from beltline.host.bench.options import require_least
 from beltline.host.models.rbc import rbc
 from beltline.host.problem.problem import Problem
 from beltline.host.solver.fixed_point import modulus
@@ -54,9 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     if asked.gpu and (why := available()):
         parser.error(f"--gpu cannot be used: {why}")
-    for name, least in (("grid", 4), ("repeats", 1)):
-        if getattr(asked, name) < least:
-            parser.error(f"--{name} must be at least {least}, not {getattr(asked, name)}")
+    require_least(parser, asked, grid=4, repeats=1)
     problem = rbc(grid=asked.grid, states=4)
     result = solve(problem, tol=1e-10, device="cpu", verify=False, progress=False)
     tables = problem.grid, problem.wealth, problem.transition, result.value, problem.beta, problem.eta

@@ -179,7 +179,7 @@ class SerialDevice(BusDevice):
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[None]:
-        """Turn, within the block, errors of the port, as when its plug is pulled, into ``DeviceLostError``."""
+        """Turn errors of the port in the block, as when its plug is pulled, into ``DeviceLostError``."""
         try:
             yield
         except DeviceError:

@@ -338,7 +338,7 @@ def _state_name(number: int, shape: tuple[int, ...]) -> str:
 
 @contextlib.contextmanager
 def memory_as_problem_error() -> Iterator[None]:
-    """Raise, within the block, a :class:`ProblemError` in place of a ``MemoryError``."""
+    """Raise a :class:`ProblemError` in place of a ``MemoryError`` of the block."""
     try:
         yield
     except MemoryError as error:

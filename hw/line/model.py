@@ -146,7 +146,7 @@ def line_sweep(
 
 @njit(cache=True)
 def _utility_at(wealth, x, i, rows, words):  # type: ignore[no-untyped-def]
-    """Return the utility of candidate ``i``, int64; ``INFEASIBLE`` if it is infeasible or not below ``rows``."""
+    """Return the utility of candidate ``i``, int64; ``INFEASIBLE`` if it is infeasible, or no point of the ``rows``."""
     if i < 0 or i >= rows:
         return np.int64(INFEASIBLE)
     u, feasible, _ = candidate_word(wealth, x[i], words)
