@@ -56,7 +56,9 @@ def compared(given: bl.Problem, found: Any, right: Any) -> int:
 
 
 def check(seeds: range, horizon: int | None) -> None:
-    """Choices differ from the processor's in few states, where both have the same value within the bound."""
+    """Check that choices differ from the processor's in few states, in which both have the same value within
+    the bound.
+    """
     states = others = 0
     with bl.open("emulator", **BUILD) as device:
         for seed in seeds:

@@ -231,7 +231,9 @@ def test_any_first_policy_is_repaired(period: int, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("top", [False, True])
 def test_the_ends_of_the_grid_look_to_the_ends_of_the_candidates(top: bool) -> None:
-    """If all searches end on the same wrong peak, the brackets of the first and last points find the better one."""
+    """If all searches end on the same wrong peak, the brackets of the first and last points, which reach to the first
+    and last candidates, contain the better one.
+    """
     image, ev = rough(1)
     image.wealth[:] += round(40.0 / image.amount_unit)
     points, _ = ev.shape

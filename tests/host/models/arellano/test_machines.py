@@ -43,7 +43,7 @@ def test_a_machine_finds_the_processors_economy(start: str) -> None:
 
 
 def test_only_costs_move_between_runs() -> None:
-    """Only costs, and the candidates of each state, are written between runs; values and choices stay."""
+    """Between runs only costs and the candidates of each state are written; values and choices stay on the machine."""
     moved, problem = [], COUNTRY.problem()
     with bl.open("emulator", **BUILD) as session:
 
