@@ -35,8 +35,8 @@ class Mark(enum.IntFlag):
 class Groups:
     """Groups of the exogenous states of a problem, and what each state adds to its value, and its candidates.
 
-    The machine chooses among the candidates from ``lowest`` to ``highest`` as if the grid had no others. Whoever writes
-    them leaves out only candidates that cannot be the only best choice of any point.
+    The machine chooses among the candidates from ``lowest`` to ``highest`` as if the grid had no others. The
+    candidates that are left out must not be the only best choice of any point.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ def test_guesses_and_moves(stream: Stream, top: int, seek: int) -> None:
 @pytest.mark.gateware
 @pytest.mark.parametrize("exact", [0, 1])
 def test_guesses_among_the_candidates_of_a_state(stream: Stream, exact: int) -> None:
-    """With alternatives every turn has candidates of its own, also where the stored choice is none of them."""
+    """With alternatives every turn has candidates of its own, also where the stored choice is not among them."""
     rng = random.Random(exact)
     cases = [(*(rng.randint(0, 63) for _ in range(3)), rng.randint(-64, 63)) for _ in range(1000)]
     limits = [sorted((rng.choice((0, rng.randint(0, 63))), rng.choice((63, rng.randint(0, 63))))) for _ in cases]
