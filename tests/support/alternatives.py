@@ -178,7 +178,11 @@ class FullSearch:
         return np.array([np.max(words, axis=0) for words in of], object)
 
     def __call__(self, before: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the value of a sweep from ``before`` and its lowest best choices, -1 where none is affordable."""
+        """Return the value of a sweep from ``before`` and its lowest best choices, -1 where none is affordable.
+
+        All candidates are compared. A choice below the lowest candidate of the image, which then promises and costs
+        the same, is returned as that one.
+        """
         form, image = self.products.form, self.image
         assert image.groups is not None
         largest = self.regimes(before)
@@ -203,5 +207,5 @@ class FullSearch:
                         value[x, p] = MINIMUM
                         continue
                     best, index = max(worth)
-                    value[x, p], choices[x, p] = best + int(image.groups.kappa[p]), -index
+                    value[x, p], choices[x, p] = best + int(image.groups.kappa[p]), max(-index, image.groups.lowest[p])
         return value, choices

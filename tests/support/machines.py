@@ -75,8 +75,9 @@ def fill_grid(machine: SoftwareMachine, image: Image) -> None:
 def fill_groups(machine: SweepSoftwareMachine, image: Image) -> None:
     """Write which states belong together into a build with alternatives; each is alone where the image has none."""
     if machine.build.alternatives:
-        groups = Groups.single(image.start.shape[1]) if image.groups is None else image.groups
-        machine.shift_weights[:] = groups.matrix(machine.build.states).view(np.uint64).ravel()
+        groups = Groups.single(*image.start.shape[::-1]) if image.groups is None else image.groups
+        rows = groups.rows(machine.build.states).view(np.uint64)
+        machine.shift_weights[: rows.size] = rows.ravel()
 
 
 Machine = TypeVar("Machine", bound=SoftwareMachine)

@@ -25,7 +25,7 @@ from beltline.hw.sweep.parameters import ROW_WORDS, SweepParameters
 from beltline.hw.sweep.proof import Proof
 from beltline.hw.sweep.scan import parameters
 from beltline.hw.sweep.scan.parameters import PERIOD
-from beltline.hw.sweep.software_passes import search_all
+from beltline.hw.sweep.software_passes import search_all, whole_grid
 from beltline.hw.sweep.software_proof import _best, bracket_all, divide_all
 from beltline.hw.sweep.walk.parameters import WalkParameters
 from support.machines import begun
@@ -265,7 +265,7 @@ def test_lanes_that_divide_read_what_stood_before_the_round(turned: bool, monkey
         lowest, highest = np.zeros((2, *ev.shape), np.int64)
         moved, flags = np.zeros(ev.shape, np.bool_), np.zeros(rows, np.uint8)
         results = lowest, highest, moved, flags
-        tables = image.grid[None], image.wealth, ev, image.constants.words
+        tables = image.grid[None], image.wealth, ev, image.constants.words, whole_grid(rows, states)
         divide_all.py_func(*tables, size.bit_length() - 1, before, choices, *results)
         for first in range(0, rows, size):
             end = min(first + size, rows)
