@@ -99,6 +99,20 @@ everywhere, and ``start="coarse"`` by the solution of a coarse problem (:mod:`be
 grids it does the same as ``"stay"``. The time for either counts as ``solve``.
 """
 
+OPTIONS: dict[str, str] = {
+    "tie": "rule if no candidate of a stage is feasible: corrected, search below them; published, that of the paper, "
+    "which can miss the maximum (default corrected)",
+    "interval": "one full search in this number of sweeps, from 1; the others evaluate its policy (default 20)",
+    "choices": "number of equidistant choices x', from 2 (default 1000)",
+    "inner": "policy evaluation sweeps after each exact sweep, from 0 (default 20)",
+    "start": "first value function: given, that of the problem; stay, that of staying at x for ever; coarse, the "
+    "solution on a coarse grid (default given); also with method shift on a sweep engine",
+    "marginal": "W'(x, s), an array of the shape of W, in Python only (default: computed by differences of W)",
+    "steps": "policy evaluation steps after each maximising sweep, from 0 (default 20; fewer while prices move)",
+}
+"""Meaning of each option of :data:`METHODS`, and of the option ``steps`` of problems of the general form, with limits
+and default, as ``beltline devices --options`` prints them."""
+
 CHOICES: dict[str, tuple[str, ...]] = {"tie": ("corrected", "published"), "start": ("given", "stay", "coarse")}
 """Options that take one of a few words."""
 

@@ -89,7 +89,7 @@ def _solve_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help=f"an option of the device or method; may be repeated ({_device_options()})",
+        help="an option of the device or method; may be repeated; `beltline devices --options` lists them",
     )
     run.add_argument(
         "--timeout",
@@ -177,13 +177,17 @@ def _selftest_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help=f"an option of the device; may be repeated ({_device_options()})",
+        help="an option of the device; may be repeated; `beltline devices --options` lists them",
     )
     parser.add_argument("--quiet", action="store_true", help="print the report only, without progress")
 
 
-def _no_arguments(parser: argparse.ArgumentParser) -> None:
-    pass
+def _devices_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--options",
+        action="store_true",
+        help="list instead what each device takes as --option NAME=VALUE: name, meaning, limits and default",
+    )
 
 
 def _equilibrium_parser() -> argparse.ArgumentParser:
@@ -201,16 +205,10 @@ def _equilibrium_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _device_options() -> str:
-    """Return the names of all devices' options as text for the help."""
-    from beltline.host.devices import DEVICES
-
-    return "; ".join(f"{name}: {', '.join(has.options)}" for name, has in DEVICES.items() if has.options)
-
-
 def _options(given: Sequence[str]) -> dict[str, Any]:
-    """Return the values of ``--option``: integers (also hexadecimal), ``true`` and ``false``, or else text."""
+    """Return the values of ``--option``: integers (also hexadecimal), decimals, ``true``, ``false``, or else text."""
     import inspect
+    import re
 
     from beltline.host.problem.checks import ProblemError, shown
     from beltline.host.solver.solve import solve
@@ -227,7 +225,7 @@ def _options(given: Sequence[str]) -> dict[str, Any]:
         try:
             found[name] = {"true": True, "false": False}[value] if value in ("true", "false") else int(value, 0)
         except ValueError:
-            found[name] = value
+            found[name] = float(value) if re.fullmatch(r"\d*\.\d+", value, re.ASCII) else value
     return found
 
 
@@ -265,9 +263,9 @@ def _solve_economy(given: argparse.Namespace) -> int:
 
 
 def _devices(given: argparse.Namespace) -> int:
-    from beltline.host.devices.inventory import inventory, table
+    from beltline.host.devices.inventory import inventory, options_table, table
 
-    print(table(inventory()), end="")
+    print(options_table() if given.options else table(inventory()), end="")
     return 0
 
 
@@ -436,10 +434,10 @@ COMMANDS: dict[
         _selftest,
     ),
     "devices": (
-        "list the devices, and which can be used here",
+        "list the devices, which of them can be used here, and their options",
         'List all devices: name, description, and either "here" or why it cannot be used on this computer.',
         "Exit code 0.",
-        _no_arguments,
+        _devices_arguments,
         _devices,
     ),
 }

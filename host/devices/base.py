@@ -137,7 +137,7 @@ class Backend:
         Function that opens the device or raises ``DeviceError``. It is called with the sizes that are needed (None for
         any), a function for lines of progress, and the options as keywords.
     options
-        Names and descriptions of the options; ``beltline solve --help`` lists the names.
+        Names of the options, with their meaning, limits and default as ``beltline devices --options`` prints them.
     elastic
         Whether the device is built for the sizes of a problem. A board has the sizes of its bitstream.
     places

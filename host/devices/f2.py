@@ -436,8 +436,8 @@ BACKEND = Backend(
     missing=missing,
     open=open_f2,
     options={
-        "slot": "number of the slot (default 0)",
-        "afi": "image to load first, as in agfi-0123456789abcdef0; by default the image in the slot is used",
+        "slot": f"number of the slot, 0 to {FPGA_SLOT_MAX - 1} (default 0)",
+        "afi": "image to load first, such as agfi-0123456789abcdef0 (default: use the image in the slot)",
         "builds": OPTION,
     },
     elastic=False,

@@ -1,15 +1,19 @@
-"""The list of devices for ``beltline devices``: which can be used on this computer, and why the others cannot.
+"""The lists that ``beltline devices`` prints: devices that can be used on this computer, and options of all devices.
 
-Nothing is opened to find that out, so that the list appears at once.
+Nothing is opened for them, so that they appear at once.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import textwrap
 from dataclasses import dataclass
 
-from beltline.host.devices import DEVICES
+from beltline.host.devices import DEVICES, REFERENCES
 from beltline.host.devices.base import DeviceError
+
+WIDTH = 100
+"""Largest number of characters in a line of the list of options."""
 
 
 @dataclass(frozen=True)
@@ -68,3 +72,31 @@ def table(entries: list[Entry]) -> str:
     rows = [(f"{e.name} {e.place}".rstrip(), e.what, e.missing or "here") for e in entries]
     first, second = (max(len(row[k]) for row in rows) + 2 for k in (0, 1))
     return "".join(f"{name:<{first}}{what:<{second}}{state}\n" for name, what, state in rows)
+
+
+def options_table() -> str:
+    """Return the options of all devices as lines of text: name, and meaning with limits and default.
+
+    Devices that take the same options are listed together. The options of ``"cpu"`` and ``"gpu"`` are those of their
+    methods, or of problems of the general form, which are named before the meaning.
+    """
+    from beltline.gpu_ref.methods import METHODS, OPTIONS
+
+    parts: dict[str, dict[str, str]] = {}
+    for name, backend in DEVICES.items():
+        same = next((names for names, options in parts.items() if options == backend.options), "")
+        options = parts.pop(same, backend.options)
+        parts[f"{same}, {name}".removeprefix(", ")] = options
+    having = {option: [name for name, method in METHODS.items() if option in method.options] for option in OPTIONS}
+    parts[", ".join(REFERENCES)] = {
+        option: f"{'method ' + ', '.join(having[option]) if having[option] else 'the general form'}: {meaning}"
+        for option, meaning in OPTIONS.items()
+    }
+    indent = max(len(option) for options in parts.values() for option in options) + 4
+    lines = []
+    for names, options in parts.items():
+        lines.append(names)
+        for option, meaning in options.items():
+            first = f"  {option}".ljust(indent)
+            lines += textwrap.wrap(meaning, WIDTH, initial_indent=first, subsequent_indent=" " * indent)
+    return "\n".join(lines) + "\n"

@@ -12,7 +12,10 @@ from beltline.host.devices.base import Device, DeviceError
 from beltline.host.problem.checks import ProblemError, shown
 from beltline.hw.interface.builds import Build, read
 
-OPTION = "build.json of a build of your own, as `python -m beltline.hw.top.verilog` writes it"
+OPTION = (
+    "path of the build.json of a build of your own, which `python -m beltline.hw.top.verilog` writes (default: accept "
+    "only the builds of Beltline's boards)"
+)
 """Description of the option ``builds``."""
 
 _FLOWS = {"pynq": (Flow.ZYNQ, Flow.MPSOC), "f2": (Flow.F2,), "serial": (Flow.ECP5,), "xdma": (Flow.XDMA,)}

@@ -369,10 +369,12 @@ BACKEND = Backend(
     open=open_pynq,
     options={
         "bitstream": f"path of the bitstream, with its .hwh file beside it (default {BITSTREAM})",
-        "registers": "byte address of the registers, if there is no .hwh file",
-        "tables": "byte address of the tables, if there is no .hwh file",
-        "download": "False if the bitstream is loaded already",
-        "interrupt": "pin to wait for, as in beltline/interrupt; by default the status is polled",
+        "registers": f"byte address of the registers, a multiple of {mmap.PAGESIZE}; needs tables= (default: that in "
+        "the .hwh file)",
+        "tables": f"byte address of the tables, a multiple of {mmap.PAGESIZE}; needs registers= (default: that in "
+        "the .hwh file)",
+        "download": "true or false: whether to load the bitstream; false if it is loaded already (default true)",
+        "interrupt": "interrupt pin to wait for, such as beltline/interrupt (default: poll the status)",
         "builds": OPTION,
     },
     elastic=False,

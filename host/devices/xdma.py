@@ -202,7 +202,7 @@ BACKEND = Backend(
     missing=missing,
     open=open_xdma,
     options={
-        "card": "PCIe address, as in 0000:65:00.0; not needed if there is only one card",
+        "card": "PCIe address, such as 0000:65:00.0 (default: the only card)",
         "builds": OPTION,
     },
     elastic=False,

@@ -116,7 +116,8 @@ def check_unnamed(method: str | None, options: Mapping[str, Any]) -> None:
             known = {option for has in DEVICES.values() for option in has.options}
             known |= {option for has in METHODS.values() for option in has.options}
             raise ProblemError(
-                f"no device and no method has an option {name!r}{suggestion(name, sorted(known | {*ARGUMENTS}))}"
+                f"no device and no method has an option {name!r}: their options are {', '.join(sorted(known))}"
+                f"{suggestion(name, sorted(known | {*ARGUMENTS}))}"
             )
         raise method_needed(name)
 

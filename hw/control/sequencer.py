@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import wiring
@@ -231,21 +232,25 @@ class Sequencer(wiring.Component):
             m.d.sync += busy.eq(0)
             m.d.sync += [flags[flag].eq(1) for flag in (*ended, Status.DONE)]
 
+        # The ends of a run, of which the first whose condition holds counts: condition, flags of `STATUS`, assignments.
+        endings: list[tuple[Value, list[Status], list[Any]]] = [
+            (
+                saturated_now | infeasible_now,
+                [],
+                [flags[Status.SATURATED].eq(saturated_now), flags[Status.INFEASIBLE].eq(infeasible_now)],
+            ),
+            (~self.prologue & ~self.horizon & ends, [Status.CONVERGED], [*of_peaks, *of_proof]),
+            (~self.prologue & at_limit, [Status.LIMIT], [*of_peaks, *of_proof]),
+            (stopping, [Status.STOPPED], of_proof),
+        ]
+
         def decide() -> None:
             m.d.sync += self.prologue.eq(0)
             m.next = "IDLE"
-            with m.If(saturated_now | infeasible_now):
-                finish()
-                m.d.sync += [flags[Status.SATURATED].eq(saturated_now), flags[Status.INFEASIBLE].eq(infeasible_now)]
-            with m.Elif(~self.prologue & ~self.horizon & ends):
-                finish(Status.CONVERGED)
-                m.d.sync += [*of_peaks, *of_proof]
-            with m.Elif(~self.prologue & at_limit):
-                finish(Status.LIMIT)
-                m.d.sync += [*of_peaks, *of_proof]
-            with m.Elif(stopping):
-                finish(Status.STOPPED)
-                m.d.sync += of_proof
+            for number, (condition, ended, assignments) in enumerate(endings):
+                with m.Elif(condition) if number else m.If(condition):
+                    finish(*ended)
+                    m.d.sync += assignments
             with m.Else():
                 m.d.comb += self.begin.eq(1)
                 start_pass()
@@ -274,8 +279,7 @@ class Sequencer(wiring.Component):
                     m.d.sync += [self.half.eq(~self.half), at_limit.eq(at_last)]
                 m.next = "DECIDE" if quick else "DRAIN"
             if quick:
-                over = saturated_now | infeasible_now | stopping
-                over |= ~self.prologue & (at_limit | (~self.horizon & ends))
+                over = Cat(condition for condition, _, _ in endings).any()
                 with m.State("DECIDE"), m.If(~over | (wait == 0)):
                     decide()
             else:

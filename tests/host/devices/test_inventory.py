@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import re
 import subprocess
 import sys
@@ -10,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from beltline.gpu_ref.methods import METHODS, OPTIONS
 from beltline.host.cli.main import main
 from beltline.host.devices import DEVICES, REFERENCES, f2, pynq, rtl, serial
-from beltline.host.devices.inventory import Entry, inventory, table
+from beltline.host.devices.inventory import WIDTH, Entry, inventory, table
+from beltline.host.solver.solve_general import STEPS
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.sim.cache import SimulationError
 from support.boards import Fabric, FakeFpga, fake_pynq
@@ -44,6 +47,37 @@ def test_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert re.match("auto +the default: a free board, else gpu if it saves time, else cpu +here$", lines[0])
     assert re.match("emulator +the bit-exact software model, compiled +here$", lines[1])
     assert main(["devices", "pynq"]) == 2
+
+
+def test_options_of_every_device_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["devices", "--options"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    assert all(len(line) <= WIDTH for line in printed.out.splitlines())
+    parts = re.split(r"^(?=\S)", printed.out, flags=re.M)[1:]
+    assert [names for part in parts for names in part.splitlines()[0].split(", ")] == [*DEVICES, *REFERENCES]
+    words = {name: " ".join(part.split()) for part in parts for name in part.splitlines()[0].split(", ")}
+    for name, backend in DEVICES.items():
+        assert all(f" {option} {meaning}" in words[name] for option, meaning in backend.options.items())
+        assert words[name].count("(default") + words[name].count("must be given") == len(backend.options)
+    assert words["emulator"].startswith("emulator, rtl fold number of stages of the assembly line")
+    assert " slot number of the slot, 0 to 7 (default 0) afi image " in words["f2"]
+    assert " inner method mpi: policy evaluation sweeps after each exact sweep, from 0 (default 20) " in words["cpu"]
+
+
+def test_every_option_of_a_method_is_described_with_its_default() -> None:
+    described = dict(OPTIONS)
+    assert f"(default {STEPS};" in described.pop("steps")
+    options = [(name, default) for method in METHODS.values() for name, default in method.options.items()]
+    assert {name for name, _ in options} == set(described)
+    for name, default in options:
+        assert (f"(default {default})" if default is not None else "(default: computed") in described[name]
+
+
+def test_options_of_a_device_are_the_arguments_of_its_function() -> None:
+    for backend in DEVICES.values():
+        arguments = inspect.signature(backend.open).parameters.values()
+        assert [one.name for one in arguments if one.kind is one.KEYWORD_ONLY] == list(backend.options)
 
 
 def test_why_not(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
