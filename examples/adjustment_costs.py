@@ -1,4 +1,4 @@
-"""Fixed and convex costs of adjustment from investment of plants: ``python examples/adjustment_costs.py --help``.
+"""Estimate costs of adjustment from investment of plants: ``python examples/adjustment_costs.py --help``.
 
 The fixed cost, the convex cost and the volatility of productivity of ``bl.lumpy_investment`` are estimated by the
 simulated method of moments: from a panel of plants that is simulated with known parameters, or with ``--moments`` from
@@ -26,12 +26,12 @@ YEARS, BEFORE = 17, 40
 class Plants(Study):
     """Simulated panels of plants.
 
-    The states of productivity take the same path at every guess: ``sigma`` scales their levels only.
+    The indexes of productivity states follow the same path at every guess; ``sigma`` only scales their levels.
 
     Parameters
     ----------
     plants
-        Plants of a panel.
+        Number of plants of a panel.
     samples
         Number of simulated panels.
     steps

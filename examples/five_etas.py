@@ -1,4 +1,7 @@
-"""The real business cycle for five values of risk aversion, on one open device: ``python examples/five_etas.py``."""
+"""Solve the real business cycle for five values of risk aversion on one open device: ``python examples/five_etas.py``.
+
+The device keeps its tables between two solves, so each solve transfers only the tables that changed.
+"""
 
 import beltline as bl
 

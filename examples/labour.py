@@ -1,4 +1,4 @@
-"""A model of your own, with a choice of hours and a tax on labour: ``python examples/labour.py``."""
+"""Define a model of your own, with a choice of hours and a tax on labour: ``python examples/labour.py``."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ class Labour(bl.Model):
     """A household that chooses assets and hours, with AR(1) log wages and a tax on labour income.
 
     Utility is CRRA in ``c - hours**(1 + 1/frisch) / (1 + 1/frisch)`` (Greenwood, Hercowitz and Huffman 1988), so hours
-    depend on the wage alone, and the problem can be solved in ``c`` less the disutility of hours.
+    depend on the wage alone, and the problem can be solved with ``c`` less the disutility of hours in place of ``c``.
     ``frisch`` is the Frisch elasticity of labour supply, ``interest`` the interest rate of a period.
     """
 

@@ -1,4 +1,4 @@
-"""Saving with uncertain income, the household of Aiyagari (1994): ``python examples/savings.py``."""
+"""Solve saving with uncertain income, the household of Aiyagari (1994): ``python examples/savings.py``."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Estimation by the simulated method of moments, used by ``estimation.py`` and ``adjustment_costs.py``.
+"""Estimate parameters by the simulated method of moments; used by ``estimation.py`` and ``adjustment_costs.py``.
 
 Subclass :class:`Study` to say how a model's moments are simulated; :func:`estimate` then finds the parameters whose
 moments are closest to those of the data. ``docs/estimation.md`` explains method and output.

@@ -1,4 +1,4 @@
-"""A device that is reached by a TCP connection: a board with a network port that runs a small server."""
+"""A device on a TCP connection: a board with a network port, on which a small server runs."""
 
 import contextlib
 import socket
@@ -15,7 +15,7 @@ REQUEST = struct.Struct("<cQI")
 
 
 class SocketDevice(BusDevice):
-    """A device whose bus accesses travel as messages: reads and writes of a 32-bit word or of a block of 64-bit words.
+    """A device whose bus accesses are messages: reads and writes of a 32-bit word or of a block of 64-bit words.
 
     Raises :class:`DeviceError` if no server accepts the connection, and :class:`DeviceLostError` if it is closed later.
     """

@@ -62,6 +62,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def heard_interrupts() -> None:
-    """Handle SIGINT, which a shell without job control ignores in all processes that it starts in the background."""
+    """Handle SIGINT in a test, because a shell without job control ignores it in the processes that it starts in the
+    background.
+    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

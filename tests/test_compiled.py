@@ -25,7 +25,7 @@ print(mine(1), type(mine._cache._impl.locator).__module__, type(outer._cache._im
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
-    """A small package: the decorators, three functions that call each other, and a table."""
+    """Write a small package: the decorators, three functions that call each other, and a table."""
     folder = tmp_path / "beltline"
     folder.mkdir()
     (folder / "__init__.py").touch()

@@ -103,7 +103,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "engine: shift",
     )
     run.add_argument(
-        "--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the device or method"
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="an option of the device or method; may be repeated; `beltline devices --options` lists them",
     )
     run.add_argument(
         "--compare",

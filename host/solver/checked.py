@@ -25,11 +25,15 @@ from beltline.hw.interface.sums import MODULUS, WRITTEN, table_sum
 
 @dataclass(frozen=True, eq=False)
 class Load:
-    """Contents of a table of the device: the vector ``words`` (int64), at ``blocks`` of the window of ``table``."""
+    """Contents of a table of the device: the vector ``words`` (int64), at ``blocks`` of the window of ``table``.
+
+    A table may have several parts with different numbers ``part``, which are loaded independently of each other.
+    """
 
     table: Table
     words: NDArray[np.int64]
     blocks: tuple[Words, ...]
+    part: int = 0
 
     @property
     def sum(self) -> int:
@@ -63,7 +67,7 @@ class CheckedTables:
     def __init__(self, device: Device) -> None:
         self.device = device
         self.lost = False
-        self._contents: dict[Table, Load] = {}
+        self._contents: dict[tuple[Table, int], Load] = {}
         self._sums: dict[str, int] = {}
         self._sum_settings: dict[str, int] = {}
 
@@ -72,15 +76,15 @@ class CheckedTables:
         if not tables:
             self._sums.clear()
             self._sum_settings.clear()
-        for table in tables or Table:
-            self._contents.pop(table, None)
+        for key in [key for key in self._contents if not tables or key[0] in tables]:
+            del self._contents[key]
 
     def hold(self, load: Load) -> None:
         """Record that the device has ``load`` in its table, as after a run that wrote it."""
-        self._contents[load.table] = load
+        self._contents[load.table, load.part] = load
 
-    def load(self, loads: Sequence[Load]) -> list[Table]:
-        """Write ``loads`` to the device, except those that it has already; return the tables that were written.
+    def load(self, loads: Sequence[Load]) -> list[Load]:
+        """Write ``loads`` to the device, except those that it has already; return those that were written.
 
         Raises
         ------
@@ -89,27 +93,31 @@ class CheckedTables:
         """
         device = self.device
         self.lost = False
-        written = [load for load in loads if not load.same(self._contents.get(load.table))]
-        wanted = {}
+        written = [load for load in loads if not load.same(self._contents.get((load.table, load.part)))]
+        tables: dict[Table, list[Load]] = {}
         for load in loads:
-            name = WRITTEN[load.table]
+            tables.setdefault(load.table, []).append(load)
+        wanted = {}
+        for table, parts in tables.items():
+            name = WRITTEN[table]
             if name not in self._sums:
                 self._sums[name] = settled(device, name)
-            wanted[load.table] = (self._sums[name] + (load.sum if load in written else 0)) % MODULUS
+            wanted[table] = (self._sums[name] + sum(load.sum for load in parts if load in written)) % MODULUS
         for load in written:
-            self.forget(load.table)
+            self._contents.pop((load.table, load.part), None)
             write_table(device, load.table, load.words, load.blocks)
         settle(device)
-        for load in loads:
-            if self._arrived(load.table, wanted[load.table]):
-                self._contents[load.table] = load
+        for table, parts in tables.items():
+            if self._arrived(table, wanted[table]):
+                self._contents |= {(table, load.part): load for load in parts}
                 continue
-            if load not in written:
-                self.lost = True
-                written.append(load)
-            self.forget(load.table)
-            self._write(load)
-        return [load.table for load in written]
+            self.forget(table)
+            for load in parts:
+                if load not in written:
+                    self.lost = True
+                    written.append(load)
+                self._write(load)
+        return written
 
     def _arrived(self, table: Table, wanted: int) -> bool:
         name = WRITTEN[table]
@@ -128,7 +136,7 @@ class CheckedTables:
                 f"device {self.device.name!r} did not receive table {load.table.name} as it was sent: the checksum of "
                 f"its {load.words.size:,} words is 0x{found:08x}, not 0x{load.sum:08x}, also after a second transfer"
             )
-        self._contents[load.table] = load
+        self._contents[load.table, load.part] = load
 
     def fetch(self, count: int, *parts: tuple[Table, tuple[Words, ...]]) -> list[NDArray[np.int64]]:
         """Read ``count`` words of each of ``parts`` (a table and its blocks), a second time where checksums differ.

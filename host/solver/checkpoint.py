@@ -118,5 +118,7 @@ def _key(image: Image) -> str:
     if image.groups is not None:
         digest.update(image.groups.kappa.data)
         digest.update(image.groups.marks.data)
+        digest.update(image.groups.lowest.data)
+        digest.update(image.groups.highest.data)
     digest.update(repr((image.amount_bits, image.value_bits, image.constants, image.epsilon)).encode())
     return digest.hexdigest()

@@ -42,6 +42,9 @@ SWEEP_LIMIT_MAX = 2**32 - 1
 UNKNOWN = -1
 """Stands for the build hash of a device as long as it has not been read."""
 
+_GROUPS = 1
+"""Number of the part of table ``Q`` that has the groups of exogenous states."""
+
 RESETS = 2
 """Number of attempts to clear the registers of the last run before that counts as an error."""
 
@@ -312,26 +315,24 @@ class Driver:
             grid[:, :states] = image.grid if image.grid.ndim == 2 else image.grid[:, None]
         layout = Layout(build, points, states)
         groups = self._groups(image)
-        second = self._weights is not None or groups is not None
+        second = self._weights is not None
         transition = np.zeros((1 + second, stride, stride), dtype=np.int64)
         transition[0, :states, :states] = image.transition.view(np.int64)
-        if groups is not None:
-            transition[1] = groups.matrix(stride)
-        elif self._weights is not None:
+        if self._weights is not None:
             transition[1, :states, :states] = self._weights.view(np.int64)
-        tables = {
-            Table.X: grid.reshape(-1),
-            Table.W: image.wealth.reshape(-1),
-            Table.Q: transition.reshape(-1),
-            Table.V: image.start.reshape(-1),
-        }
-        whole = (Words(0, 0, transition.size),)
-        written = self._tables.load(
-            [Load(at, words, whole if at is Table.Q else layout.blocks(at)) for at, words in tables.items()]
+        matrices = [Load(Table.Q, transition.reshape(-1), (Words(0, 0, transition.size),))]
+        if groups is not None:
+            # The candidates of each state change with prices, and the transitions do not.
+            rows = groups.rows(stride).reshape(-1)
+            matrices.append(Load(Table.Q, rows, (Words(transition.size, 0, rows.size),), _GROUPS))
+        x, w, v = (
+            Load(at, words.reshape(-1), layout.blocks(at))
+            for at, words in ((Table.X, grid), (Table.W, image.wealth), (Table.V, image.start))
         )
+        written = self._tables.load([x, w, *matrices, v])
         if self._tables.lost:
             self._settings = {}
-        self._moved += [table.name for table in written]
+        self._moved += [load.table.name for load in written]
         mode = (Mode.HORIZON if horizon else Mode(0)) | (Mode(0) if self._weights is None else Mode.SHIFT)
         mode |= Mode.PEAKS if self._seeks else Mode(0)
         if self._continues(written):
@@ -350,19 +351,20 @@ class Driver:
         self._settings = settings
         self._moved += changed
 
-    def _continues(self, written: list[Table]) -> bool:
+    def _continues(self, written: list[Load]) -> bool:
         """Return whether the next run may begin from the choices of the last one, after ``written`` were loaded.
 
         It may if the device proves choices, and continues from the values of the last run with the same cash on hand
-        and transitions, and so with the same sizes. Costs may differ, as when prices move.
+        and transitions, and so with the same sizes. Costs may differ, as when prices move, and groups.
         """
-        return self._build.features.proofs and self._chosen and not {Table.W, Table.Q, Table.V} & set(written)
+        moved = {load.table for load in written if (load.table, load.part) != (Table.Q, _GROUPS)}
+        return self._build.features.proofs and self._chosen and not {Table.W, Table.Q, Table.V} & moved
 
     def _groups(self, image: Image) -> Groups | None:
         """Return the groups of exogenous states that a build with alternatives needs; None for other builds."""
         if not self._build.features.alternatives:
             return None
-        return Groups.single(image.start.shape[1]) if image.groups is None else image.groups
+        return Groups.single(*image.start.shape[::-1]) if image.groups is None else image.groups
 
     def _solve(
         self, image: Image, done: int, limit: int, progress: Progress | None, deadline: float, pause: float

@@ -103,6 +103,7 @@ def product_image(
     cannot = np.isneginf(products.start)
     start = np.where(cannot, LOWEST, value.encode(np.where(cannot, 0.0, products.start)))
     kappa = value.encode(products.kappa)
+    limits = _limits(products, grid, wealth)
     marks, last_marks = (_marks(products, apart) for apart in (False, True))
     poorest = float(consumed[consumed > 0.0].min())
     note = coarse_amounts(poorest, problem.eta, tol, amount_bits) if problem.horizon is None else ""
@@ -117,8 +118,8 @@ def product_image(
         epsilon=min(math.ceil(Fraction(tol) * 2**value_bits), 2**64 - 1),
         note=" ".join(filter(None, (note, products.note))),
         stands=products.stands,
-        groups=Groups(kappa, marks),
-        last_groups=Groups(kappa, last_marks),
+        groups=Groups(kappa, marks, *limits),
+        last_groups=Groups(kappa, last_marks, *limits),
         products=products,
     )
 
@@ -138,6 +139,21 @@ def _weights(products: Products, before: Image | None) -> NDArray[np.uint64]:
         for one, other in pairs
     )
     return before.transition if same else products.weights()
+
+
+def _limits(
+    products: Products, grid: NDArray[np.int64], wealth: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the lowest and the highest candidate of each product state, ``(N_p,)`` each, for costs ``grid``.
+
+    Those below the lowest are dominated by it: they cost as much, and promise no more. Those above the highest cost at
+    least as much as the largest cash on hand of the state. A table of values has one candidate, which does not matter.
+    """
+    last = grid.shape[0] - 1
+    lowest = np.where(products.keeps, 0, products.stands[0])
+    affordable = (grid < wealth.max(axis=0)).sum(axis=0)
+    highest = np.where(products.keeps, 0, np.clip(affordable - 1, lowest, last))
+    return lowest, highest
 
 
 def _marks(products: Products, last: bool) -> NDArray[np.int64]:

@@ -62,7 +62,7 @@ class Session:
     progress : function of str, or False, optional
         As in :func:`beltline.host.solver.solve.solve`; the default for all solves of the session.
     **options
-        Options of the device; ``beltline solve --help`` lists them.
+        Options of the device; ``beltline devices --options`` lists them.
 
     Raises
     ------

@@ -2,7 +2,8 @@
 
 An exogenous state of such a build is a *product state*: an alternative in an exogenous state of the problem.
 Neighbouring states, the alternatives between which there is a choice, form a *group*. Row 0 of the matrix has the
-amount that each state adds to its value, row 1 its :class:`Mark`; the other rows are not read.
+amount that each state adds to its value. Row 1 has its :class:`Mark` in bits 0 to 15, its lowest candidate in bits 16
+to 31, and its highest one in bits 32 to 47. The other rows are not read.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+LOWEST_SHIFT, HIGHEST_SHIFT, CANDIDATE_BITS = 16, 32, 16
+"""Places of a state's lowest and highest candidate in its word in row 1 of the matrix, and their width."""
 
 
 class Mark(enum.IntFlag):
@@ -29,7 +33,10 @@ class Mark(enum.IntFlag):
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Groups of the exogenous states of a problem, and what each state adds to its value.
+    """Groups of the exogenous states of a problem, and what each state adds to its value, and its candidates.
+
+    The machine chooses among the candidates from ``lowest`` to ``highest`` as if the grid had no others. The
+    candidates that are left out must not be the only best choice of any point.
 
     Parameters
     ----------
@@ -37,21 +44,27 @@ class Groups:
         Amount added to the value of each state after the maximisation, in units of value.
     marks : (N_z,) int64 array
         :class:`Mark` bits of each state.
+    lowest, highest : (N_z,) int64 arrays
+        First and last candidate of each state, grid indexes with ``lowest <= highest``.
 
     Examples
     --------
     >>> import numpy as np
-    >>> Groups.single(3).marks
-    array([3, 3, 3])
+    >>> one = Groups.single(3, points=100)
+    >>> one.marks, one.highest
+    (array([3, 3, 3]), array([99, 99, 99]))
     """
 
     kappa: NDArray[np.int64]
     marks: NDArray[np.int64]
+    lowest: NDArray[np.int64]
+    highest: NDArray[np.int64]
 
     @classmethod
-    def single(cls, states: int) -> Groups:
-        """Return groups of one state each, for a problem without alternatives."""
-        return cls(np.zeros(states, np.int64), np.full(states, int(Mark.BEGINS | Mark.ENDS), np.int64))
+    def single(cls, states: int, points: int) -> Groups:
+        """Return groups of one state each with all ``points`` as candidates, for a problem without alternatives."""
+        none = np.zeros(states, np.int64)
+        return cls(none, none + int(Mark.BEGINS | Mark.ENDS), none, none + points - 1)
 
     @classmethod
     def of(cls, matrix: NDArray[np.uint64], states: int) -> Groups:
@@ -60,12 +73,14 @@ class Groups:
         ``matrix`` is the second matrix of window ``Q``: uint64, ``(STATES_MAX, STATES_MAX)``.
         """
         rows = matrix.view(np.int64)[:2, :states]
-        return cls(rows[0].copy(), rows[1] & int(Mark.BEGINS | Mark.ENDS | Mark.KEEPS))
+        lowest, highest = (rows[1] >> shift & 2**CANDIDATE_BITS - 1 for shift in (LOWEST_SHIFT, HIGHEST_SHIFT))
+        return cls(rows[0].copy(), rows[1] & int(Mark.BEGINS | Mark.ENDS | Mark.KEEPS), lowest, highest)
 
-    def matrix(self, built: int) -> NDArray[np.int64]:
-        """Return the matrix for a build with ``built`` exogenous states: int64, ``(built, built)``."""
-        found = np.zeros((built, built), np.int64)
-        found[0, : self.kappa.size], found[1, : self.marks.size] = self.kappa, self.marks
+    def rows(self, built: int) -> NDArray[np.int64]:
+        """Return rows 0 and 1 of the matrix for a build with ``built`` exogenous states: int64, ``(2, built)``."""
+        found = np.zeros((2, built), np.int64)
+        found[0, : self.kappa.size] = self.kappa
+        found[1, : self.marks.size] = self.marks | self.lowest << LOWEST_SHIFT | self.highest << HIGHEST_SHIFT
         return found
 
     def has(self, mark: Mark) -> NDArray[np.bool_]:

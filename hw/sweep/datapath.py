@@ -264,10 +264,10 @@ class SweepDatapath(Datapath):
             m.d.sync += plain.eq(self._plain_after)
 
     def _added(self, lane: LaneInstance, shift: Shift | None) -> list[Any]:
-        """Return assignments to a lane's ports of shifts, or of ``kappa`` and the marks of groups."""
+        """Return assignments to a lane's ports of shifts, or of ``kappa``, and the marks and candidates of groups."""
         if shift is not None:
             return [lane.shift_before.eq(shift.before), lane.shift_after.eq(shift.after)]
-        marks = (getattr(lane, name).eq(getattr(self._groups, name)) for name in ("begins", "ends", "keeps"))
+        marks = (getattr(lane, name).eq(getattr(self._groups, name)) for name in self._groups.names)
         return [lane.shift_after.eq(self._groups.kappa), *marks]
 
     def _one_kind(self, m: Module, ended: Value) -> None:

@@ -7,11 +7,12 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from beltline.hw.arithmetic.numbers import WIDTH
-from beltline.hw.interface.groups import Mark
+from beltline.hw.interface.groups import HIGHEST_SHIFT, LOWEST_SHIFT, Mark
 from beltline.hw.interface.windows import WORD_BYTES
 from beltline.hw.sweep.parameters import SweepParameters
 
 _MARKED = {Mark.BEGINS: "begins", Mark.ENDS: "ends", Mark.KEEPS: "keeps"}
+_LIMITS = {"lowest": LOWEST_SHIFT, "highest": HIGHEST_SHIFT}
 
 
 class GroupTable(wiring.Component):
@@ -37,6 +38,8 @@ class GroupTable(wiring.Component):
         Amount that each state adds to its value, signed 64 bits in units of value, state 0 in the lowest bits.
     begins, ends, keeps : out, ``states`` bits
         Marks of the states (:class:`beltline.hw.interface.groups.Mark`), bit ``s`` for state ``s``.
+    lowest, highest : out, ``index_bits`` for each of ``2**state_bits`` exogenous states
+        The lowest and the highest candidate of each state, state 0 in the lowest bits.
     """
 
     def __init__(self, build: SweepParameters) -> None:
@@ -49,11 +52,18 @@ class GroupTable(wiring.Component):
                 "data": In(WIDTH),
                 "kappa": Out(build.states * WIDTH),
                 **{name: Out(build.states) for name in _MARKED.values()},
+                **{name: Out(build.index_bits << build.state_bits) for name in _LIMITS},
             }
         )
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Outputs that are inputs of the same name of every lane."""
+        return (*_MARKED.values(), *_LIMITS)
+
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        bits = self.build.index_bits
         for s in range(self.build.states):
             added = Signal(WIDTH, reset_less=True, name=f"kappa{s}")
             marks = Signal(len(Mark), reset_less=True, name=f"marks{s}")
@@ -65,6 +75,15 @@ class GroupTable(wiring.Component):
             with m.If((self.row == 1) & (self.column == s) & self.write[0]):
                 m.d.sync += marks.eq(self.data)
             m.d.comb += self.kappa.word_select(s, WIDTH).eq(added)
+            for name, shift in _LIMITS.items():
+                limit = Signal(bits, reset_less=True, name=f"{name}{s}")
+                with m.If((self.row == 1) & (self.column == s)):
+                    for byte in range(WORD_BYTES):
+                        first, last = max(8 * byte, shift), min(8 * byte + 8, shift + bits)
+                        if first < last:
+                            with m.If(self.write[byte]):
+                                m.d.sync += limit[first - shift : last - shift].eq(self.data[first:last])
+                m.d.comb += getattr(self, name).word_select(s, bits).eq(limit)
             for mark, name in _MARKED.items():
                 m.d.comb += getattr(self, name)[s].eq(marks[int(mark).bit_length() - 1])
         return m

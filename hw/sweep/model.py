@@ -24,7 +24,7 @@ from beltline.hw.sweep.lane.parameters import MOST_SHIFT, LaneParameters
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.proof import Proof
 from beltline.hw.sweep.shift import ShiftParameters
-from beltline.hw.sweep.software_passes import add_all, check_all, evaluate_all, search_all, search_peaks
+from beltline.hw.sweep.software_passes import add_all, check_all, evaluate_all, search_all, search_peaks, whole_grid
 from beltline.hw.sweep.walk.parameters import WalkParameters
 
 _FIRST_CAPACITY = 64
@@ -170,9 +170,11 @@ class SweepSoftwareMachine(SoftwareMachine):
             self._costs = np.ascontiguousarray(costs.T)
         self._shift_weights = self._given(self.shift_weights)
         self._groups: Groups | None = None
+        self._limits = whole_grid(self._grid, self._states)
         if self.build.alternatives:
             self._groups = Groups.of(self.shift_weights.reshape(self.build.states, -1), self._states)
             self._keeps = self._groups.has(Mark.KEEPS)
+            self._limits = np.stack([self._groups.lowest, self._groups.highest])
         self._shifts = Mode.SHIFT in mode and self._groups is None
         # A proof leaves no other peak to look for.
         self._seeks = Mode.PEAKS in mode and not self.build.proof
@@ -286,7 +288,8 @@ class SweepSoftwareMachine(SoftwareMachine):
         room = self._capacity if self._logged else 0
         while True:
             moves = self._moves.copy()
-            done = search_all(self._dealt, *tables, walked, guesses, self._found, self.kept, value, moves, cold, room)
+            given = guesses, self._found, self.kept, value, moves
+            done = search_all(self._dealt, *tables, walked, *given, cold, room, limits=self._limits)
             if not self._logged or done.counts.max() <= room:
                 break
             # Repeat the searches, with room in the log for all their evaluations.
@@ -326,7 +329,7 @@ class SweepSoftwareMachine(SoftwareMachine):
             return Status(0)
         room = self._capacity if self._logged else 0
         tables = self._costs, self._wealth, self._ev, self._constants
-        proof = Proof(self._dealt, *tables, self._found, self.kept, value, self._smooth, room)
+        proof = Proof(self._dealt, *tables, self._found, self.kept, value, self._smooth, room, self._limits)
         self._proven = proof.proven
         repaired |= proof.moved.any(axis=1)
         self._rounds = proof.rounds

@@ -17,7 +17,7 @@ from beltline.hw.arithmetic.utility_constants import UtilityConstants
 from beltline.hw.interface.registers import Status
 from beltline.hw.sweep.clocks import Dealt, Round
 from beltline.hw.sweep.scan.parameters import LIMIT, divides, may_end, parity_of
-from beltline.hw.sweep.software_passes import search_all
+from beltline.hw.sweep.software_passes import search_all, whole_grid
 from beltline.hw.sweep.software_proof import SKIPPED, bracket_all, divide_all
 
 
@@ -49,6 +49,9 @@ class Proof:
         above it, and in which no choice was written since. Rounds examine only their first and last point. Updated.
     room
         Evaluations of each search that are logged; 0 for no log.
+    limits
+        int64, ``(2, N_z)``: the lowest and the highest candidate of each exogenous state; by default the whole grid.
+        Choices are among these.
 
     Attributes
     ----------
@@ -72,6 +75,7 @@ class Proof:
     value: NDArray[np.int64]
     smooth: NDArray[np.bool_]
     room: int = 0
+    limits: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         self.rounds: list[Round] = []
@@ -105,7 +109,8 @@ class Proof:
         steep = self._in_lane((steps < 0) | (steps > 1))
         lowest, highest = np.full(shape, SKIPPED, np.int64), np.zeros(shape, np.int64)
         moved, flags, crossed = np.zeros(shape, np.bool_), np.zeros(shape[0], np.uint8), np.zeros(shape[0], np.bool_)
-        tables = np.atleast_2d(self.x), self.w, self.ev, self.constants.words
+        limits = whole_grid(*shape) if self.limits is None else self.limits
+        tables = np.atleast_2d(self.x), self.w, self.ev, self.constants.words, limits
         results = lowest, highest, moved
         if divides(number):
             divide_all(*tables, self.dealt.lane_shift, self.choices.copy(), self.choices, *results, flags)
@@ -118,7 +123,7 @@ class Proof:
         while True:
             moves = np.zeros((walk.build.lanes, walk.contexts), np.int64)
             given = self.x, self.w, self.ev, self.constants, moved, found, self.choices, self.kept, self.value, moves
-            done = search_all(self.dealt, *given, exact=True, room=self.room)
+            done = search_all(self.dealt, *given, exact=True, room=self.room, limits=limits)
             if not self.room or done.counts.max() <= self.room:
                 break
             self.room = int(done.counts.max()) * 5 // 4

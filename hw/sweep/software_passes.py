@@ -131,11 +131,20 @@ def costs_of(x, s):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _walk(wealth, x, ev, s, words, guess, log, count):  # type: ignore[no-untyped-def]
+def whole_grid(rows, states):  # type: ignore[no-untyped-def]
+    """Return limits that leave out no candidate of ``rows``: int64, ``(2, states)``."""
+    limits = np.zeros((2, states), np.int64)
+    limits[1] = rows - 1
+    return limits
+
+
+@njit(cache=True)
+def _walk(wealth, x, ev, s, words, limits, guess, log, count):  # type: ignore[no-untyped-def]
     """Search for a peak of one state's objective, from candidate ``guess``.
 
-    The search steps upwards, then downwards. It doubles its step while the objective improves, and halves a step that
-    leaves the grid. It ends when the objectives of both neighbours are known not to be better; of equal ones the lowest
+    Candidates are those of state ``s`` in ``limits``, int64 ``(2, N_z)``; *the grid* below means these. The search
+    steps upwards, then downwards. It doubles its step while the objective improves, and halves a step that leaves the
+    grid. It ends when the objectives of both neighbours are known not to be better; of equal ones the lowest
     candidate wins.
 
     Returns ``(index, u(index - 1), u(index), u(index + 1), over, count, off)``: the choice and its three utilities,
@@ -143,7 +152,7 @@ def _walk(wealth, x, ev, s, words, guess, log, count):  # type: ignore[no-untype
     number of evaluations, added to argument ``count``; and how many of this search's were off the grid. Evaluation
     ``count`` is written to ``log`` as in :class:`beltline.hw.sweep.clocks.SweepLog` if it has room there.
     """
-    top = ev.shape[0] - 1
+    bottom, top = limits[0, s], limits[1, s]
     index = guess
     u, feasible, over = candidate_word(wealth, x[index], words)
     any_over = over
@@ -158,7 +167,7 @@ def _walk(wealth, x, ev, s, words, guess, log, count):  # type: ignore[no-untype
     while True:
         step = 1 << exponent
         j = index - step if down else index + step
-        on_grid = 0 <= j <= top
+        on_grid = bottom <= j <= top
         of_j = np.int64(INFEASIBLE)
         objective = best
         better = False
@@ -217,6 +226,7 @@ def _walks(  # type: ignore[no-untyped-def]
     w,
     ev,
     words,
+    limits,
     walked,
     shifts,
     state_bits,
@@ -251,8 +261,10 @@ def _walks(  # type: ignore[no-untyped-def]
             for i in range(begin, end):
                 if not walked[i, s]:
                     continue
-                guess = min(max(last[i, s] + shift, 0), rows - 1)
-                index, below, here, above, over, count, off = _walk(w[i, s], costs, ev, s, words, guess, own, count)
+                guess = min(max(last[i, s] + shift, limits[0, s]), limits[1, s])
+                index, below, here, above, over, count, off = _walk(
+                    w[i, s], costs, ev, s, words, limits, guess, own, count
+                )
                 off_grid += off
                 shift = 0 if exact else index - last[i, s]
                 if not begun:
@@ -282,6 +294,7 @@ def search_peaks(x, w, ev, words, shifts, state_bits, choices, above, others, co
     """
     rows, states = w.shape
     walkers, parts = counts.shape[1], others.shape[1]
+    limits = whole_grid(rows, states)
     for task in prange(others.size):
         lane, part, begin, end = _part(task, parts, shifts, rows)
         other = False
@@ -292,7 +305,7 @@ def search_peaks(x, w, ev, words, shifts, state_bits, choices, above, others, co
             count = 0
             index = rows - 1 if above else 0
             for i in range(begin, end):
-                index, _, here, _, _, count, _ = _walk(w[i, s], costs, ev, s, words, index, own, count)
+                index, _, here, _, _, count, _ = _walk(w[i, s], costs, ev, s, words, limits, index, own, count)
                 other = other or (here != INFEASIBLE and index != choices[i, s])
             counts[lane, walker] = count
         others[lane, part] = other
@@ -336,6 +349,7 @@ def search_all(
     cold: bool = False,
     room: int = 0,
     exact: bool = False,
+    limits: NDArray[np.int64] | None = None,
 ) -> Walked:
     """Search for the best choices of the marked states of all lanes: the second pass of a sweep.
 
@@ -367,6 +381,8 @@ def search_all(
         Evaluations of each search that are logged; further ones are only counted.
     exact
         Whether every state is searched from its choice in ``last``, without a guess of its move.
+    limits
+        int64, ``(2, N_z)``: the lowest and the highest candidate of each exogenous state; by default the whole grid.
 
     Returns
     -------
@@ -385,6 +401,7 @@ def search_all(
             w,
             ev,
             constants.words,
+            whole_grid(*w.shape) if limits is None else limits,
             walked,
             (dealt.lane_shift, dealt.part_shift),
             walk.build.state_bits,

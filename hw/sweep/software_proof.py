@@ -1,7 +1,8 @@
 """Compiled software model of the rounds of a proof, bit by bit. Described in :mod:`beltline.hw.sweep.proof`.
 
 Arrays of all functions: ``x`` int64, ``(1, N_k)`` or ``(N_z, N_k)``, as of
-:func:`beltline.hw.sweep.software_passes.costs_of`; ``w``, ``ev``, ``choices``, ``lowest``, ``highest`` int64,
+:func:`beltline.hw.sweep.software_passes.costs_of`; ``limits`` int64, ``(2, N_z)``, the lowest and the highest candidate
+of each exogenous state; ``w``, ``ev``, ``choices``, ``lowest``, ``highest`` int64,
 ``(N_k, N_z)``; ``moved`` bool, ``(N_k, N_z)``; ``crossed`` bool and ``flags`` uint8, ``(N_k,)``; ``words`` those of
 ``UtilityConstants.words``.
 """
@@ -48,11 +49,12 @@ def _bracket(below, own, above):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, parallel=True)
-def bracket_all(x, w, ev, words, parity, choices, lowest, highest, moved, crossed, flags):  # type: ignore[no-untyped-def]
+def bracket_all(x, w, ev, words, limits, parity, choices, lowest, highest, moved, crossed, flags):  # type: ignore[no-untyped-def]
     """Replace the choices of all odd points (``parity`` 1) or even points (0) by the lowest best of their brackets.
 
     A bracket reaches from the lowest of the choices of a state and its two neighbouring points to the highest of them.
-    At the first and last point of the grid, the first and last candidate take the place of the missing neighbour.
+    At the first and last point of the grid, the lowest and the highest candidate take the place of the missing
+    neighbour's choice.
 
     ``lowest`` and ``highest`` receive the brackets, ``moved`` the states whose choice changed, ``crossed`` the points
     at which a choice is below that of the point before, or above that of the point after, and ``flags``
@@ -64,8 +66,8 @@ def bracket_all(x, w, ev, words, parity, choices, lowest, highest, moved, crosse
         flag = 0
         for s in range(states):
             own = choices[i, s]
-            below = choices[i - 1, s] if i > 0 else 0
-            above = choices[i + 1, s] if i < rows - 1 else rows - 1
+            below = choices[i - 1, s] if i > 0 else limits[0, s]
+            above = choices[i + 1, s] if i < rows - 1 else limits[1, s]
             crossed[i] = crossed[i] or below > own or own > above
             lowest[i, s], highest[i, s] = _bracket(below, own, above)
             if lowest[i, s] == SKIPPED:
@@ -78,14 +80,14 @@ def bracket_all(x, w, ev, words, parity, choices, lowest, highest, moved, crosse
 
 
 @njit(cache=True, parallel=True)
-def divide_all(x, w, ev, words, lane_shift, before, choices, lowest, highest, moved, flags):  # type: ignore[no-untyped-def]
+def divide_all(x, w, ev, words, limits, lane_shift, before, choices, lowest, highest, moved, flags):  # type: ignore[no-untyped-def]
     """Find the choices of every lane again by divide and conquer.
 
     Each lane, of ``2**lane_shift`` points, first finds the choice of its first point, then those of the points half-way
     between points already done, at distance ``2**k`` from them, with ``k`` falling to 0. The bracket of a point is
     between the choices of the points at that distance on both sides. Beyond the ends of a lane these are the choices
-    ``before`` the round, int64 ``(N_k, N_z)``, of the neighbouring lanes' nearest points; beyond the grid, the first or
-    last candidate.
+    ``before`` the round, int64 ``(N_k, N_z)``, of the neighbouring lanes' nearest points; beyond the grid, the lowest
+    or highest candidate.
 
     ``lowest``, ``highest``, ``moved`` and ``flags`` are written as by :func:`bracket_all`.
     """
@@ -101,11 +103,11 @@ def divide_all(x, w, ev, words, lane_shift, before, choices, lowest, highest, mo
                     if i > first:
                         below = choices[i - distance, s]
                     else:
-                        below = before[i - 1, s] if i > 0 else 0
+                        below = before[i - 1, s] if i > 0 else limits[0, s]
                     if i + distance < end:
                         above = choices[i + distance, s]
                     else:
-                        above = before[end, s] if end < rows else rows - 1
+                        above = before[end, s] if end < rows else limits[1, s]
                     lo, hi = min(below, above), max(below, above)
                     lowest[i, s], highest[i, s] = lo, hi
                     found, over = _best(w[i, s], costs_of(x, s), ev, s, words, lo, hi, own)

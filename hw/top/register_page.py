@@ -190,13 +190,18 @@ On a sweep engine the matrix of window `Q` is followed by a second one of the sa
 | `ENGINE` | content of the second matrix |
 | --- | --- |
 | not 5 | the weights of the shifts, `beta Q (I - beta Q)^-1 / 2^12`, in the order of the first matrix |
-| 5 | row 0: amounts added to the value of each state. Row 1: marks of each state, see below. Other rows are not read |
+| 5 | row 0: amounts added to the value of each state. Row 1: marks and candidates, see below. Other rows are not read |
 
-| bit of a mark | meaning |
+| bits of a word in row 1 | meaning |
 | --- | --- |
 | 0 | the state is the first of a group; the maximum of a group enters the expectation |
 | 1 | the state is the last of a group |
 | 2 | the state keeps its value |
+| 16 to 31 | the lowest candidate of the state |
+| 32 to 47 | the highest candidate of the state, less than `GRID` and at least the lowest |
+
+The machine chooses among the candidates from the lowest to the highest, in each state, as if the grid had no others.
+All bits must be written: with zeros the only candidate is the first point of the grid.
 """
 
 

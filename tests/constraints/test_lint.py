@@ -117,7 +117,7 @@ def elaborate(top: str, names: list[str], directory: Path) -> None:
 
 @pytest.fixture(scope="module")
 def small() -> dict[str, str]:
-    """The Verilog of a small machine with the bus of AWS F2."""
+    """Return the Verilog of a small machine with the bus of AWS F2."""
     use_yosys()
     return verilog.generate(shrunk("f2").machine)
 

@@ -79,7 +79,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def reader(stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Go to an empty directory with those files, as a reader of a page would."""
+    """Change to an empty directory with those files, as a reader of a page would."""
     shutil.copytree(stored, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     matplotlib.use("agg")

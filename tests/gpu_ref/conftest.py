@@ -7,5 +7,5 @@ from support.cuda_on_cpu import Compiler
 
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory):
-    """Kernels that g++ compiles, each once."""
+    """Return a function that compiles kernels with g++, each of them once."""
     return Compiler(tmp_path_factory.mktemp("cuda"))

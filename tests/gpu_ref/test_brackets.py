@@ -31,7 +31,7 @@ Tables = tuple[Array, Array, Array, Array, float, float]
 
 
 def random_tables(rng: np.random.Generator) -> Tables:
-    """Wealth with jumps, flat pieces and rows without a choice; values of any shape."""
+    """Draw wealth with jumps, flat pieces and rows without a choice, and values of any shape."""
     grid, states = int(rng.integers(1, 90)), int(rng.integers(1, 4))
     X = np.cumsum(rng.exponential(1.0, grid)) * 10.0 ** rng.uniform(-3, 3)
     scale = X[-1]
@@ -185,7 +185,9 @@ def test_a_sweep_that_ends_too_early_is_noticed(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_long_row_of_equal_choices_does_not_widen_the_bound() -> None:
-    """Poor households that all keep the least: nothing is compared that could round to another choice."""
+    """The bound does not grow along a row of poor households that all choose the least, because no comparison could
+    round to another choice.
+    """
     grid = np.linspace(0.0, 10.0, 4_000)
     wealth = 1.0 + 1e-7 * grid[:, None]
     swept = proven_sweep(grid, wealth, np.eye(1), np.zeros((4_000, 1)), 0.9, 2.0, np.zeros((4_000, 1), int))

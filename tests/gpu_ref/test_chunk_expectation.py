@@ -10,14 +10,14 @@ from beltline.gpu_ref.tables import expectation
 
 
 def chain(states: int) -> np.ndarray:
-    """A chain in which some transitions are impossible."""
+    """Draw a chain in which some transitions are impossible."""
     rng = np.random.default_rng(states)
     Q = rng.random((states, states)) * (rng.random((states, states)) < 0.7) + np.eye(states) * 0.1
     return np.asarray(Q / Q.sum(axis=1, keepdims=True))
 
 
 def in_order(Q: np.ndarray, V: np.ndarray, beta: float) -> np.ndarray:
-    """The expectation, ``(N_z, N_k)``, state by state in order."""
+    """Return the expectation, ``(N_z, N_k)``, as a sum over the states in order."""
     ev = np.zeros((Q.shape[0], V.shape[0]))
     for s, row in enumerate(Q):
         for z in np.flatnonzero(row):

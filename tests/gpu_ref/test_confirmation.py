@@ -77,7 +77,7 @@ def test_the_rounding_is_that_of_full_search_in_extended_precision(kind: str) ->
 
 
 def test_small_margins_add_up_over_pieces_as_row_by_row() -> None:
-    """All candidates are equally good up to rounding, so an excess grows from row to row, across pieces."""
+    """If all candidates are equally good up to rounding, the excess grows from row to row, across pieces."""
     points = 1300
     X, W = np.linspace(1.0, 1.0 + 1e-7, points), np.linspace(3.0, 3.0 + 1e-7, points)[:, None]
     tables = X, W, np.eye(1), 1.0 / (3.0 - X)[:, None] / 0.9, 0.9, 2.0
@@ -105,7 +105,9 @@ def test_small_margins_add_up_over_pieces_as_row_by_row() -> None:
 
 @pytest.mark.parametrize("side", [-1, 1])
 def test_a_value_that_is_that_of_a_worse_choice_is_not_confirmed(side: int) -> None:
-    """The choice lies between those of its neighbours, so only the objective shows that it is wrong."""
+    """A wrong choice between those of its neighbours is not confirmed, although only the objective shows that it is
+    wrong.
+    """
     planted = 0
     for seed in range(30):
         X, W, Q, V, beta, eta = tables = drawn(seed, 60)
@@ -174,7 +176,9 @@ def test_a_few_choices_of_the_sweep_before_are_repaired_and_many_are_not() -> No
 
 
 def smooth() -> tuple[Any, ...]:
-    """A growth model on a grid so fine that choices rise by at most one point per row, the case of the fast pass."""
+    """Return a growth model on a grid so fine that choices rise by at most one point per row, the case of the fast
+    pass.
+    """
     X = np.linspace(1.0, 9.0, 1600)
     W = np.stack([z * X**0.36 + 0.9 * X for z in (0.98, 1.02)], axis=1)
     return X, W, np.array([[0.9, 0.1], [0.1, 0.9]]), 2.0 * np.sqrt(W), 0.95, 1.5

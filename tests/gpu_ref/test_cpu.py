@@ -26,7 +26,7 @@ PROVEN = tuple(name for name, method in METHODS.items() if method.rule != "own")
 
 @pytest.fixture(autouse=True)
 def one_thread(request):
-    """Except for the test of threads: these problems are too small for several threads."""
+    """Run all tests but that of threads on one thread, because these problems are too small for several."""
     before = numba.get_num_threads()
     if "threads" not in request.node.name:
         numba.set_num_threads(1)
@@ -40,7 +40,9 @@ def headline(grid, states=4):
 
 
 def any_problem(seed):
-    """Values that are not concave, wealth with flat pieces, states that afford nothing, states of value -inf."""
+    """Draw values that are not concave, wealth with flat pieces, states that afford nothing, and states of
+    value -inf.
+    """
     rng = np.random.default_rng(seed)
     grid, states = int(rng.integers(1, 60)), int(rng.integers(1, 6))
     X = rng.uniform(0.1, 1.0) + np.cumsum(rng.choice([1.0, rng.uniform(0.1, 3.0)], grid)) / grid
@@ -63,7 +65,7 @@ def same(a, b):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_read_only_tables_are_neither_copied_nor_changed(method, monkeypatch):
-    """Compiled code takes them for writable, so it must not write to them."""
+    """Compiled code, which takes read-only tables for writable, neither copies nor changes them."""
     monkeypatch.setattr(cpu, "_LEAST_LENT", 1)
     *tables, beta, eta = headline(64)
     before = [table.copy() for table in tables]
@@ -90,7 +92,9 @@ def test_exact_methods_have_the_bits_of_brute_force(seed, tolerance):
 @settings(derandomize=True, deadline=None, max_examples=40)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_every_proven_bound_holds(seed):
-    """Compare with a solution that is a thousand times more precise; the residual satisfies the rule as well."""
+    """The distance from a solution that is a thousand times more precise is within the bound, and the residual
+    satisfies the rule.
+    """
     rng = np.random.default_rng(seed)
     problem = random_problem(rng, grid=int(2 ** rng.integers(2, 7)))
     X, W, Q, V0, beta, eta = problem.arguments
@@ -186,7 +190,7 @@ def test_coarse_start(eta):
 
 
 def test_coarse_sweeps_of_the_headline_problem():
-    """The numbers on the page on baselines."""
+    """The numbers of sweeps are those on the page on baselines."""
     X, W, Q, _, beta, eta = headline(65_536)
     stride, count = spacing(X.size)
     rows = np.minimum(np.arange(count) * stride, X.size - 1)
@@ -235,7 +239,7 @@ def test_published_tie_rule_loses_states():
 
 
 def test_interpolation():
-    """With the grid as choices it is full search; with other choices its fixed point is near."""
+    """With the grid as choices, interpolation is full search; with other choices, its fixed point is near."""
     arguments = headline(128)
     exact = cpu.solve(*arguments, 1e-8, method="grid")
     same_points = cpu.solve(*arguments, 1e-8, method="interp", choices=128)
@@ -248,7 +252,7 @@ def test_interpolation():
 
 
 def test_endogenous_grid():
-    """Brock and Mirman's closed form: log utility and full depreciation."""
+    """The solution is Brock and Mirman's closed form for log utility and full depreciation."""
     alpha, beta, grid = 0.35, 0.95, 2000
     X = np.linspace(0.05, 0.5, grid)
     W = np.stack([0.95 * X**alpha, 1.05 * X**alpha], axis=1)
@@ -309,7 +313,7 @@ def test_memory_does_not_grow_with_the_square_of_the_grid():
 
 
 def test_choices_off_the_grid_are_rounded_to_what_is_affordable():
-    """The grid point nearest to a choice may cost all cash on hand."""
+    """A choice is rounded down if the grid point nearest to it would cost all cash on hand."""
     X, W = np.arange(5.0), np.array([0.8, 1.9, 2.9, 3.9, 4.9])[:, None]
     solver = Endogenous(X, W, np.ones(W.shape), np.eye(1), 0.9, 2.0)
     solver.load()

@@ -19,7 +19,7 @@ Q = np.array([[0.75, 0.25], [0.5, 0.5]])
 
 
 def rational(matrix: list[list[Fraction]], right: list[Fraction]) -> list[Fraction]:
-    """Solution of two equations."""
+    """Solve a system of two linear equations exactly."""
     (a, b), (c, d) = matrix
     det = a * d - b * c
     return [(right[0] * d - b * right[1]) / det, (a * right[1] - c * right[0]) / det]
@@ -43,7 +43,7 @@ def test_wealth_that_does_not_depend_on_assets_is_consumed() -> None:
 
 @pytest.mark.parametrize("eta", [0.3, 1.0, 2.0, 7.5])
 def test_best_of_all_policies(eta: float) -> None:
-    """Every policy of a small problem is evaluated with 50 digits."""
+    """The solution is the best of all policies of a small problem, each evaluated with 50 digits."""
     W = np.array([[0.25], [0.9], [1.5]])
     beta = 0.9
     best = [mpmath.mpf("-inf")] * 3

@@ -15,7 +15,7 @@ precise = pytest.mark.skipif(not extended.available(), reason="numpy.longdouble 
 @precise
 @pytest.mark.parametrize("seed", range(6))
 def test_the_bound_counts_rounding(seed: int) -> None:
-    """Where values no longer change, only rounding keeps them from the solution."""
+    """The bound covers rounding, which is all that remains once values no longer change."""
     X, W, Q, V0, beta, eta = random_problem(np.random.default_rng(seed), 30).arguments
     found = cpu.solve(X, W, Q, V0, beta, eta, 0.0, 5000)
     exact = extended.solve(X, W, Q, beta, eta)

@@ -34,7 +34,7 @@ def check(grid: np.ndarray, wealth: np.ndarray, eta: float, ev: np.ndarray, row:
 
 @pytest.mark.parametrize("kind", ["any wealth", "steps"])
 def test_a_scanned_row_is_that_of_full_search(kind: str) -> None:
-    """Where the first and the last choice are those of full search, all are; ``EV`` moves from sweep to sweep."""
+    """If the first and the last choice are those of full search, all are; ``EV`` changes from sweep to sweep."""
     rng = np.random.default_rng(7)
     whole = given_up = 0
     for number in range(1, 80):
@@ -64,7 +64,7 @@ def test_a_scanned_row_is_that_of_full_search(kind: str) -> None:
 
 
 def test_choices_that_rise_in_the_second_pass_take_those_below_along() -> None:
-    """Guesses are all too low, so no state but the last sees the best candidate in the first pass."""
+    """If all guesses are too low, choices that rise in the second pass raise those below them, too."""
     grid, wealth = np.linspace(0.0, 10.0, 41), np.full(6, 100.0)
     ev = np.zeros(41)
     ev[7] = 1.0
@@ -75,7 +75,7 @@ def test_choices_that_rise_in_the_second_pass_take_those_below_along() -> None:
 
 
 def test_distant_guesses_are_given_up() -> None:
-    """A sweep by divide and conquer is faster where every state would scan the whole grid."""
+    """A scan ends early if every state would evaluate the whole grid, for which divide and conquer is faster."""
     grid, wealth = np.linspace(0.0, 10.0, 400), np.full(30, 100.0)
     row = cached_of(np.r_[0, np.full(29, 399)])
     assert scanned_row(grid, wealth, 2.0, np.zeros(402), row, np.empty(30)) == -1

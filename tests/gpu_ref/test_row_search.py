@@ -33,7 +33,7 @@ from beltline.gpu_ref.window_clocks import shown as shown_by_all
 from .rows import cached_of, random_row, stepped_row
 
 CONSUMPTION = 2.0 ** np.arange(5.0, -1.0, -1.0)
-"""Of the choices in turn: ``-1/c`` is exact, and so are sums with it."""
+"""Consumption of each choice, for which ``-1/c`` and sums with it are exact."""
 
 WEALTH = 40.0
 X = WEALTH - CONSUMPTION
@@ -73,13 +73,15 @@ def clocks_at(grid: int, clock: float) -> np.ndarray:
 
 
 NO_RIVAL = 0, -np.inf
-"""The rival and its utility of a state without a rival."""
+"""Rival and its utility, for a state without a rival."""
 
 
 def settled(
     row: Cached, ev: np.ndarray, clocks: np.ndarray, low: int, high: int, rival: tuple[int, float] = NO_RIVAL
 ) -> tuple[bool, tuple[int, float]]:
-    """Let the only row choose the best from ``low`` to ``high``; return whether its choice stays, and its rival."""
+    """Let the only row take the best choice from ``low`` to ``high``; return whether its choice stays, and its
+    rival.
+    """
     p = row.policy[0]
     cached = (p, row.below[0], row.here[0], row.above[0], row.until[0], row.low[0], row.high[0])
     q, row.until[0], row.low[0], row.high[0], *found = settle(X, WEALTH, 2.0, ev, clocks, *cached, *rival, low, high)
@@ -104,7 +106,9 @@ def test_a_cached_choice_stays_where_it_is_the_lower_of_two_that_tie(cached: int
 
 
 def test_the_choice_of_a_state_that_can_afford_nothing_does_not_move() -> None:
-    """Else its chunk would be examined in every sweep."""
+    """A state that can afford nothing reports no moved choice, since its chunk would otherwise be searched in every
+    sweep.
+    """
     for choice, moves in ((0, 1), (-1, 0)):
         row, value = cached_of(np.array([choice])), np.zeros(1)
         found = guessed_row(X, X[:1] - 1.0, 2.0, expected([0.0] * 6), clocks_at(6, 0.0), row, np.zeros(1), value)
@@ -131,7 +135,7 @@ def test_the_shape_of_a_policy(n: int) -> None:
 
 @pytest.mark.parametrize("kind", ["any wealth", "steps"])
 def test_a_proven_row_is_that_of_full_search_from_any_policy(kind: str) -> None:
-    """It remains so while ``EV`` and the clocks change, whatever bracket was searched before."""
+    """A row is that of full search while ``EV`` and the clocks change, whatever bracket was searched before."""
     rng = np.random.default_rng(4)
     proofs = wide = spared = still = 0
     ends: np.ndarray = np.zeros(2)
@@ -152,7 +156,7 @@ def test_a_proven_row_is_that_of_full_search_from_any_policy(kind: str) -> None:
             moved, least, most = guessed_row(grid, wealth, eta, padded, clocks, row, before, found)
             proof, guess = STAYED, shape(row.policy)
             if not moved and shown_by_all(clocks) < quiet and (row.policy[[0, -1]] == ends).all():
-                # No choice moves, and no row is looked at.
+                # No choice moves, and no row is searched.
                 still += 1
             elif guess != CLOSE:
                 proof, _, _, quiet = proven_row(
@@ -181,7 +185,9 @@ def test_a_proven_row_is_that_of_full_search_from_any_policy(kind: str) -> None:
 
 
 def test_a_piece_stays_proven_until_the_nearest_rival_can_win() -> None:
-    """The objective of the nearest rival is lower by 1, and that of all other candidates by 4."""
+    """A piece stays proven until its nearest rival, which is worse by 1, can win; all other candidates are
+    worse by 4.
+    """
     wealth, ev, clocks = np.full(3, WEALTH), expected([5.0, 3.0, 1.0, 4.0, 0.0, -1.0]), clocks_at(6, 2.0)
     row = cached_of(np.array([0, 0, 5]))
     cache_row(X, wealth, 2.0, row)
@@ -220,7 +226,7 @@ def cache_ends(grid: np.ndarray, wealth: np.ndarray, eta: float, row: Cached) ->
 
 
 def test_a_choice_beyond_the_bracket_that_was_looked_at_is_found() -> None:
-    """The highest of five candidates is best, and only the others are known to lose."""
+    """The highest of five candidates, the only one that is not known to be worse, is found to be the best."""
     consumption = WEALTH - X
     ev = expected([5.0, 3.0, 1.0, 1.0, 0.0, 9.0])
     for clock, best in ((0.0, 5), (10.0, 5)):
@@ -293,13 +299,15 @@ def test_candidates_between_the_old_and_the_new_choice_become_rivals() -> None:
     row.until[0], row.low[0], row.high[0] = 100.0, 0, 5
     assert not settled(row, expected([0.0, 3.0, 4.0, 5.0, 1.0, 0.0]), clocks_at(6, 1.0), 0, 5)[0]
     assert row.policy[0] == 3
-    # Candidate 1 is 2 behind.
+    # Candidate 1 is worse by 2.
     assert row.until[0] == pytest.approx(3.0, abs=1e-9)
 
 
 @pytest.mark.parametrize("high", [3, 5])
 def test_of_a_choice_outside_of_what_was_looked_at_nothing_is_known(high: int) -> None:
-    """The clock of a window bounds gains on choices within the window only."""
+    """No margin is known for a choice outside of the window searched, because the clock of a window bounds gains within
+    the window only.
+    """
     for objectives, best in (([0.0, 1.0, 4.0, 5.0, 6.0, 0.0], 4), ([0.0, 1.0, 4.0, 6.0, 5.0, 0.0], 3)):
         row = cached_of(np.array([3]))
         cache_row(X, np.array([WEALTH]), 2.0, row)
@@ -311,7 +319,7 @@ def test_of_a_choice_outside_of_what_was_looked_at_nothing_is_known(high: int) -
         if best == 3:
             assert row.until[0] == 100.0
         else:
-            # Candidate 2 is 2 behind, if anybody knows.
+            # Candidate 2 is worse by 2, if its margin is known.
             assert row.until[0] == (-np.inf if high == 3 else pytest.approx(3.0, abs=1e-9))
         row = cached_of(np.array([3]))
         cache_row(X, np.array([WEALTH]), 2.0, row)
@@ -323,7 +331,7 @@ def test_of_a_choice_outside_of_what_was_looked_at_nothing_is_known(high: int) -
 
 
 def test_a_margin_is_carried_to_the_clock_of_a_wider_window() -> None:
-    """The remaining margin on the clock of its own window becomes the margin on the clock of the wider window."""
+    """The remaining margin is the same on the clock of its own window and on the clock of a wider window."""
     points = 600
     grid = np.linspace(0.0, 30.0, points)
     ev = np.append(0.0, np.full(points - 1, -50.0))
@@ -349,7 +357,9 @@ def test_a_margin_is_carried_to_the_clock_of_a_wider_window() -> None:
 @pytest.mark.parametrize("level", [0.0, -1.0, 2.0**10, -(2.0**10), 2.0**30, -1e12])
 @pytest.mark.parametrize("better", [3, 4, 5])
 def test_a_margin_below_what_objectives_are_now_rounded_by_decides_nothing(level: float, better: int) -> None:
-    """``EV`` changes by the same everywhere, so no clock advances: narrow losers tie, and the lowest wins."""
+    """Candidates whose margin is below the rounding of objectives tie, and the lowest wins, although no clock
+    advances.
+    """
     tied = won = 0
     for steps in [1, 2, 3, *(2 ** np.arange(2, 40, 2)).tolist()]:
         grid = X.copy()

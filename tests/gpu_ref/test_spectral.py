@@ -26,13 +26,17 @@ def smooth(problem: bl.Problem, epsilon: float = 1e-10) -> Smooth | None:
 
 
 def spread(difference: np.ndarray) -> float:
-    """Of each exogenous state; a constant for each state is left to the shifts of a solve."""
+    """Return the largest spread of a difference over ``x``; a constant in each exogenous state is left to the shifts of
+    a solve.
+    """
     return float(np.ptp(difference, axis=0).max())
 
 
 @pytest.mark.parametrize("count", COUNTS)
 def test_closed_form(count: int) -> None:
-    """Brock and Mirman (1972): log utility and full depreciation, for which ``k' = alpha beta z k**alpha``."""
+    """The start is near the closed form of Brock and Mirman (1972): log utility, full depreciation, ``k' = alpha beta z
+    k**alpha``.
+    """
     alpha, beta, z = 0.36, 0.95, np.array([0.95, 1.0, 1.05])
     Q = 0.7 * np.eye(3) + 0.1
     # The wider the grid, the more points the polynomials need.
@@ -92,7 +96,9 @@ def test_a_narrow_step_between_the_points_is_noticed() -> None:
 
 
 def test_grids_that_bind_have_no_polynomials() -> None:
-    """With 12 states the best choice of some lies at an end of the grid, where the policy has a kink."""
+    """No polynomials are used if the best choice of some states is at an end of the grid, where the policy has
+    a kink.
+    """
     problem = bl.rbc(grid=4096, states=12)
     assert smooth(problem) is None
     assert nearer(*tables(problem), problem.start, checked_start(*tables(problem), 1e-10, problem.start))

@@ -28,7 +28,7 @@ CURVATURES = [0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0]
 def obvious_sweep(
     X: Array, W: Array, Q: Array, V: Array, beta: float, eta: float
 ) -> tuple[Array, NDArray[np.intp], Array]:
-    """Value, policy, and the gap between the best and the second-best candidate."""
+    """Return value, policy, and the gap between the best and the second-best candidate."""
     c = W[:, :, None] - X
     positive = np.where(c > 0, c, 1.0)
     utility = np.log(positive) if eta == 1 else positive ** (1 - eta) / (1 - eta)
@@ -45,7 +45,7 @@ def obvious_sweep(
 
 
 def any_problem(rng: np.random.Generator, eta: float) -> tuple[Array, Array, Array, Array, float, float]:
-    """Any ``V``, a ``W`` with flat pieces, and some states without a feasible choice."""
+    """Draw any ``V``, a ``W`` with flat pieces, and some states without a feasible choice."""
     grid, states = int(rng.integers(1, 90)), int(rng.integers(1, 6))
     X = rng.uniform(0.1, 1.0) + np.cumsum(rng.choice([1.0, rng.uniform(0.1, 3.0)], grid)) / grid
     rise = np.where(rng.random((grid, states)) < 0.2, 0.0, rng.uniform(0.0, 4.0 / grid, (grid, states)))
@@ -189,7 +189,7 @@ def test_chosen_states():
 
 
 def test_brute_force_across_blocks():
-    """More candidates than a block, the best in a later block, and a tie across a border goes to the first."""
+    """The best candidate is found in a later block, and a tie across the border of two blocks goes to the first."""
     X = np.arange(1.0, 2 * brute_force.BLOCK + 4)
     W = np.full((X.size, 1), 1e9)
     V = np.zeros((X.size, 1))

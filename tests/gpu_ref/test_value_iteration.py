@@ -18,7 +18,7 @@ from beltline.gpu_ref.window_clocks import BLOCK, WIDE, window
 
 
 def rough(points: int = 300, states: int = 3, seed: int = 0) -> tuple[Any, ...]:
-    """``X, W, Q, beta, eta`` of savings with jumps in wealth, and a first value that is not concave."""
+    """Return ``X, W, Q, beta, eta`` of savings with jumps in wealth, and a first value that is not concave."""
     rng = np.random.default_rng(seed)
     X = np.append(0.0, rng.exponential(size=points - 1).cumsum()) * 20.0 / points
     jumps = np.cumsum(rng.random((points, states)) * (rng.random((points, 1)) < 0.05), axis=0)
@@ -65,7 +65,7 @@ def test_a_choice_that_moves_between_chunks_has_its_chunk_proven_again(monkeypat
 
 
 def test_after_a_scan_nothing_is_known_of_a_piece_but_its_choices() -> None:
-    """Choices of a jagged value are found by guesses, by scans and from neighbours alike."""
+    """Sweeps of a jagged value are exact whether choices are found by guesses, by scans or from neighbours."""
     problem = rough(seed=3)
     iteration, other = swept(problem, 20), swept(problem, 20)
     iteration._tables.scans[:] = True
@@ -145,7 +145,7 @@ def clocks_of(iteration: ValueIteration) -> np.ndarray:
 
 
 def spreads_of(change: np.ndarray) -> np.ndarray:
-    """The spread of a change of ``EV``, ``(N_z, N_k)``, over the same windows."""
+    """Return the spread of a change of ``EV``, ``(N_z, N_k)``, over each of the windows of the clocks."""
     grid = change.shape[1]
     parts = [change]
     for size in (BLOCK, WIDE):

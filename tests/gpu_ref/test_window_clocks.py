@@ -76,7 +76,9 @@ def test_clocks_pass_the_spread_of_their_window(grid: int) -> None:
 
 
 def paths(number: int, grid: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """``EV`` of sweeps in turn: random, settling, with a level that runs away, and with changes a clock cannot hold."""
+    """Return ``EV`` of successive sweeps: random, converging, with a level that grows without limit, and with changes
+    that a clock cannot represent.
+    """
     scale = (lambda k: 1.0, lambda k: 0.5**k, lambda k: 1e3, lambda k: 2.0**-54 if k else 1.0)[number % 4]
     ev = rng.normal(size=grid).cumsum() * (1.0 if number % 4 < 3 else 0.0)
     found = [ev]
@@ -89,7 +91,9 @@ def paths(number: int, grid: int, rng: np.random.Generator) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("number", range(24))
 def test_no_candidate_gains_more_than_its_clock(number: int) -> None:
-    """In exact arithmetic, for every pair of candidates and for the sweeps between any two sweeps."""
+    """No candidate gains more on another than its clock, in exact arithmetic, for every pair and between any two
+    sweeps.
+    """
     rng = np.random.default_rng(number)
     grid = int(rng.integers(1, 3 * WIDE)) if number % 6 == 0 else int(rng.integers(1, 4 * BLOCK))
     clocks = np.zeros(length(grid))

@@ -1,4 +1,4 @@
-"""Faults of the sweep engine's alternatives: their gateware, their model, and what the host makes of them."""
+"""Faults of the sweep engine's alternatives: their gateware, their software model, and the host's results."""
 
 from __future__ import annotations
 
@@ -20,6 +20,15 @@ OF_MARKS = (GATEWARE + "test_random_values_and_marks",)
 OF_KINDS = (GATEWARE + "test_every_kind_after_every_sweep",)
 OF_DEFAULT = (TEST_HOST + "test_product_states_of_a_default",)
 OF_MISSES = (TEST_HOST + "test_what_a_machine_missed_is_found",)
+OF_CANDIDATES = (TEST + "test_candidates_that_are_left_out",)
+OF_AMONG = (TEST + "test_every_pass_stays_among_the_candidates",)
+OF_RANDOM_CANDIDATES = (GATEWARE + "test_random_candidates",)
+OF_TABLE = ("tests/hw/sweep/test_group_table.py::test_bytes_of_both_rows",)
+OF_LIMITS = ("tests/hw/sweep/walk/test_limits.py::test_candidates_of_every_search",)
+OF_PROBE = ("tests/hw/sweep/walk/test_probe.py::test_candidates_and_cached_rows",)
+GUESS = "tests/hw/sweep/walk/test_guess.py::"
+OF_BORDERS = ("tests/hw/sweep/scan/test_borders.py::test_ends_and_sides",)
+OF_PARTS = ("tests/host/solver/test_sweep_engine.py::test_groups_move_alone_and_choices_stay",)
 
 FAULTS = (
     Fault(
@@ -175,5 +184,159 @@ FAULTS = (
         "digest.update(image.groups.kappa.data)",
         "digest.update(image.groups.marks.data)",
         (TEST_HOST + "test_a_solve_resumes_from_its_checkpoint",),
+    ),
+    Fault(
+        "a checkpoint leaves out the candidates",
+        "host/solver/checkpoint.py",
+        "        digest.update(image.groups.lowest.data)\n",
+        "",
+        (TEST_HOST + "test_a_checkpoint_has_a_key_of_all_groups",),
+    ),
+    Fault(
+        "the lowest candidate is one above the one that dominates those below it",
+        IMAGE,
+        "np.where(products.keeps, 0, products.stands[0])",
+        "np.where(products.keeps, 0, np.minimum(products.stands[0] + 1, last))",
+        OF_CANDIDATES,
+    ),
+    Fault(
+        "the highest candidate that can be afforded is left out",
+        IMAGE,
+        "np.clip(affordable - 1, lowest, last)",
+        "np.clip(affordable - 2, lowest, last)",
+        OF_CANDIDATES,
+    ),
+    Fault(
+        "a state without an affordable candidate has none",
+        IMAGE,
+        "np.clip(affordable - 1, lowest, last)",
+        "np.clip(affordable - 1, 0, last)",
+        OF_CANDIDATES,
+    ),
+    Fault(
+        "the highest candidate has the place of the lowest",
+        "hw/interface/groups.py",
+        "self.highest << HIGHEST_SHIFT",
+        "self.highest << LOWEST_SHIFT",
+        (TEST + "test_groups_in_the_second_matrix",),
+    ),
+    Fault(
+        "candidates are written with any byte",
+        "hw/sweep/group_table.py",
+        "with m.If(self.write[byte]):\n                                m.d.sync += limit",
+        "with m.If(self.write.any()):\n                                m.d.sync += limit",
+        OF_TABLE,
+    ),
+    Fault(
+        "the lowest candidates of gateware are also its highest",
+        "hw/sweep/walk/limits.py",
+        '("most", self.highest)',
+        '("most", self.lowest)',
+        OF_LIMITS,
+    ),
+    Fault(
+        "a guess is clamped to the candidates of the next search",
+        "hw/sweep/walk/limits.py",
+        "self.parameters.guessed - PROBED)",
+        "self.parameters.guessed - PROBED - 1)",
+        OF_LIMITS,
+    ),
+    Fault(
+        "a search may step below the lowest candidate",
+        "hw/sweep/walk/probe.py",
+        "outside = (wanted.value < self.least) |",
+        "outside = (wanted.value < 0) |",
+        OF_PROBE,
+    ),
+    Fault(
+        "a search may step above the highest candidate",
+        "hw/sweep/walk/probe.py",
+        "| (wanted.value > self.most)",
+        "| (wanted.value > self.last_index)",
+        OF_PROBE,
+    ),
+    Fault(
+        "guesses are clamped to the whole grid",
+        "hw/sweep/walk/guess.py",
+        "limits = [p.input(word) for word in (self.least, self.most)]",
+        "limits = limits",
+        (GUESS + "test_guesses_among_the_candidates_of_a_state",),
+    ),
+    Fault(
+        "brackets of the first point begin at the first point of the grid",
+        "hw/sweep/scan/borders.py",
+        "lowest, highest = self.lowest, self.highest",
+        "highest = self.highest",
+        OF_BORDERS,
+    ),
+    Fault(
+        "brackets of the last point end at the last point of the grid",
+        "hw/sweep/scan/borders.py",
+        "lowest, highest = self.lowest, self.highest",
+        "lowest = self.lowest",
+        OF_BORDERS,
+    ),
+    Fault(
+        "a lane exchanges lowest and highest candidates at the ends of the grid",
+        "hw/sweep/scan/borders.py",
+        '(*sizes, "lowest", "highest")',
+        '(*sizes, "highest")',
+        OF_RANDOM_CANDIDATES,
+    ),
+    Fault(
+        "the model searches all candidates",
+        MODEL,
+        "*given, cold, room, limits=self._limits)",
+        "*given, cold, room)",
+        OF_AMONG,
+    ),
+    Fault(
+        "the model repairs with all candidates",
+        "hw/sweep/proof.py",
+        "room=self.room, limits=limits)",
+        "room=self.room)",
+        OF_RANDOM_CANDIDATES,
+    ),
+    Fault(
+        "the model looks at brackets of all candidates at the ends of the grid",
+        "hw/sweep/proof.py",
+        "limits = whole_grid(*shape) if self.limits is None else self.limits",
+        "limits = whole_grid(*shape)",
+        OF_AMONG,
+    ),
+    Fault(
+        "divide and conquer of the model begins at the first point of the grid",
+        "hw/sweep/software_proof.py",
+        "before[i - 1, s] if i > 0 else limits[0, s]",
+        "before[i - 1, s] if i > 0 else 0",
+        OF_RANDOM_CANDIDATES,
+    ),
+    Fault(
+        "divide and conquer of the model ends at the last point of the grid",
+        "hw/sweep/software_proof.py",
+        "before[end, s] if end < rows else limits[1, s]",
+        "before[end, s] if end < rows else rows - 1",
+        OF_RANDOM_CANDIDATES,
+    ),
+    Fault(
+        "a search of the model begins outside the candidates",
+        "hw/sweep/software_passes.py",
+        "min(max(last[i, s] + shift, limits[0, s]), limits[1, s])",
+        "min(max(last[i, s] + shift, 0), rows - 1)",
+        OF_AMONG,
+    ),
+    Fault(
+        "a run with other candidates begins without choices",
+        "host/solver/driver.py",
+        "if (load.table, load.part) != (Table.Q, _GROUPS)}",
+        "}",
+        OF_PARTS,
+    ),
+    Fault(
+        "only the part of a table that was written last is written again",
+        "host/solver/checked.py",
+        "for load in parts:\n                if load not in written:",
+        "for load in written:\n                if load not in written:",
+        OF_PARTS,
     ),
 )

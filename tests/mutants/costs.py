@@ -1,4 +1,4 @@
-"""Faults of the sweep engine's tables of costs: their gateware, their model, and what the host makes of them."""
+"""Faults of the sweep engine's tables of costs: their gateware, their software model, and the host's results."""
 
 from __future__ import annotations
 

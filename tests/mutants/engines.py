@@ -282,8 +282,8 @@ FAULTS = (
     Fault(
         "the guessed start of a local search may be above the grid",
         "hw/sweep/walk/guess.py",
-        "Mux(guess < 0, 0, Mux(guess > top, top, guess))",
-        "Mux(guess < 0, 0, guess)",
+        "Mux(guess < least, least, Mux(guess > most, most, guess))",
+        "Mux(guess < least, least, guess)",
         ("tests/hw/sweep/walk/test_guess.py::test_guesses_and_moves",),
     ),
     Fault(

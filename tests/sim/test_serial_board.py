@@ -53,7 +53,7 @@ def files() -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def record(files: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The record of the build."""
+    """Write the record of the build and return its path."""
     path = tmp_path_factory.mktemp("build") / "build.json"
     path.write_text(to_json([verilog.build(files, BUILT)]))
     return path
@@ -269,7 +269,7 @@ SWEEPS = SerialParameters(
     MachineParameters(grid=16, states=2, clock_hz=4_000_000, engine=Engine.SWEEP, multiplier=Multiplier.MULT18X18D),
     silence=1e-3,
 )
-"""One lane, as on board ``ecp5-sweep``."""
+"""A sweep engine of one lane, as on board ``ecp5-sweep``."""
 
 
 @pytest.mark.parametrize("more", [{}, {"method": "shift", "start": "stay"}])

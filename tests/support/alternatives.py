@@ -17,17 +17,18 @@ from beltline.hw.arithmetic.utility import UtilityParameters
 KINDS = ("default", "retirement", "exit", "random")
 
 MOST = 16
-"""Product states of the largest build that takes no multipliers in turn; "random" has more from 8 states on."""
+"""Product states of the largest build with one multiplier for each; "random" has more from 8 states on."""
 
 
 def with_alternatives(
     kind: str, seed: int = 0, points: int = 40, states: int = 2, horizon: int | None = None
 ) -> Problem:
-    """A problem of a kind, with numbers that ``seed`` draws.
+    """Return a problem of a kind, with numbers that ``seed`` draws.
 
-    ``"default"``: a sovereign whose bonds have a price, and who may default and come back. ``"retirement"``: work or
-    retire, for ever or not. ``"exit"``: stay or take a table of values, which cannot be taken everywhere. ``"random"``:
-    one to four alternatives in one or two regimes with tables, chains, discount factors, bounds and mixes of their own.
+    ``"default"``: a sovereign whose bonds have a price, and who may default and re-enter. ``"retirement"``: work or
+    retire, permanently or not. ``"exit"``: stay or take a table of values, which cannot be taken everywhere.
+    ``"random"``: one to four alternatives in one or two regimes with tables, chains, discount factors, bounds and
+    mixes of their own.
     """
     rng = np.random.default_rng([seed, KINDS.index(kind)])
     drawn = {"default": _default, "retirement": _retirement, "exit": _exit, "random": _random}[kind](
@@ -155,8 +156,8 @@ def _random(rng: np.random.Generator, points: int, states: int) -> dict[str, Any
 class FullSearch:
     """Sweeps of an image with alternatives by the definition of the problem: every candidate, exact sums.
 
-    Regimes, mixes and tables of values are those of the problem's alternatives; of the image only its integers are
-    taken.
+    Regimes, mixes and tables of values are those of the problem's alternatives; only the integers are those of the
+    image.
     """
 
     def __init__(self, image: Image) -> None:
@@ -171,13 +172,17 @@ class FullSearch:
             self.u[x, p] = [int(word) if able else None for word, able in zip(u, feasible, strict=True)]
 
     def regimes(self, value: NDArray[np.int64]) -> NDArray[Any]:
-        """Values of regimes, ``(N_r, N_k, N_z)``."""
+        """Return the values of regimes, ``(N_r, N_k, N_z)``."""
         form = self.products.form
         of = [[value[:, self.products.of(d)] for d in form.of_regime(r)] for r in range(form.shape[0])]
         return np.array([np.max(words, axis=0) for words in of], object)
 
     def __call__(self, before: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the value of a sweep from ``before`` and its lowest best choices, -1 where none is affordable."""
+        """Return the value of a sweep from ``before`` and its lowest best choices, -1 where none is affordable.
+
+        All candidates are compared. A choice below the lowest candidate of the image, which then promises and costs
+        the same, is returned as that one.
+        """
         form, image = self.products.form, self.image
         assert image.groups is not None
         largest = self.regimes(before)
@@ -202,5 +207,5 @@ class FullSearch:
                         value[x, p] = MINIMUM
                         continue
                     best, index = max(worth)
-                    value[x, p], choices[x, p] = best + int(image.groups.kappa[p]), -index
+                    value[x, p], choices[x, p] = best + int(image.groups.kappa[p]), max(-index, image.groups.lowest[p])
         return value, choices

@@ -33,7 +33,7 @@ def many(count: int, grid: int = 16) -> list[Callable[[], bl.Problem]]:
 
 
 VICTIM = 7
-"""Number of the problem at whose end a worker waits to be killed, the first time."""
+"""Number of the problem at whose first end a worker waits to be killed."""
 
 
 def logged(log: Path, function: Callable[..., Any], settings: Any, problems: list[bl.Problem]) -> Any:
@@ -71,7 +71,7 @@ class Logged(Executor):
         return [(int(process), float(beta)) for said, process, beta in lines if said == what]
 
     def kill_one(self) -> int:
-        """Kill the worker that waits for it, with its device open and its run complete; return its process number."""
+        """Kill the worker that waits with its device open and its run complete; return its process number."""
         until = time.monotonic() + 120
         while not (waiting := self.said("wait")):
             assert time.monotonic() < until, "no worker came to it"
@@ -109,7 +109,7 @@ class Asked(Executor):
 
 
 def threads_in(executor: Executor, chunk: int = 1) -> tuple[set[int], int, int]:
-    """As ``threads_of``, in a worker."""
+    """Do the same as ``threads_of`` in a worker."""
     asked = Asked(executor)
     assert all(
         attempt.success

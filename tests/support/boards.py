@@ -1,5 +1,4 @@
-"""Boards without hardware: the software model behind byte addresses, and stand-ins for the libraries by which boards
-are reached.
+"""Boards without hardware: the software model at byte addresses, and substitutes for the libraries that access boards.
 
 The stand-ins have the calls of these libraries that the project uses, and no others.
 """
@@ -35,7 +34,7 @@ GUARD = -0x0123_4567_89AB_CDEF
 """Contents of the windows outside their tables."""
 
 SLICE_SECONDS = 0.01
-"""How long the machine runs each time its status is read."""
+"""Seconds that the machine runs each time its status is read."""
 
 
 class Fabric:
@@ -87,13 +86,13 @@ class Fabric:
         return bool((self.memory[outside] == GUARD).all())
 
     def lose(self) -> None:
-        """Disconnect the board: from now on everything reads all ones."""
+        """Disconnect the board: every later read returns all ones."""
         self.lost = True
         self.memory[:] = -1
 
     @property
     def line(self) -> bool:
-        """Whether the interrupt line is raised."""
+        """Return whether the interrupt line is raised."""
         self.go_on()
         done = self.machine.read_register("STATUS") & Status.DONE
         return bool(done and self.machine.read_register("INTERRUPT") & Interrupt.ENABLE)

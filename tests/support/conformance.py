@@ -103,16 +103,18 @@ class Bench:
 
     @property
     def gateware(self) -> bool:
-        """Whether every size needs a build that has to be compiled."""
+        """Return whether every size needs a build that has to be compiled."""
         return self.name == "rtl" or "gateware" in self.kind
 
     @property
     def large(self) -> MachineParameters:
-        """Sizes for tests of blocks of many words; the small ones if a large machine would take too many steps."""
+        """Return sizes for tests of blocks of many words; the small ones if a large machine would take too many
+        steps.
+        """
         return self.small if self.name in ("rtl", "serial") else HEADLINE
 
     def words(self, table: Table) -> int:
-        """Number of words of a table of the small machine."""
+        """Return the number of words of a table of the small machine."""
         return WindowParameters(self.small).words(table)
 
     def open(self, parameters: MachineParameters | None = None) -> Device:
@@ -129,7 +131,7 @@ class Bench:
 
 
 def serial_gateware(parameters: MachineParameters, record: Path) -> Any:
-    """Return the gateware behind a serial line with as few clocks per bit as possible; its build is recorded in
+    """Return gateware on a serial line with as few clocks per bit as possible; its build is recorded in
     ``record``.
     """
     from beltline.hw.interface.builds import to_json

@@ -10,11 +10,11 @@ SHAPES = ("laffer", "kink", "jumps", "random", "rising")
 
 
 def with_cost(shape: str, seed: int = 0, points: int = 90, states: int = 3, horizon: int | None = None) -> Problem:
-    """A problem of saving or borrowing whose cost has a shape.
+    """Return a problem of saving or borrowing with a cost of the given shape.
 
-    ``"laffer"``: bonds whose price falls with debt, so that more of them raise less. ``"kink"``: a tax on saving, a
-    subsidy of borrowing. ``"jumps"``: fees and discounts of some choices. ``"random"``: anything that mostly rises.
-    ``"rising"``: nobody is dominated.
+    ``"laffer"``: bonds whose price falls with debt, so that selling more can raise less. ``"kink"``: a tax on saving, a
+    subsidy of borrowing. ``"jumps"``: fees and discounts of some choices. ``"random"``: random costs that mostly
+    rise. ``"rising"``: no candidate is dominated.
     """
     rng = np.random.default_rng(seed)
     grid = np.linspace(-2.0, 6.0, points)

@@ -1,4 +1,4 @@
-"""CUDA kernels on the processor. What stands in for CUDA (``cuda_on_cpu.h``) and CuPy has their calls and semantics.
+"""CUDA kernels on the processor. The substitutes for CUDA (``cuda_on_cpu.h``) and CuPy have their calls and semantics.
 
 All threads of a launch run at the same time and meet at barriers, and memory has arbitrary content at first.
 """
@@ -79,7 +79,9 @@ class Compiler:
 
 @contextlib.contextmanager
 def in_small_blocks(monkeypatch, module, compile_kernel, kernel, every):
-    """As :func:`stand_in`, in blocks of 8 threads and launches of ``every`` steps, so that there are many."""
+    """Do the same as :func:`stand_in`, with blocks of 8 threads and launches of ``every`` steps, so that there are
+    many.
+    """
     found = stand_in(monkeypatch, module, compile_kernel, kernel)
     monkeypatch.setattr(module, "THREADS", 8)
     monkeypatch.setattr(module, "EVERY", every)
@@ -89,7 +91,7 @@ def in_small_blocks(monkeypatch, module, compile_kernel, kernel, every):
 
 
 def stand_in(monkeypatch, module, compile_kernel, kernel):
-    """Let CuPy be NumPy for ``module``, and its kernel the one that g++ compiles.
+    """Replace CuPy by NumPy in ``module``, and its kernel by the one that g++ compiles.
 
     Returns the device, of 3 multiprocessors, and its launches.
     """

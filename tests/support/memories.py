@@ -31,7 +31,9 @@ class SideBySide(wiring.Component):
 
 
 def stored(old: int, data: int, strobes: int, width: int, lanes: int) -> int:
-    """A word of ``width`` bits once those of its ``lanes`` parts whose bit is set in ``strobes`` are those of data."""
+    """Return a word of ``width`` bits after a write of ``data``, which replaces those of its ``lanes`` parts whose bit
+    in ``strobes`` is set.
+    """
     lane = width // lanes
     mask = sum(((1 << lane) - 1) << lane * part for part in range(lanes) if strobes >> part & 1)
     return old & ~mask | data & mask

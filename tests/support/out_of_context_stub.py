@@ -1,4 +1,4 @@
-"""A stand-in for Vivado outside projects: it implements one unit at a time and writes reports without content."""
+"""A substitute for Vivado without projects: it implements one unit at a time and writes reports without content."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REPORTS = {
 }
 
 STEPS = ("opt_design", "place_design", "phys_opt_design", "route_design")
-"""In the order in which they follow synthesis."""
+"""Steps in the order in which they follow synthesis."""
 
 
 @dataclass

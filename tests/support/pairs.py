@@ -18,7 +18,7 @@ from support.machines import fill_grid, fill_groups, problem_of
 
 
 def shift_weights(image: Image) -> np.ndarray:
-    """``beta Q (I - beta Q)^-1 / 2**SCALE`` with 64 fraction bits."""
+    """Return ``beta Q (I - beta Q)^-1 / 2**SCALE`` with 64 fraction bits."""
     q = image.transition.astype(np.float64) * 2.0**-64
     return np.rint(np.ldexp(np.linalg.solve(np.eye(q.shape[0]) - q, q), 64 - SCALE)).astype(np.uint64)
 
@@ -34,7 +34,7 @@ class Pair:
         return Layout(self.parameters, grid, states)
 
     def loaded(self, image: Image, after: SweepSoftwareMachine | None = None) -> SweepSoftwareMachine:
-        """The model with the tables of an image, but with the values and choices that the run ``after`` left."""
+        """Return the model with the tables of an image, but with the values and choices that the run ``after`` left."""
         build = self.parameters
         grid, states = image.start.shape
         work = grid * states
@@ -52,7 +52,7 @@ class Pair:
         return software
 
     def modelled(self, image: Image, sweeps: int, mode: int = 0) -> SweepSoftwareMachine:
-        """The model alone, to its end."""
+        """Run the model alone to its end, and return it."""
         software = self.loaded(image)
         software.start(*image.start.shape, Mode(mode), sweeps, image.epsilon, image.constants)
         while not software.step():
@@ -62,7 +62,7 @@ class Pair:
     def run(
         self, image: Image, sweeps: int, mode: int = 0, after: SweepSoftwareMachine | None = None
     ) -> SweepSoftwareMachine:
-        """Both to their end, and compared; the model is returned.
+        """Run gateware and model to their end, compare them, and return the model.
 
         With ``after``, the model of the last run, the device keeps the values and choices of that run.
         """
@@ -101,7 +101,8 @@ class Pair:
         assert seen["CLOCKS"] == software.clocks
         if Status.BAD_CONFIGURATION in software.status:
             return software
-        for table, wanted in ((Table.V, software.v), (Table.POLICY, software.policy)):
+        # Before its first sweep a device has the choices of the run before.
+        for table, wanted in ((Table.V, software.v), (Table.POLICY, software.policy))[: 1 + (software.sweeps > 0)]:
             for block in layout.blocks(table):
                 read = device.read_block(table, block.window, block.count)
                 assert np.array_equal(read, wanted[block.table : block.table + block.count]), table.name
@@ -109,7 +110,7 @@ class Pair:
         return software
 
     def drawn(self, rng: np.random.Generator) -> Image:
-        """A problem of a size that fits."""
+        """Draw a problem of a size that fits."""
         grid, states = (
             int(rng.integers(low, high + 1)) for low, high in ((2, self.parameters.grid), (1, self.parameters.states))
         )

@@ -16,7 +16,7 @@ SHARES = [0.10, 0.04]
 
 
 def surface(points=60, means=5):
-    """A nonlinear, increasing policy on an uneven grid, which never leaves the grid."""
+    """Return a nonlinear, increasing policy on an uneven grid, which never leaves the grid."""
     x = 200 * np.linspace(0, 1, points) ** 4
     m = np.linspace(30, 50, means) + np.linspace(0, 1, means) ** 2
     k, mean, state, work = np.ix_(x, m, np.array([-1.0, 1.0]), np.array([0.0, 1.0]))

@@ -16,7 +16,7 @@ KINDS = ("uneven", "floor", "increasing returns", "jumps", "fixed cost")
 
 
 def savings(kind: str, seed: int = 0, points: int = 90, states: int = 3) -> Problem:
-    """Savings at 3 % interest, with a feature that gives objectives several peaks."""
+    """Return savings at 3 % interest, with a feature that gives objectives several peaks."""
     rng = np.random.default_rng(seed)
     grid = np.linspace(0.0, 20.0, points)
     if kind == "uneven":
@@ -64,7 +64,9 @@ class FullSearch:
         self.u = np.maximum(self.u, -(2**62))
 
     def __call__(self, value: NDArray[np.int64], policy: NDArray[np.int64]) -> Found:
-        """The sweep from ``value``, and ``policy`` beside it: int64, ``(N_k, N_z)``."""
+        """Return the sweep from ``value``, with the objectives of ``policy`` for comparison; both are int64, ``(N_k,
+        N_z)``.
+        """
         ev, saturated = ExpectationParameters(value.shape[1]).model(value, self.image.transition)
         assert not saturated
         assert np.abs(ev).max() < 2**62

@@ -1,5 +1,6 @@
-"""Run by an interpreter that has PYNQ: prints, as JSON, what of it is called, and whether a solve through its own
-``Bitstream`` and ``MMIO`` gives the bits of the model, on a device that is not there."""
+"""Print, as JSON, which of PYNQ's functions are called, and whether a solve by PYNQ's own ``Bitstream`` and ``MMIO`` on
+a simulated device has the model's bits. An interpreter that has PYNQ runs this file.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +84,7 @@ def solve() -> bool:
 
 
 def listed(kind: str) -> list[list[int]]:
-    """Where the interfaces are according to what PYNQ makes of a handoff, and which of them it lists itself."""
+    """Return where the interfaces are according to PYNQ's reading of a handoff, and which of them PYNQ lists itself."""
     from pynqmetadata.frontends import Metadata
 
     try:

@@ -23,8 +23,8 @@ OUTPUTS = ("position", "point", "state", "moved", "choice")
 class Probe(wiring.Component):
     """One lane's scan, which writes what it finds. One port writes each kind of memory; another lane may take turns.
 
-    ``rival`` asks for row ``rival_row`` of the grid, and of state 0's expected values, in the turns of the lane whose
-    turns are in the same clocks, and which is served before; ``restart`` begins a round of turns.
+    ``rival`` requests row ``rival_row`` of the grid, and of state 0's expected values, on behalf of the lane whose
+    turns are in the same clocks and which has priority; ``restart`` begins a round of turns.
     """
 
     def __init__(self, parameters: ScanParameters, lane: int) -> None:
@@ -120,7 +120,9 @@ class Probe(wiring.Component):
         return m
 
     def _bank(self, m: Module, p: Pipeline, number: int, address: Value) -> Value:
-        """A lane's rows: the grid once, the expected values once for each exogenous state, asked for in halves."""
+        """Build the rows of a lane, which are read in halves: the grid once, and the expected values once for each
+        exogenous state.
+        """
         build = self.parameters.build
         data = []
         for table, depth in enumerate((self.buses.address_bits - 2, build.local_bits)):

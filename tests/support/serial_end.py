@@ -22,9 +22,10 @@ class SerialEnd:
     Attributes
     ----------
     spoil
-        What becomes of bytes on their way: called with them, and whether they go to the board.
+        Function that returns what arrives of bytes on the line. Its arguments are the bytes, and whether they go to
+        the board.
     requests
-        Operation and address of every sound request, as it came.
+        Operation and address of every valid request, in order of arrival.
     """
 
     SILENCE = 0.015
@@ -43,7 +44,7 @@ class SerialEnd:
         self._thread.start()
 
     def close(self) -> None:
-        """Be unplugged."""
+        """Close the port, as if the cable were unplugged."""
         if not self._closing.is_set():
             self._closing.set()
             self._thread.join()

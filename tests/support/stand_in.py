@@ -1,5 +1,5 @@
 # amaranth: UnusedElaboratable=no
-"""A stand-in for the machine behind the same buses: its ports, registers and tables, and no economics.
+"""A substitute for the machine on the same buses: its ports, registers and tables, without a solver.
 
 ``RUN`` inverts every word of table ``V`` as many times as ``SWEEP_LIMIT`` says, one word a clock, and puts into
 ``NORM`` the sum of what the evaluators make of the address.
@@ -25,7 +25,9 @@ def number(register: str) -> int:
 
 
 def evaluator(multiplies: int) -> str:
-    """``y = f(f(.. f(a)))``, with ``f(v) = v (v | 1) + 3`` in 64 bits, one multiplication a clock."""
+    """Return the Verilog of ``y = f(f(.. f(a)))``, with ``f(v) = v (v | 1) + 3`` in 64 bits, one multiplication a
+    clock.
+    """
     stages = "\n".join(f"    v{i + 1} <= v{i} * (v{i} | 64'd1) + 64'd3;" for i in range(multiplies))
     wires = "\n".join(f"  reg [63:0] v{i + 1};" for i in range(multiplies))
     return f"""
@@ -75,7 +77,7 @@ class StandIn(wiring.Component):
 def machine(
     instances: int = 4, multiplies: int = 2, words: int = 64, fault: str = "", bus_bits: int = 64
 ) -> dict[str, str]:
-    """Return the stand-in as Verilog files; tables ``X``, ``W``, ``V`` and ``POLICY`` have ``words`` words."""
+    """Return the substitute as Verilog files; tables ``X``, ``W``, ``V`` and ``POLICY`` have ``words`` words."""
     parameters = MachineParameters(grid=words, states=1, bus_bits=bus_bits)
     use_yosys(print)
     evaluators = "\n".join(

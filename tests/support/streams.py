@@ -30,14 +30,14 @@ class Segment:
 
 
 def with_gaps(count: int, constants: Mapping[str, int] | None = None) -> list[Segment]:
-    """Half of ``count`` operands back to back, half with gaps."""
+    """Return segments for ``count`` operands: half of them back to back, half with gaps."""
     half = count // 2
     return [Segment(half, 0.0, constants or {}), Segment(count - half, 0.4, constants or {})]
 
 
 class Enclosed(wiring.Component):
-    """A unit with nothing around it. Benches see all signals of the top module, which keeps Verilator from
-    optimising any of them: of this one there are only the ports.
+    """A unit inside a top module that has only the unit's ports. Benches see all signals of the top module, which keeps
+    Verilator from optimising these.
     """
 
     def __init__(self, unit: wiring.Component) -> None:

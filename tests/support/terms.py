@@ -11,7 +11,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Term:
-    """What a page writes, and the phrases that it does not."""
+    """A term to use, and the phrases that it replaces."""
 
     replaced: list[str]
     use: str

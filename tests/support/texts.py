@@ -8,5 +8,5 @@ NUMBER = re.compile(r"-?\d[\d,.]*(e[-+]?\d+)?")
 
 
 def plain(text: str) -> list[str]:
-    """The words of a text, wherever its lines break, with every number as ``#``."""
+    """Return the words of a text, wherever its lines break, with every number replaced by ``#``."""
     return NUMBER.sub("#", text).split()

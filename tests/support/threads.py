@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def one_thread() -> Iterator[None]:
-    """A fixture for modules that import it: each test runs on one thread of Numba."""
+    """Run each test of a module that imports this fixture on one thread of Numba."""
     before = numba.get_num_threads()
     numba.set_num_threads(1)
     yield

@@ -30,7 +30,7 @@ class Search(NamedTuple):
 
 
 def searches(seed: int, points: int = 20, states: int = 2) -> Iterator[Search]:
-    """The searches of a sweep whose objectives have a single peak, or one of two neighbours."""
+    """Yield the searches of a sweep whose objectives have a single peak, or one of two neighbours."""
     drawn = random_problem(np.random.default_rng(seed), points, states, kind="ties")
     problem = Problem(
         grid=drawn.X, wealth=drawn.W, transition=drawn.Q, start=drawn.V0, beta=drawn.beta, eta=drawn.eta, horizon=1

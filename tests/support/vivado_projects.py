@@ -1,4 +1,4 @@
-"""Directories from which Vivado builds, written and run with its stand-in without generating a machine."""
+"""Directories from which Vivado builds, written and run with a substitute for it, without generating a machine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Builds = Callable[..., tuple[Vivado, Ran, Path]]
 
 
 def stand_in(board: Board) -> dict[str, str]:
-    """Files with the names of a build's; the scripts do not depend on their contents."""
+    """Return files with the names of those of a build; the scripts do not depend on their contents."""
     return {
         "beltline.v": "module beltline; endmodule\n",
         "beltline_build.v": f"module beltline_build(output [63:0] hash);\n    assign hash = 64'h{HASH};\nendmodule\n",
@@ -52,7 +52,7 @@ def builder(written: Write) -> Builds:
 
 
 def replace(file: str, old: str, new: str) -> Callable[[Path], None]:
-    """A change of a written directory."""
+    """Return a function that changes a text in a file of a written directory."""
 
     def change(directory: Path) -> None:
         text = (directory / file).read_text()

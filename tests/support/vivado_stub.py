@@ -1,4 +1,4 @@
-"""A stand-in for Vivado: it has the commands that the scripts use and no other, and knows what they may be given.
+"""A substitute for Vivado, which has the commands that the scripts use and no others, and checks their arguments.
 
 It keeps the block design as a graph, and refuses what Vivado would: an option, property, IP, pin or board that is not
 in the tables below; a pin with two drivers; buses of different kinds; two slaves at one address. Each table names the
@@ -95,7 +95,7 @@ SHELL_REGIONS = "X0Y8:X7Y11 X0Y4:X3Y7 X5Y1:X5Y7 X0Y0:X3Y3 X4Y0:X7Y0 X4Y3:X4Y3 X6
 hdk/common/shell_stable/build/constraints/small_shell_level_1_fp_cl.xdc."""
 
 SHELL_NETS = {"WRAPPER/IO_SHIM/MMCM_CLK_HBM_REF/inst/clk_out1"}
-"""mmcm_cascade.xdc beside it."""
+"""Nets of the shell's clocks, from mmcm_cascade.xdc beside that file."""
 
 CONNECTIONS = {
     # kria-base-hardware, k26_starter_kits/kv260/scripts/main.tcl
@@ -124,10 +124,11 @@ STRATEGIES = {"Performance_ExplorePostRoutePhysOpt"}
 
 @dataclass(frozen=True)
 class Ip:
-    """What an IP has.
+    """Interface of an IP: pins, buses, properties and address spaces.
 
-    ``pins`` are ``name: direction``, the direction with ``c``, ``r`` or ``n`` behind it for a clock, a reset or another
-    that must be connected; ``buses`` are ``name: (mode, kind, pin of its clock)``; ``properties`` patterns of values.
+    ``pins`` are ``name: direction``, where the direction ends with ``c`` for a clock, ``r`` for a reset and ``n`` for
+    another pin that must be connected; ``buses`` are ``name: (mode, kind, pin of its clock)``; ``properties`` are
+    patterns of values.
     """
 
     pins: dict[str, str] = field(default_factory=dict)
@@ -140,7 +141,9 @@ BOOLEAN, NUMBER, PCW = r"0|1", r"-?\d+(\.\d+)?", r"[\w .:()/-]+"
 
 
 def _ps7_properties() -> dict[str, str]:
-    """Of ``processing_system7``: the names in preset.xml of the board store's pynq-z2, which lists all of them."""
+    """Return the properties of ``processing_system7``: the names in preset.xml of the board store's pynq-z2, which
+    lists all.
+    """
     found: dict[str, str] = {}
     stems = {
         "UIPARAM_DDR_": "FREQ_MHZ BANK_ADDR_COUNT ROW_ADDR_COUNT COL_ADDR_COUNT CL CWL T_RCD T_RP T_RC T_RAS_MIN T_FAW "
@@ -319,7 +322,7 @@ CLOCKS = {
     "xdma/axi_aclk": "axisten_freq",
     "clock/clk_out1": "CLKOUT1_REQUESTED_OUT_FREQ",
 }
-"""Clocks that IPs make, and the property that asks for one."""
+"""Clocks that IPs make, and the property that requests one."""
 
 RULES = {"xilinx.com:bd_rule:zynq_ultra_ps_e": 'apply_board_preset "1"'}
 """kria-base-hardware, k26_starter_kits/kv260/scripts/config_bd.tcl"""
@@ -333,11 +336,11 @@ APERTURES = {
 
 
 class Refused(Exception):
-    """What Vivado would not do."""
+    """A command or value that Vivado would refuse."""
 
 
 def clock_regions(ranges: Sequence[str]) -> set[tuple[int, int]]:
-    """Column and row of each clock region in ranges such as ``X0Y4:X3Y7``."""
+    """Return column and row of each clock region in ranges such as ``X0Y4:X3Y7``."""
     found = set()
     for text in ranges:
         left, low, right, high = (int(number) for number in re.findall(r"\d+", text))
@@ -346,7 +349,7 @@ def clock_regions(ranges: Sequence[str]) -> set[tuple[int, int]]:
 
 
 def wrapper_ip(verilog: str) -> tuple[str, Ip]:
-    """Name and interface of a module, by its attributes."""
+    """Return name and interface of a module, from its attributes."""
     name = re.search(r"^module (\w+)", verilog, re.M)
     assert name is not None
     pins: dict[str, str] = {}
@@ -399,7 +402,7 @@ class Vivado:
     ports: dict[str, str] = field(default_factory=dict)
     """Direction, or kind of bus, of each port of the block design."""
     drivers: dict[str, str] = field(default_factory=dict)
-    """What drives each connected input."""
+    """Driver of each connected input."""
     buses: dict[str, str] = field(default_factory=dict)
     """Master of each connected slave, and slave of each master."""
     addresses: list[tuple[str, str, int, int]] = field(default_factory=list)
@@ -409,11 +412,11 @@ class Vivado:
     written: list[str] = field(default_factory=list)
     opened: bool = False
     said: str = ""
-    """What goes into the log of each run, the directory being ``@HERE@``."""
+    """Text of the log of each run, in which ``@HERE@`` stands for the directory."""
     logic: set[str] = field(default_factory=set)
     """Cells and pins of AWS F2's custom logic."""
     excepted: list[str] = field(default_factory=list)
-    """Ends of paths that timing does not look at."""
+    """Ends of paths that are excluded from timing."""
     blocks: dict[str, set[tuple[int, int]]] = field(
         default_factory=lambda: {"pblock_CL": clock_regions(SHELL_REGIONS.split())}
     )
@@ -424,7 +427,7 @@ class Vivado:
     """Messages that are errors here, and the text that one has to contain."""
 
     commands: ClassVar[dict[str, tuple[str, str, int, int]]] = COMMANDS
-    """What it knows, as :data:`COMMANDS`."""
+    """Commands that are accepted, as :data:`COMMANDS`."""
 
     def call(self, command: str, *arguments: str) -> str:
         flags, options, least, most = self.commands[command]
@@ -676,7 +679,7 @@ class Vivado:
         self.addresses.append((space, segment, offset, size))
 
     def reached(self, space: str) -> set[str]:
-        """Slaves behind a space's master, through any crossbar."""
+        """Return the slaves that a master's address space reaches, through any crossbar."""
         cell, _, name = space.partition("/")
         starts = [f"{cell}/{bus}" for bus, (_, kind, _) in self._ip(cell).buses.items() if kind == "aximm"]
         if name != "Data":
@@ -718,7 +721,9 @@ class Vivado:
                     raise Refused(f"{missing} have no address in {cell}/{space}")
 
     def clocks(self, bus: str) -> set[str]:
-        """What drives the clock of a bus; of a crossbar, all of its clocks, of which it takes that of the other end."""
+        """Return the drivers of the clock of a bus; for a crossbar, those of all its clocks, of which it uses that of
+        the other end.
+        """
         cell, _, name = bus.partition("/")
         pins = [f"{cell}/{self._ip(cell).buses[name][2]}"]
         if "aclk1" in self._ip(cell).pins:
@@ -779,7 +784,9 @@ class Vivado:
         raise Refused(f"{thing!r} has no property {name}")
 
     def hertz(self, pin: str) -> int:
-        """Of a clock that an IP makes: what its PLL comes nearest to, as the IP's own page in Vivado says."""
+        """Return the frequency of a clock that an IP makes: the nearest that its PLL can make, as on the IP's page in
+        Vivado.
+        """
         properties = self.properties[pin.partition("/")[0]]
         if CLOCKS[pin] == "axisten_freq":
             return round(float(properties[CLOCKS[pin]]) * 1e6)
@@ -796,7 +803,9 @@ class Vivado:
 
     @staticmethod
     def _mmcm(source: int, wanted: float) -> int:
-        """What an MMCM of UltraScale+ makes that comes nearest (UG572, DS923): 800 to 1,600 MHz inside it."""
+        """Return the nearest frequency that an MMCM of UltraScale+ can make, with 800 to 1,600 MHz inside it (UG572,
+        DS923).
+        """
         best = 0.0
         for multiplier in range(16, 1025):
             inner = source * multiplier / 8
@@ -886,14 +895,14 @@ class Vivado:
 
 @dataclass(frozen=True)
 class Ran:
-    """How a script ended: its exit code, and what it said."""
+    """How a script ended: its exit code and its output."""
 
     code: int
     said: str
 
 
 def interpreter() -> str:
-    """``tclsh``, or ``tkinter`` where Python has Tcl and there is no ``tclsh``; empty if there is neither."""
+    """Return ``tclsh``, or ``tkinter`` if Python has Tcl and there is no ``tclsh``; empty if both are missing."""
     if shutil.which("tclsh"):
         return "tclsh"
     try:

@@ -130,6 +130,8 @@ class Lane(wiring.Component):
     begins, ends, keeps : in, a bit for each exogenous state of the build
         Only with alternatives: :class:`beltline.hw.interface.groups.Mark` of each state. Then ``shift_after`` is what a
         state adds to its value in every sweep, and ``shift_before`` is 0.
+    lowest, highest : in, ``index_bits`` for each of ``2**state_bits`` exogenous states
+        Only with alternatives: the lowest and the highest candidate of each state; all others are ignored.
     """
 
     def __init__(self, parameters: LaneParameters) -> None:
@@ -366,10 +368,7 @@ class Lane(wiring.Component):
             borders.position.eq(tables.found_position),
             borders.choice.eq(tables.found_choice),
             borders.hold.eq(scan.busy),
-            *(
-                getattr(borders, name).eq(getattr(self, name))
-                for name in ("points", "count", "states", "first_point", "last_index", "lower_last", "upper_first")
-            ),
+            *(getattr(borders, name).eq(getattr(self, name)) for name in borders.of_lane),
             self.first.eq(borders.first),
             self.last.eq(borders.last),
         ]

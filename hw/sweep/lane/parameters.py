@@ -117,7 +117,7 @@ class LaneParameters:
             "fetch": Out(RowPort(build.row_bits, self.buses.inner_bits)),
             "bank": In(BankPort(self.buses.address_bits)),
             **(self._of_proof() if build.proof else {}),
-            **({name: In(build.states) for name in ("begins", "ends", "keeps")} if build.alternatives else {}),
+            **(self._of_alternatives() if build.alternatives else {}),
         }
 
     def _of_reference(self) -> dict[str, wiring.Member]:
@@ -143,6 +143,14 @@ class LaneParameters:
             **{name: In(choices) for name in ("lower_last", "upper_first")},
             **{name: Out(choices) for name in ("first", "last")},
             **{name: Out(1) for name in ("met", "better", "crossed")},
+        }
+
+    def _of_alternatives(self) -> dict[str, wiring.Member]:
+        """Return the ports that only a build with alternatives has."""
+        choices = self.build.index_bits << self.build.state_bits
+        return {
+            **{name: In(self.build.states) for name in ("begins", "ends", "keeps")},
+            **{name: In(choices) for name in ("lowest", "highest")},
         }
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -13,7 +13,7 @@ class Borders(wiring.Component):
     """Stores the choices at both ends of a lane for its neighbours, and those of the points just outside it.
 
     It copies the choices of the first and the last point as they are written. Below the first point of the grid the
-    lowest candidate is used, and above the last point the highest.
+    lowest candidate is used, and above the last point the highest; with alternatives, these of each exogenous state.
 
     Latency: a clock from a written choice to ``first`` and ``last``, and a clock from ``lower_last`` and
     ``upper_first`` to ``below`` and ``above``. Throughput: a choice in every clock. A vector of choices has
@@ -30,6 +30,8 @@ class Borders(wiring.Component):
         Grid index of the lane's first point, and the last index of the grid.
     lower_last, upper_first : in, a vector of choices each
         ``last`` of the lane below, and ``first`` of the lane above.
+    lowest, highest : in, a vector of choices each
+        Only with alternatives: the lowest and the highest candidate of each exogenous state.
     hold : in, 1 bit
         ``below`` and ``above`` do not change.
     last_position : out, ``position_bits``
@@ -55,11 +57,18 @@ class Borders(wiring.Component):
                 "last_index": In(build.index_bits),
                 "lower_last": In(choices),
                 "upper_first": In(choices),
+                **({name: In(choices) for name in ("lowest", "highest")} if build.alternatives else {}),
                 "hold": In(1),
                 "last_position": Out(build.position_bits),
                 **{name: Out(choices) for name in ("first", "last", "below", "above")},
             }
         )
+
+    @property
+    def of_lane(self) -> tuple[str, ...]:
+        """Inputs that are inputs of the same name of the lane."""
+        sizes = ("points", "count", "states", "first_point", "last_index", "lower_last", "upper_first")
+        return (*sizes, "lowest", "highest") if self.build.alternatives else sizes
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -76,9 +85,12 @@ class Borders(wiring.Component):
                 with m.If(self.write & (self.position == position) & (state < self.states)):
                     m.d.sync += words.word_select(state, bits).eq(self.choice)
         m.d.comb += self.last_position.eq(last_base)
+        lowest, highest = Const(0), self.last_index.replicate(1 << self.build.state_bits)
+        if self.build.alternatives:
+            lowest, highest = self.lowest, self.highest
         with m.If(~self.hold):
             m.d.sync += [
-                self.below.eq(Mux(at_begin, 0, self.lower_last)),
-                self.above.eq(Mux(at_end, self.last_index.replicate(1 << self.build.state_bits), self.upper_first)),
+                self.below.eq(Mux(at_begin, lowest, self.lower_last)),
+                self.above.eq(Mux(at_end, highest, self.upper_first)),
             ]
         return m

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Mux, Value, signed
+from amaranth.hdl import Const, Module, Mux, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from beltline.hw.arithmetic.pipeline import Pipeline
+from beltline.hw.arithmetic.pipeline import Pipeline, Timed
 from beltline.hw.sweep.walk.parameters import GUESS_CLOCKS, WalkParameters
 
 
@@ -19,6 +19,9 @@ class Guess(wiring.Component):
     ----------
     last_index : in, ``index_bits`` of the build
         The last candidate of the grid.
+    least, most : in, ``index_bits`` of the build
+        Only with alternatives: the lowest and the highest candidate of the search's exogenous state, to which its
+        guesses are clamped in place of the grid.
     seek : in, 1 bit
         The pass looks for other peaks: the guess is the search's best candidate.
     walker : in, :attr:`WalkParameters.walker`
@@ -45,13 +48,14 @@ class Guess(wiring.Component):
                 "begin_done": Out(bits),
                 "begin_idle": Out(bits),
                 **({"exact": In(1)} if parameters.build.proof else {}),
+                **({name: In(bits - 1) for name in ("least", "most")} if parameters.build.alternatives else {}),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         p = Pipeline(m)
-        walker, top = self.walker, self.last_index
+        walker = self.walker
         operands = (walker.index, walker.item.choice, walker.next.choice, walker.shift.as_signed())
         index, choice, waits, shift = (p.input(value) for value in operands)
         moved_now = p.compute(lambda a, b: a - b, index, choice)
@@ -61,10 +65,14 @@ class Guess(wiring.Component):
 
         guesses = [p.compute(moved, waits, moved_now), p.delay(p.compute(moved, waits, shift), 1)]
 
-        def begin(guess: Value, at: Value) -> Value:
-            return Mux(self.seek, at, Mux(guess < 0, 0, Mux(guess > top, top, guess)))
+        def begin(guess: Value, at: Value, least: Value, most: Value) -> Value:
+            return Mux(self.seek, at, Mux(guess < least, least, Mux(guess > most, most, guess)))
 
-        begins = [p.compute(begin, guess, index) for guess in guesses]
+        # The grid does not change during a pass, and the limits of a search are those of this turn.
+        limits = [Timed(word, guesses[0].time) for word in (Const(0), self.last_index)]
+        if self.parameters.build.alternatives:
+            limits = [p.input(word) for word in (self.least, self.most)]
+        begins = [p.compute(begin, guess, index, *limits) for guess in guesses]
         assert begins[0].time == begins[1].time == GUESS_CLOCKS
         m.d.comb += [
             self.move.eq(p.delay(moved_now, GUESS_CLOCKS - moved_now.time).value),

@@ -27,6 +27,9 @@ class Probe(wiring.Component):
     ----------
     last_index : in, ``index_bits`` of the build
         The last candidate of the grid.
+    least, most : in, ``index_bits`` of the build
+        Only with alternatives, clock 1: the lowest and the highest candidate of the search's exogenous state, which
+        bound the grid of the outputs below.
     context, walker : in, ``context_bits`` and :attr:`WalkParameters.walker`
         Clock 0 of a turn: number and record of the search, from :class:`beltline.hw.sweep.walk.ring.Ring`.
     held : in, :attr:`WalkParameters.walker`
@@ -57,6 +60,7 @@ class Probe(wiring.Component):
                 "walker": In(parameters.walker),
                 "held": In(parameters.walker),
                 "arrived": In(NUMBER_BITS),
+                **({name: In(build.index_bits) for name in ("least", "most")} if build.alternatives else {}),
                 "context_later": Out(parameters.context_bits),
                 "seen": Out(parameters.walker),
                 "probe": Out(build.index_bits),
@@ -77,7 +81,10 @@ class Probe(wiring.Component):
         m.d.comb += step.eq(Mux(now.first, 0, 1 << now.exponent))
         wanted = p.register(Mux(now.down, now.index - step, now.index + step)[: build.index_bits + 2].as_signed(), 0)
         assert wanted.time == PROBED
-        outside = (wanted.value < 0) | (wanted.value > top)
+        if build.alternatives:
+            outside = (wanted.value < self.least) | (wanted.value > self.most)
+        else:
+            outside = (wanted.value < 0) | (wanted.value > top)
         odd = wanted.value[HALF_SHIFT]
         row = wanted.value[ROW_SHIFT:][: build.row_bits]
         here = [self._arrived(held, k) for k in range(2)]

@@ -16,6 +16,7 @@ from beltline.hw.sweep.walk.course import Course
 from beltline.hw.sweep.walk.ends import Ends
 from beltline.hw.sweep.walk.guess import Guess
 from beltline.hw.sweep.walk.halves import Halves
+from beltline.hw.sweep.walk.limits import Limits
 from beltline.hw.sweep.walk.moves import FirstMoves
 from beltline.hw.sweep.walk.next_state import NextState
 from beltline.hw.sweep.walk.parameters import WalkParameters
@@ -102,6 +103,8 @@ class Walk(wiring.Component):
         Only with ``proof``, outside a pass: see :class:`beltline.hw.sweep.walk.marks.Marks`.
     lent, lent_x, lent_ev, lent_objective, lent_feasible, lent_over
         Only with ``proof``, outside a pass: see :class:`beltline.hw.sweep.walk.compare.Compare`.
+    lowest, highest : in, ``index_bits`` for each of ``2**state_bits`` exogenous states
+        Only with alternatives: the candidates among which each exogenous state chooses, in place of the whole grid.
     """
 
     def __init__(self, parameters: WalkParameters) -> None:
@@ -153,6 +156,7 @@ class Walk(wiring.Component):
                     if build.proof
                     else {}
                 ),
+                **(Limits.vectors(build) if build.alternatives else {}),
             }
         )
 
@@ -229,6 +233,14 @@ class Walk(wiring.Component):
             compare.best_feasible.eq(course.compares.here.feasible),
             self.old_address.eq(course.old_address),
         ]
+        if parameters.build.alternatives:
+            m.submodules.limits = limits = Limits(parameters)
+            m.d.comb += [
+                limits.context.eq(ring.context),
+                *(getattr(limits, name).eq(getattr(self, name)) for name in ("lowest", "highest")),
+                *(getattr(probe, name).eq(getattr(limits, f"probed_{name}")) for name in ("least", "most")),
+                *(getattr(guess, name).eq(getattr(limits, f"guessed_{name}")) for name in ("least", "most")),
+            ]
         # The decision, and the results.
         exact = self.exact if parameters.build.proof else Const(0, 1)
         m.d.comb += [

@@ -19,7 +19,7 @@ from beltline.gpu_ref.random_problems import random_problem
 pytestmark = pytest.mark.skipif(bool(available()), reason=available() or "there is a device")
 
 ROUNDING = 1e-12
-"""Relative: power and logarithm of the device differ from the C library's by a unit in the last place."""
+"""Relative tolerance: power and logarithm of the device differ from the C library's by a unit in the last place."""
 
 
 def drawn(seed: int, points: int, states: int = 3, kind: str = "general") -> tuple[Any, ...]:
@@ -92,7 +92,9 @@ def test_faults_are_never_confirmed(seed: int) -> None:
 
 @pytest.mark.parametrize("eta", [0.5, 1.0, 2.0, 6.0])
 def test_the_bound_holds_of_a_solution_with_jumps(eta: float) -> None:
-    """Brackets of jumps are wide: a warp looks at each."""
+    """The bound holds and a wrong value is found where the brackets of jumps are wide, so that a whole warp searches
+    each.
+    """
     X = np.linspace(0.0, 50.0, 900)
     steps = np.random.default_rng(1).random((12, 3)).cumsum(axis=0)
     W = 1.02 * X[:, None] + np.array([0.4, 1.0, 1.6]) + steps[np.searchsorted(np.linspace(0.0, 50.0, 13)[1:-1], X)]

@@ -25,7 +25,7 @@ def of_device(table: Any) -> Any:
 
 
 class NumpyExact(exact_sweeps.Exact):
-    """Sweeps on the processor."""
+    """Exact sweeps on the processor, in place of those of a device."""
 
     def __init__(self, problem: Arguments) -> None:
         self.cupy = SimpleNamespace(
@@ -96,7 +96,7 @@ def test_one_block_has_one_point_a_thread() -> None:
 def test_doubt_about_peaks_is_settled_whether_or_not_the_proof_succeeds(
     method: str, proof: str, sound: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A local search stopped after 5 sweeps, or reported convergence that it had not reached."""
+    """The result is exact although a local search stopped after 5 sweeps, or wrongly reported convergence."""
     given = savings(64, method, 0.0)
     exact = NumpyExact(given)
     exact.cupy.array = exact.cupy.asarray

@@ -46,7 +46,9 @@ def test_sweeps_against_full_search(teams: bool, monkeypatch: pytest.MonkeyPatch
 @gpu
 @pytest.mark.parametrize("teams", [False, True])
 def test_rounding_is_bounded_as_on_the_processor(teams: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bounds agree, except that power and logarithm round more on the device, and full search has fewer terms."""
+    """The bounds agree, up to larger rounding of power and logarithm on the device, and fewer terms of a full
+    search.
+    """
     for name, value in SMALL_TEAMS.items() if teams else ():
         monkeypatch.setattr(general_sweeps, name, value)
     compared = 0
@@ -67,7 +69,7 @@ def test_rounding_is_bounded_as_on_the_processor(teams: bool, monkeypatch: pytes
 @pytest.mark.parametrize("bonds", [25, 151, 2501])
 @pytest.mark.parametrize("steps", [0, 20])
 def test_default_has_the_bits_of_the_processor(bonds: int, steps: int) -> None:
-    """Utility is a division, and the order of sums is the same."""
+    """Values have the processor's bits, because utility is a division and sums have the same order."""
     country = arellano(bonds, 5)
     form = country.problem().form
     here = solve(form, tol=1e-8, update=country.update, steps=steps, corrected=False)
@@ -143,7 +145,7 @@ def test_what_a_device_does_not_take_is_refused() -> None:
 
 
 def test_memory_counts_every_table() -> None:
-    """More than what tables of each state take, of which there are nine of 8 bytes and six of 4 for an alternative."""
+    """The memory counted exceeds that of the tables of each state: for an alternative, nine of 8 bytes and six of 4."""
     assert general_sweeps.memory(3, 2, 51, 251) > 51 * 251 * (3 * 96 + 2 * 28)
     assert TABLE == 2
 

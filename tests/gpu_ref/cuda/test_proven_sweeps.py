@@ -96,7 +96,9 @@ def test_several_peaks_are_solved_and_every_sweep_is_exact(
 @pytest.mark.parametrize("teams", [False, True])
 @pytest.mark.parametrize("name", [*bent(), "stairs", "random"])
 def test_guesses_of_choices_on_large_grids_are_proven(name: str, teams: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also if peaks are narrower than the distance of the candidates that a guess evaluates."""
+    """Sweeps are exact on large grids, also if peaks are narrower than the distance of the candidates that a guess
+    evaluates.
+    """
     monkeypatch.setattr(general_sweeps, "ROWS_ALONE", 0 if teams else 10_000)
     grid = np.linspace(0.0, 30.0, 6_000)
     if name == "stairs":
@@ -142,7 +144,9 @@ def test_the_limit_of_sweeps_is_obeyed(method: str, options: dict[str, int], mos
 @gpu
 @pytest.mark.parametrize("method", ["mpi", "macqueen", "shift"])
 def test_far_starts_end_within_the_limit_of_sweeps(method: str) -> None:
-    """Only a shift gets there in time."""
+    """From a distant start, methods that shift values converge within a limit of sweeps that plain sweeps would
+    exceed.
+    """
     wealth = bent()["floor"]
     start = np.full(wealth.shape, 1e12)
     start[0] += 1.0

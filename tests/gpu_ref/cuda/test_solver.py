@@ -22,7 +22,9 @@ from beltline.gpu_ref.vfi import solve as reference_solve
 
 @pytest.fixture(autouse=True)
 def one_thread():
-    """Of the reference solvers: workers that test side by side would wake all cores each, and wait for them."""
+    """Run the reference solvers on one thread, because tests that run in parallel would otherwise wait for each other's
+    threads.
+    """
     before = numba.get_num_threads()
     numba.set_num_threads(1)
     yield
@@ -33,7 +35,7 @@ gpu = pytest.mark.skipif(bool(cuda.available()), reason=cuda.available() or "the
 
 EPSILON = 1e-9
 ROUNDING = 1e-12
-"""Relative: power and logarithm of the device differ from the C library's by a unit in the last place."""
+"""Relative tolerance: power and logarithm of the device differ from the C library's by a unit in the last place."""
 
 
 def close(a, b, slack=0.0):
@@ -43,7 +45,7 @@ def close(a, b, slack=0.0):
 
 
 def check_policy(problem, solution):
-    """The policy is that of full search from `previous`, except where two choices tie within rounding."""
+    """Check that the policy is that of full search from `previous`, except where two choices tie within rounding."""
     X, W, Q = problem.X, problem.W, problem.Q
     value, policy = brute_force.sweep(X, W, Q, solution.previous, problem.beta, problem.eta)
     differ = np.argwhere(policy != solution.policy)

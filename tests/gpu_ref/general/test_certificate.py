@@ -39,7 +39,7 @@ def solved(seed: int, grid: int = 24) -> tuple[RandomForm, Solution]:
 
 
 def changed(solution: Solution, **new: Any) -> Any:
-    """The solution with copies of some arrays, in which entries may be set."""
+    """Return the solution with copies of some arrays, in which entries may be set."""
     return SimpleNamespace(**{name: new.get(name, getattr(solution, name)) for name in NAMES})
 
 
@@ -48,7 +48,7 @@ def certified(drawn: RandomForm, solution: Solution, answer: Any = None) -> Cert
 
 
 def column(tables: Tables, V: Array, form: Form, s: int, given: Array) -> tuple[Array, Array, Array, int, bool]:
-    """One exogenous state of an alternative by :func:`proven_column`, from a value and a policy."""
+    """Search one exogenous state of an alternative by :func:`proven_column`, from a value and a policy."""
     grid = tables.low.shape[0]
     value, policy, slack = np.empty(grid), np.empty(grid, np.int32), np.empty(grid)
     at = [np.ascontiguousarray(t[:, s]) for t in (tables.cost, future(tables, V), tables.wealth)]
@@ -140,7 +140,7 @@ def kind_of(drawn: RandomForm, at: tuple[int, ...], V: Array) -> str:
 
 
 def after(drawn: RandomForm, solution: Solution, at: tuple[int, ...]) -> Array:
-    """The value from which an entry was computed."""
+    """Return the value function from which an entry was computed: that of the next age, or the solution itself."""
     if drawn.form.horizon is None:
         return solution.value
     return drawn.value if at[0] == drawn.form.horizon - 1 else solution.value[at[0] + 1]

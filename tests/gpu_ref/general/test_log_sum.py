@@ -24,7 +24,7 @@ def exponentials(values: list[Decimal], sigma: Decimal) -> list[Decimal]:
 
 
 def exact(values: list[Decimal], sigma: Decimal) -> tuple[Decimal, list[Decimal]]:
-    """The log-sum and the probabilities."""
+    """Return the log-sum and the probabilities."""
     weights = exponentials(values, sigma)
     total = functools.reduce(EXACT.add, weights)
     log_sum = EXACT.add(max(values), EXACT.multiply(sigma, EXACT.ln(total)))

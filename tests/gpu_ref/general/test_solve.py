@@ -18,7 +18,7 @@ from beltline.host.problem.markov import tauchen
 
 
 def adjustment(*, sigma: float = 0.0) -> Form:
-    """Keep a durable that depreciates, or pay a fixed cost and adjust it: (S, s) bands, and a value with kinks."""
+    """Return a problem with (S, s) bands: keep a durable that depreciates, or pay a fixed cost and adjust it."""
     grid = np.linspace(0.5, 8.0, 60)[:, None] + np.zeros((1, 2))
     chain = np.array([[0.8, 0.2], [0.3, 0.7]])
     stay = np.maximum(np.arange(60) - 2, 0)[:, None].repeat(2, axis=1)
@@ -98,9 +98,10 @@ def test_ages_as_full_search() -> None:
 
 
 def retirement(points: int, ages: int, *, sigma: float = 0.0) -> tuple[Form, Array]:
-    """Iskhakov, Jorgensen, Rust and Schjerning (2017): log utility, wage 20, retired permanently, no borrowing.
+    """Return the problem of Iskhakov, Jorgensen, Rust and Schjerning (2017): log utility, wage 20, permanent
+    retirement, no borrowing.
 
-    ``x`` is cash on hand, of which the lowest amount is never chosen by who has more than that.
+    ``x`` is cash on hand. No worker with more than the lowest amount chooses that amount.
     """
     grid = np.linspace(0.0, 100.0, points)
     X = grid[:, None]
@@ -141,7 +142,7 @@ def test_only_rich_workers_retire_in_the_last_age_but_one() -> None:
 
 
 def arellano(bonds: int = 51, incomes: int = 11) -> tuple[Form, Any]:
-    """Sovereign default, quarterly; the problem at the price without default, and the prices' update."""
+    """Return quarterly sovereign default: the problem at the price without default, and the update of prices."""
     logs, chain = tauchen(incomes, 0.945, 0.025)
     y = np.exp(logs)
     long_run = np.linalg.matrix_power(chain, 10_000)[0]
@@ -260,7 +261,9 @@ def test_an_alternative_far_from_the_best_does_not_widen_the_bound() -> None:
 
 
 def test_a_wrong_probability_of_an_unlikely_alternative_is_found() -> None:
-    """Even though the value of that alternative may be off by far more than the scale of taste shocks."""
+    """A wrong probability is found even though the value of that alternative may be off by far more than the scale of
+    taste shocks.
+    """
     grid = np.array([[0.0], [1.0]])
     poor = Branch("a", 0, 1e-10 + grid, grid, np.eye(1), 0.9, high=np.zeros((2, 1), np.int32))
     form = Form((poor, Outside("b", 0, -grid)), 3.0, 0.1)

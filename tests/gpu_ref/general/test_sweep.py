@@ -123,7 +123,7 @@ def test_a_revenue_that_turns_is_searched_by_brackets() -> None:
 
 
 def firm(points: int = 60) -> tuple[Array, Array, Array]:
-    """Employment, its static profit at two productivities, and the bounds on hiring."""
+    """Return a firm's employment, its static profit at two productivities, and the bounds on hiring."""
     n = np.exp(np.linspace(0.0, 5.0, points))
     profit = np.array([1.5, 3.0]) * n[:, None] ** 0.64 - 0.5 * n[:, None] - 2.0
     return n, profit, np.arange(points)[:, None].repeat(2, axis=1)

@@ -1,5 +1,5 @@
-"""The kernel of the Euler-equation iteration, compiled for the processor and run there, and on a device if there is
-one.
+"""The kernel of the Euler-equation iteration, compiled for the processor and run on it, and on a device if one is
+present.
 """
 
 import numpy as np
@@ -17,7 +17,9 @@ gpu = pytest.mark.skipif(bool(cuda_euler.available()), reason=cuda_euler.availab
 
 @pytest.fixture
 def on_cpu(monkeypatch, compiled):
-    """A device with 3 multiprocessors for the 8 places (4 points of K), and small blocks."""
+    """Run the kernel on the processor, as a device with 3 multiprocessors for the 8 places (4 points of K) and small
+    blocks.
+    """
     with in_small_blocks(monkeypatch, cuda_euler, compiled, "iterate", 9) as found:
         yield found
 

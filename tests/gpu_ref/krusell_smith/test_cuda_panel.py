@@ -1,5 +1,5 @@
-"""The panel's CUDA kernel with its host code, compiled for the processor and run there, and on a device if there is
-one.
+"""The panel's CUDA kernel with its host code, compiled for the processor and run on it, and on a device if one is
+present.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ gpu = pytest.mark.skipif(bool(cuda_panel.available()), reason=cuda_panel.availab
 
 @pytest.fixture
 def on_cpu(monkeypatch, compiled):
-    """A device with 3 multiprocessors, and many small blocks."""
+    """Run the kernel on the processor, as a device with 3 multiprocessors and many small blocks."""
     with in_small_blocks(monkeypatch, cuda_panel, compiled, "simulate", 10) as found:
         yield found
 

@@ -33,8 +33,8 @@ def cake(points: int, ages: int = 6) -> bl.Problem:
 def eaten(problem: bl.Problem) -> tuple[Array, Array]:
     """Return consumption and value in closed form, ``(T, N_k, 1)``.
 
-    The cake is eaten over ``k`` ages, ``c, beta c, beta**2 c`` and so on, and only crumbs after them; ``k`` is the
-    largest with which no agent would rather have saved a small amount.
+    The cake is eaten over ``k`` ages, ``c, beta c, beta**2 c`` and so on, and only the income of an age after them;
+    ``k`` is the largest number of ages for which saving a small amount more would not have been better.
     """
     ages, beta = problem.horizon, problem.beta
     assert ages is not None
@@ -142,7 +142,9 @@ def test_bounds_hold_of_finer_grids(seed: int) -> None:
 
 @pytest.mark.parametrize("eta", [0.5, 1.0, 3.0])
 def test_concave_bounds_hold_of_every_concave_value_after_the_last_age(eta: float) -> None:
-    """Return a value that equals the table at grid points, and exceeds linear interpolation between them."""
+    """Bounds cover a concave value after the last age that equals the table at grid points and exceeds linear
+    interpolation between them.
+    """
     problem = replace(cake(17, ages=3), eta=eta, start=2.0 * np.sqrt(cake(17).grid + 0.1)[:, None])
     found = bl.refine(solved(problem))
     assert found.proof == "concave"

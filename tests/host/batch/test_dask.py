@@ -83,7 +83,7 @@ class Cluster:
             client.close(timeout=1)
 
     def kill(self) -> None:
-        """Kill all processes that are still running."""
+        """End all processes that are still running."""
         for process in self.processes:
             if process.poll() is None:
                 for one in family(process.pid):

@@ -105,7 +105,7 @@ def test_a_file_under_the_name_of_another_problem_is_refused(tmp_path: Path) -> 
 
 
 def test_the_key_is_what_decides_the_answer() -> None:
-    """Names and forms of tables do not change the key of a result; every table that a solver reads does."""
+    """The key of a result depends on every table that a solver reads, and not on names and forms of tables."""
     problem = career(0)
     work, retire, rest = problem.alternatives
 

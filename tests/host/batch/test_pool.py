@@ -206,7 +206,7 @@ dask = pytest.importorskip("distributed", reason="needs Dask's distributed")
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """Two worker processes, each with a nanny that restarts it."""
+    """Start two worker processes, each with a nanny that restarts it."""
     with (
         dask.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as made,
         dask.Client(made) as client,

@@ -13,7 +13,7 @@ from beltline.host.bench.energy import Counter, Meter, card_counters, meter, pro
 
 @pytest.fixture
 def powercap(tmp_path: Path) -> Path:
-    """Counters of two packages in microjoules, one with a counter of a part."""
+    """Write counters of two packages in microjoules, one with a counter of a part."""
     for name, joules in (("intel-rapl:0", 5.0), ("intel-rapl:0:0", 3.0), ("intel-rapl:1", 9.0), ("dtpm", 1.0)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "max_energy_range_uj").write_text("10000000\n")

@@ -1,4 +1,4 @@
-"""The self-test passes on devices that work, and finds planted faults in the check that is nearest to them."""
+"""The self-test passes on devices that work, and finds each inserted fault in the check that is nearest to it."""
 
 from __future__ import annotations
 

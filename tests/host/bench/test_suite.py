@@ -27,7 +27,9 @@ from support.paths import ROOT
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The results of a run without gateware, which takes a minute to compile, and the directory with its files."""
+    """Return the results of a run without gateware, which takes a minute to compile, and the directory with its
+    files.
+    """
     out = tmp_path_factory.mktemp("bench")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measure, "REPEATS", 1)
@@ -150,7 +152,7 @@ for method in ("shift", None):
 b.machine_row(run, "emulator", 64, b.EPSILON)
 assert compiled() == before, (before, compiled())
 """
-"""In a process that has compiled nothing yet."""
+"""Program of a process that has compiled nothing yet."""
 
 
 def test_models_are_compiled_before_they_are_timed() -> None:

@@ -1,4 +1,4 @@
-"""Ctrl-C on the command line, at any time: exit code 130 and one line."""
+"""Ctrl-C on the command line at any time: the exit code is 130, and one line is printed."""
 
 from __future__ import annotations
 

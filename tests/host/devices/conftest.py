@@ -12,13 +12,14 @@ BY_THE_DRIVER = frozenset(
         "test_problem_that_does_not_fit",
     }
 )  # fmt: skip
-"""Tests of what the driver of a serial line does before a byte is sent: with the stand-in they take 0.1% of the
-time that gateware takes, bit by bit."""
+"""Tests of checks that the driver of a serial line makes before it sends a byte. With the substitute for the board
+they take
+0.1% of the time of gateware that is simulated bit by bit."""
 
 ONCE = frozenset(
     {"test_blocks_leave_their_neighbours_alone", "test_bad_configuration", "test_solves_to_the_bits_of_the_model"}
 )
-"""Tests of several tables, settings or problems, of which gateware behind a serial line takes the first."""
+"""Tests of several tables, settings or problems, which run with the first only for gateware on a serial line."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,4 +1,4 @@
-"""The software model and the simulated gateware behind the same calls."""
+"""The software model and the simulated gateware, used by the same calls."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ def test_a_clock_of_its_builders_choice_is_no_unknown_build(install: Install, na
 
 
 def test_f2_solves_with_the_sweep_engine(install: Install) -> None:
-    """A small machine with the hash of board ``f2-sweep``: the driver reads the kind of engine from the registers."""
+    """Device ``f2`` solves on a sweep engine, because the driver reads the kind of engine from the registers."""
     machine = MachineParameters(grid=64, states=2, clock_hz=125_000_000, engine=Engine.SWEEP, lanes=4)
     fabric = install("f2", machine)
     fabric.build_hash = recorded()["f2-sweep"].build_hash

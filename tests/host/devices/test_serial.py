@@ -1,4 +1,4 @@
-"""The device behind a serial line: errors and delays at the host's end of the line."""
+"""The device on a serial line: errors and delays at the host's end of the line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A card behind PCIe, with plain files in place of those in which Linux exposes its memory."""
+"""A card on PCIe, with plain files in place of those in which Linux exposes its memory."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_writes_reach_the_card_before_the_run(monkeypatch: pytest.MonkeyPatch, t
 
 
 def test_registers_are_words_of_the_first_bar(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Registers are the plain file itself, without a software model."""
+    """The driver reads registers as words of the first BAR, here a plain file without a software model."""
     card = tmp_path / CARD
     card.mkdir()
     words = np.zeros(1024, dtype="<u4")

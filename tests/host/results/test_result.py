@@ -134,7 +134,7 @@ def test_plot_of_many_states_and_of_a_horizon(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def moving() -> bl.Result:
-    """A result with so much depreciation that its long run does not depend on the start, on a small grid."""
+    """Return a result on a small grid, with so much depreciation that its long run does not depend on the start."""
     given = bl.rbc(grid=120, states=3, delta=0.9, sigma=0.2, rho=0.5, width=1.5)
     return bl.solve(given, tol=1e-7, device="cpu", progress=False)
 

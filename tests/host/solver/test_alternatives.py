@@ -12,6 +12,7 @@ import pytest
 
 import beltline as bl
 from beltline.host.devices import open_device
+from beltline.host.solver.checkpoint import _key
 from beltline.host.solver.driver import Driver
 from beltline.host.solver.product_image import LOWEST, product_image, reach_of
 from beltline.host.solver.products import products_of
@@ -55,7 +56,9 @@ def compared(given: bl.Problem, found: Any, right: Any) -> int:
 
 
 def check(seeds: range, horizon: int | None) -> None:
-    """Choices differ from the processor's in few states, where both have the same value within the bound."""
+    """Check that choices differ from the processor's in few states, in which both have the same value within
+    the bound.
+    """
     states = others = 0
     with bl.open("emulator", **BUILD) as device:
         for seed in seeds:
@@ -275,6 +278,17 @@ def test_a_solve_resumes_from_its_checkpoint(tmp_path: Path) -> None:
     assert np.array_equal(whole.value, resumed.value)
     assert np.array_equal(whole.choice, resumed.choice)
     assert whole.sweeps == resumed.sweeps
+
+
+def test_a_checkpoint_has_a_key_of_all_groups() -> None:
+    image = product_image(with_alternatives("default", 2, 30, 2), TOL)
+    groups = image.groups
+    assert groups is not None
+    others = [
+        replace(image, groups=replace(groups, **{name: getattr(groups, name) + 1}))
+        for name in ("kappa", "marks", "lowest", "highest")
+    ]
+    assert len({_key(one) for one in (image, *others)}) == 5
 
 
 def test_results_are_stored(tmp_path: Path) -> None:

@@ -184,7 +184,7 @@ def test_what_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("beltline.gpu_ref.memory.available", lambda: 2**28 + 1000)
     with pytest.raises(bl.ProblemError, match=r"^method 'warm' on 4,096 x 4 states needs 0\.00 GiB, more than"):
         bl.solve(bl.rbc(grid=4096), device="cpu")
-    # Less than a megabyte is not worth a look at the free memory.
+    # For less than a megabyte, the free memory is not checked.
     assert bl.solve(bl.rbc(grid=64), device="cpu").success
 
 

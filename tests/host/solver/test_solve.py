@@ -1,4 +1,4 @@
-"""Driver, verification and outcomes, on a device that is a brute-force search behind the register map."""
+"""Driver, verification and outcomes, on a device with the register map and a brute-force search."""
 
 from __future__ import annotations
 

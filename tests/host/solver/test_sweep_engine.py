@@ -16,12 +16,14 @@ from beltline.host.devices import DeviceError, DeviceTimeoutError, open_device, 
 from beltline.host.solver.checked import Asked, Report
 from beltline.host.solver.driver import Driver
 from beltline.host.solver.fixed_point import Image, fixed_point
+from beltline.host.solver.product_image import product_image
 from beltline.host.solver.run import Run, of_ages
 from beltline.host.solver.session import Session
 from beltline.host.solver.verify import trust
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import Engine, Mode, Status
+from beltline.hw.interface.registers import Engine, Mode, Status, Table
 from beltline.hw.top.engine_table import ENGINES
+from support.alternatives import with_alternatives
 from support.fakes import BruteDevice, convex_kink, problem
 from support.peaks import KINDS, savings
 
@@ -322,6 +324,38 @@ def test_a_run_that_continues_begins_from_the_choices_of_the_last_one() -> None:
     assert not stored
     run, stored = chose(driver, replace(richer, start=run.value, transition=image.transition - np.uint64(1)))
     assert not stored
+
+
+def test_groups_move_alone_and_choices_stay() -> None:
+    """The rows of window Q with the groups are a part of their own; a device that lost the table gets all of it."""
+    image = product_image(with_alternatives("default", 1, 60), 1e-6)
+    assert image.groups is not None
+    states = image.start.shape[1]
+    driver = Driver(open_device("emulator", MachineParameters(64, 8), lanes=2, proof=1, costs=1, alternatives=1))
+    device, written = driver.device, []
+    write_block = device.write_block
+
+    def write(table: Table, first: int, words: Any) -> None:
+        if table is Table.Q:
+            written.append((first, words.size))
+        write_block(table, first, words)
+
+    device.write_block = write  # type: ignore[method-assign]
+    run, stored = chose(driver, image)
+    assert (stored, written) == (False, [(0, 64), (64, 16)])
+    highest = image.groups.highest.copy()
+    highest[0] -= 1
+    few = replace(image, start=run.value, groups=replace(image.groups, highest=highest))
+    run, stored = chose(driver, few)
+    assert (stored, written[2:]) == (True, [(64, 16)])
+    assert run.moved == ("Q", "MODE")
+    # Another program has written to the table.
+    del written[:]
+    write_block(Table.Q, 1, np.ones(1, np.int64))
+    run, stored = chose(driver, replace(few, start=run.value, groups=image.groups))
+    assert (stored, written) == (False, [(64, 16), (0, 64), (64, 16)])
+    assert run.status == Driver(device).run(replace(image, start=few.start), 3).status
+    assert states < 8
 
 
 def test_a_device_without_proofs_begins_without_choices() -> None:

@@ -17,7 +17,7 @@ from support.streams import MULTIPLIERS, Segment, Stream
 EXTREMES = [MINIMUM, MINIMUM + 1, MINIMUM // 2, -1, 0, 1, 2, 2**62, MAXIMUM - 1, MAXIMUM]
 
 Operand = tuple[int, int, int]
-"""``wealth``, ``x``, ``ev``."""
+"""Operands ``wealth``, ``x`` and ``ev``."""
 
 
 def operands(rng: random.Random, count: int) -> list[Operand]:

@@ -15,7 +15,9 @@ POINTS = 50
 
 @pytest.mark.parametrize("eta", [0.5, 1.0, 2.0, 5.0])
 def test_room_is_what_errors_leave_of_the_curvature(eta: float) -> None:
-    """``EV`` rises as fast as utility falls; grids are refined until rounding alone causes additional peaks."""
+    """The test allows ``EV`` to rise as fast as utility falls, less rounding errors, even on grids so fine that
+    rounding alone causes additional peaks.
+    """
     constants = UtilityConstants.of(eta, AMOUNT, VALUE)
     proven, rough = [], []
     for bits in range(4, 34):

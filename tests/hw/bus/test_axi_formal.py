@@ -26,11 +26,11 @@ from support.formal import before, formal_module, must, prove, unchanged
 pytestmark = [pytest.mark.gateware, pytest.mark.formal]
 
 ANSWER_CLOCKS = 3
-"""Clocks within which AXI4-Lite is answered, not counting those in which the master holds up a read."""
+"""Clocks within which AXI4-Lite is answered, without those in which the master does not accept the answer of a read."""
 
 
 class RegistersProof(wiring.Component):
-    """The slave with free inputs; only, as AXI requires, a master keeps what it offers until it is accepted."""
+    """The slave with free inputs, except that a master keeps what it offers until it is accepted, as AXI requires."""
 
     def __init__(self) -> None:
         super().__init__({"bus": In(AxiLite(ADDRESS_BITS)), "locked": In(1), "read_data": In(32)})
@@ -217,7 +217,7 @@ class Burst:
 
     @property
     def final(self) -> Value:
-        """Address of the last word, or of the last beat if beats are smaller than words."""
+        """Return the address of the last word, or of the last beat if beats are smaller than words."""
         whole = self.last | (self.step - 1)[:7]
         clipped = Mux(whole >= self.end, self.end - 1, whole)
         return Mux(self.size < 3, self.last, self.floor(clipped, Const(3, 3)))
@@ -282,7 +282,7 @@ class TablesProof(wiring.Component):
     """One side of the slave, for writes or for reads.
 
     Tables answer after ``latency`` clocks. The proof knows the contents of one word, at any address. All other inputs
-    are free; only, as AXI requires, a master keeps what it offers until it is accepted.
+    are free, except that a master keeps what it offers until it is accepted, as AXI requires.
     """
 
     def __init__(self, data_bits: int, latency: int = 1) -> None:

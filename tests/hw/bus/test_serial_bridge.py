@@ -28,7 +28,7 @@ COUNTERS = ("commands", "register_writes", "word_writes", "refusals_register", "
 
 
 class Probe(wiring.Component):
-    """The bridge with a register file and tables behind it, and counters of what reaches them."""
+    """The bridge connected to a register file and tables, and counters of what reaches them."""
 
     def __init__(self, parameters: MachineParameters, divisor: int, silence: int) -> None:
         self._parameters = parameters

@@ -18,7 +18,7 @@ from support.ties import searches
 
 @pytest.mark.parametrize("sweeps", [1, 3])
 def test_values_out_of_range_on_the_fast_path(sweeps: int) -> None:
-    """Flags agree in the first sweep and in a later one without changes of choices, as saving is never worthwhile."""
+    """Flags of values out of range agree in the first sweep and in a later one, in which no choice changes."""
     image = fixed_point(rbc(grid=64, states=1), 1e-10)
     image.wealth[:] = image.wealth.max()
     machine = begun(LineSoftwareMachine(MachineParameters(64, 1)), image)

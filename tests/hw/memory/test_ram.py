@@ -16,7 +16,7 @@ from beltline.hw.memory.ram import READ_LATENCY, Ram, address_bits, delay_line
 from support.streams import Segment, Stream
 
 SIZES = ((64, 1, 1), (7, 2, 1), (64, 5, 8), (16, 64, 1), (24, 9, 3))
-"""Width, depth, lanes."""
+"""Width, depth and lanes of each RAM."""
 
 DELAYS = (5, 6, 7, 8, 12, 13, 51)
 WIDTH = 64

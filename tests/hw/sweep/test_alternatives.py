@@ -72,6 +72,62 @@ def test_the_kinds_have_what_they_are_for() -> None:
     assert any(image.groups.kappa.any() for image in images)  # type: ignore[union-attr]
 
 
+def test_candidates_that_are_left_out() -> None:
+    """What is left out costs as much as the lowest candidate, or more than any state can afford."""
+    below, above, forced = 0, 0, 0
+    for kind, seed in ((kind, seed) for kind in KINDS for seed in range(6)):
+        image = product_image(with_alternatives(kind, seed, 24), 1e-4)
+        groups = image.groups
+        assert groups is not None
+        for p, (lowest, highest) in enumerate(zip(groups.lowest, groups.highest, strict=True)):
+            costs, most = image.grid[:, p], image.wealth[:, p].max()
+            assert 0 <= lowest <= highest < 24
+            if groups.has(Mark.KEEPS)[p]:
+                assert (lowest, highest) == (0, 0)
+                continue
+            assert (costs[: lowest + 1] == costs[lowest]).all()
+            assert highest == lowest or costs[highest] < most
+            assert (costs[highest + 1 :] >= most).all()
+            below, above, forced = below + (lowest > 0), above + (highest < 23), forced + (lowest == highest > 0)
+    assert min(below, above, forced) > 10
+
+
+def test_every_pass_stays_among_the_candidates() -> None:
+    """Choices of a run, also from stored choices elsewhere, are the best among the candidates that the host wrote."""
+    rng = np.random.default_rng(8)
+    for kind in KINDS:
+        image = product_image(with_alternatives(kind, 5, 40), 1e-4)
+        # What is left out below costs no less than the lowest candidate, and must promise no more.
+        image = replace(image, start=np.maximum.accumulate(image.start))
+        groups = image.groups
+        assert groups is not None
+        lowest = rng.integers(groups.lowest, np.minimum(groups.lowest + 6, groups.highest + 1))
+        affordable = image.grid[lowest, np.arange(lowest.size)] < image.wealth.min(axis=0)
+        lowest = np.where(affordable, lowest, groups.lowest)
+        highest = rng.integers(np.maximum(groups.highest - 9, lowest), groups.highest + 1)
+        few = replace(image, groups=replace(groups, lowest=lowest, highest=highest))
+        candidates = np.arange(40)[:, None]
+        # The same problem, with costs in place of limits.
+        grid = np.where(candidates < lowest, image.grid[lowest, np.arange(lowest.size)], image.grid)
+        grid = np.where(candidates > highest, np.maximum(image.wealth.max(axis=0), grid), grid)
+        whole = replace(image, grid=grid, groups=replace(groups, lowest=0 * lowest, highest=0 * highest + 39))
+        ends = []
+        for one in (few, whole):
+            machine = machine_of(one)
+            machine.policy[: image.start.size] = rng.integers(0, 40, image.start.size)
+            begun(machine, one)
+            machine.start(*image.start.shape, Mode.CHOICES, 10, image.epsilon, image.constants)
+            while not machine.step():
+                choices = table(machine, image, "policy")
+                assert one is whole or ((lowest <= choices) & (choices <= highest)).all()
+            assert Status.PROVEN in machine.status
+            ends.append((table(machine, image, "v").copy(), table(machine, image, "policy").copy()))
+        (value, choices), (right, best) = ends
+        able = (image.wealth > grid[0]) & ~groups.has(Mark.KEEPS)
+        assert np.array_equal(value, right)
+        assert np.array_equal(choices[able], np.maximum(best, lowest)[able])
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_bits_do_not_depend_on_lanes_and_searches(kind: str) -> None:
     image = product_image(with_alternatives(kind, 7, 40), 1e-5)
@@ -160,12 +216,15 @@ def test_the_running_maximum() -> None:
 
 
 def test_groups_in_the_second_matrix() -> None:
-    groups = Groups(np.array([5, -7, 0]), np.array([3, 5, 2]))
-    matrix = groups.matrix(4)
-    assert matrix.tolist() == [[5, -7, 0, 0], [3, 5, 2, 0], [0] * 4, [0] * 4]
-    back = Groups.of(matrix.view(np.uint64), 3)
-    assert np.array_equal(back.kappa, groups.kappa)
-    assert np.array_equal(back.marks, groups.marks)
+    names = ("kappa", "marks", "lowest", "highest")
+    words = ([5, -7, 0], [3, 5, 2], [0, 7, 65_535], [65_535, 9, 65_535])
+    groups = Groups(*(np.array(row) for row in words))
+    rows = groups.rows(4)
+    assert rows[0].tolist() == [5, -7, 0, 0]
+    assert rows[1].tolist() == [0xFFFF_0000_0003, 0x9_0007_0005, 0xFFFF_FFFF_0002, 0]
+    back = Groups.of(np.concatenate([rows, rows + 1]).view(np.uint64), 3)
+    for name, row in zip(names, words, strict=True):
+        assert getattr(back, name).tolist() == row
     assert back.has(Mark.KEEPS).tolist() == [False, True, False]
 
 

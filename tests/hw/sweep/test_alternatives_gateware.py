@@ -117,6 +117,36 @@ def test_random_values_and_marks(pair: Pair) -> None:
     assert walked > 0
 
 
+def test_random_candidates(pair: Pair) -> None:
+    """Gateware and model agree on any candidates of each state, from stored choices elsewhere and from none."""
+    rng = np.random.default_rng(6)
+    build = pair.parameters
+    walked, divided, single = 0, 0, 0
+    for seed in range(8):
+        image = product_image(
+            with_alternatives(KINDS[seed % len(KINDS)], seed, int(rng.integers(7, build.grid + 1))), 1e-4
+        )
+        assert image.groups is not None
+        points, states = image.start.shape
+        lowest = rng.integers(0, points, states)
+        highest = rng.integers(lowest, points)
+        lowest[rng.random(states) < 0.3] = 0
+        highest[rng.random(states) < 0.3] = points - 1
+        single += int((lowest == highest).sum())
+        few = replace(image, groups=replace(image.groups, lowest=lowest, highest=highest))
+        wild = rng.integers(-(2**56), 2**56, image.start.shape)
+        for start in (image.start, wild):
+            before = pair.run(replace(image, start=start), 1)
+            for sweeps, mode, after in ((1, Mode.CHOICES, before), (1, Mode(0), None), (4, Mode(0), None)):
+                done = pair.run(replace(few, start=start), sweeps, mode, after)
+                walked += sum(one.walked for one in done.proven_by)
+                divided += sum(one.divided for one in done.proven_by)
+                if Status.INFEASIBLE not in done.status:
+                    choices = done.policy[: image.start.size].reshape(image.start.shape)
+                    assert ((lowest <= choices) & (choices <= highest)).all()
+    assert min(walked, divided, single) > 0
+
+
 def test_additions_may_leave_the_range(pair: Pair) -> None:
     """A sum out of range is flagged if the state can afford a choice; else its value is the lowest number."""
     image = product_image(with_alternatives("default", 1, pair.parameters.grid), 1e-4)

@@ -106,7 +106,7 @@ def test_random_problems_of_one_peak_or_many(eight: RtlDevice, seed: int) -> Non
 
 
 class Clocked(wiring.Component):
-    """The unit with a counter of clocks and a register with the clock in which ``start`` was high last."""
+    """The unit with a counter of clocks and a register with the clock in which ``start`` was last high."""
 
     def __init__(self, probe: Probe) -> None:
         self.probe = probe

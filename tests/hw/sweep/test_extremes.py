@@ -37,7 +37,7 @@ SIZES = [
 
 
 class Joined(wiring.Component):
-    """The extremes of all lanes, whose words take the way that they take in a machine; ``lane`` has the change."""
+    """The extremes of all lanes, whose words are joined as in a machine; ``lane`` has the change."""
 
     def __init__(self) -> None:
         super().__init__(

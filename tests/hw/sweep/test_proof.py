@@ -25,7 +25,7 @@ from beltline.hw.sweep.parameters import ROW_WORDS, SweepParameters
 from beltline.hw.sweep.proof import Proof
 from beltline.hw.sweep.scan import parameters
 from beltline.hw.sweep.scan.parameters import PERIOD
-from beltline.hw.sweep.software_passes import search_all
+from beltline.hw.sweep.software_passes import search_all, whole_grid
 from beltline.hw.sweep.software_proof import _best, bracket_all, divide_all
 from beltline.hw.sweep.walk.parameters import WalkParameters
 from support.machines import begun
@@ -231,7 +231,9 @@ def test_any_first_policy_is_repaired(period: int, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("top", [False, True])
 def test_the_ends_of_the_grid_look_to_the_ends_of_the_candidates(top: bool) -> None:
-    """If all searches end on the same wrong peak, the brackets of the first and last points find the better one."""
+    """If all searches end on the same wrong peak, the brackets of the first and last points, which reach to the first
+    and last candidates, contain the better one.
+    """
     image, ev = rough(1)
     image.wealth[:] += round(40.0 / image.amount_unit)
     points, _ = ev.shape
@@ -263,7 +265,7 @@ def test_lanes_that_divide_read_what_stood_before_the_round(turned: bool, monkey
         lowest, highest = np.zeros((2, *ev.shape), np.int64)
         moved, flags = np.zeros(ev.shape, np.bool_), np.zeros(rows, np.uint8)
         results = lowest, highest, moved, flags
-        tables = image.grid[None], image.wealth, ev, image.constants.words
+        tables = image.grid[None], image.wealth, ev, image.constants.words, whole_grid(rows, states)
         divide_all.py_func(*tables, size.bit_length() - 1, before, choices, *results)
         for first in range(0, rows, size):
             end = min(first + size, rows)

@@ -54,9 +54,10 @@ def test_problems_of_several_peaks_after_every_sweep(pair: Pair, kind: str) -> N
 
 
 def test_the_norm_is_that_of_repaired_values(pair: Pair) -> None:
-    """The values that fall most are those of points that no state can afford to choose, all with equal wealth.
+    """The norm is that of repaired values, of which those fall most that no state can afford to choose, all with equal
+    wealth.
 
-    Searches from different candidates leave them on different peaks, and what falls to a lower one falls further.
+    Searches from different candidates end on different peaks, and a value on a lower peak falls further.
     """
     build = pair.parameters
     repaired = 0
@@ -73,7 +74,9 @@ def test_the_norm_is_that_of_repaired_values(pair: Pair) -> None:
 
 
 def test_random_values(pair: Pair) -> None:
-    """Local searches end on any of many peaks, so that rounds use divide and conquer."""
+    """Gateware and model agree on random values, on which local searches end on any of many peaks and rounds use divide
+    and conquer.
+    """
     rng = np.random.default_rng(5)
     divided = 0
     for _ in range(6):

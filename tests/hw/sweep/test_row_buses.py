@@ -33,7 +33,7 @@ def word_of(lane: int, address: int, number: int) -> int:
 class Probe(wiring.Component):
     """Buses and memories. One port writes all memories; each other port joins the words of all lanes.
 
-    Of a row, the output has the exclusive or of words 0 and ``ROW_WORDS - 1`` only.
+    The output for a row is the exclusive or of its words 0 and ``ROW_WORDS - 1``.
     """
 
     def __init__(self, parameters: RowBusesParameters) -> None:

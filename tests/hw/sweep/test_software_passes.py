@@ -12,7 +12,7 @@ from beltline.hw.arithmetic.objective import INFEASIBLE
 from beltline.hw.interface.registers import Mode, Status
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
-from beltline.hw.sweep.software_passes import _walk, add_all, check_all
+from beltline.hw.sweep.software_passes import _walk, add_all, check_all, whole_grid
 from support.machines import begun
 from support.ties import searches
 
@@ -48,7 +48,8 @@ def test_local_searches_end_on_the_lowest_best() -> None:
         for one in searches(seed):
             log = np.zeros(0, np.int32)
             for guess in range(one.x.size):
-                found = _walk(one.wealth, one.x, one.ev, one.state, one.constants.words, guess, log, 0)
+                of_state = one.wealth, one.x, one.ev, one.state, one.constants.words
+                found = _walk(*of_state, whole_grid(*one.ev.shape), guess, log, 0)
                 assert found[0] == one.lowest, (seed, guess)
             ties += one.tied
     assert ties > 20

@@ -48,7 +48,9 @@ def test_sums_of_many_products_are_exact(states: int) -> None:
 
 @pytest.mark.parametrize(("kind", "states"), [("default", 10), ("exit", 11)])
 def test_every_sweep_is_full_searchs(kind: str, states: int) -> None:
-    """20 and 33 product states, with 1 to 16 multipliers: the same bits, and more clocks with fewer."""
+    """With 1 to 16 multipliers, 20 and 33 product states have the bits of full search, in more clocks with fewer
+    multipliers.
+    """
     image = product_image(with_alternatives(kind, 2, 17, states), 1e-4)
     search = FullSearch(image)
     count = image.start.shape[1]
@@ -90,7 +92,9 @@ def test_builds_of_a_size() -> None:
 
 
 def test_a_solve_with_many_states() -> None:
-    """33 states of a machine, 11 of the problem; a session of larger and smaller problems."""
+    """A problem with 11 exogenous states, which are 33 of the machine, is solved between smaller ones in one
+    session.
+    """
     with bl.open("emulator", **BUILD, multipliers=4) as session:
         for kind, states in (("default", 2), ("exit", 11), ("default", 3)):
             given = with_alternatives(kind, 2, 20, states)

@@ -38,7 +38,7 @@ def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
 
 
 def images(build: MachineParameters, tol: float) -> Iterator[Image]:
-    """Problems with 1 product state, with as many as the build has, and with numbers between."""
+    """Yield problems with 1 product state, with as many as the build has, and with numbers between."""
     most = build.states
     for kind, each in (("default", 2), ("exit", 3), ("retirement", 3), ("random", 4)):
         for count in sorted({1, min(10, most // each), min(11, most // each), most // each} - {0}):
@@ -54,7 +54,7 @@ def test_every_problem_after_every_sweep(pair: Pair) -> None:
 
 
 def test_words_that_no_problem_has(pair: Pair) -> None:
-    """Large values, and weights that add up to more than 1: from some sweep on expectations are saturated."""
+    """Gateware and model agree if large values, and weights that add up to more than 1, saturate the expectations."""
     rng = np.random.default_rng(3)
     build = pair.parameters
     image = product_image(with_alternatives("default", 3, build.grid, build.states // 2), 1e-4)

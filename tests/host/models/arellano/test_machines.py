@@ -43,7 +43,7 @@ def test_a_machine_finds_the_processors_economy(start: str) -> None:
 
 
 def test_only_costs_move_between_runs() -> None:
-    """Only costs, including marks of dominated candidates, are written between runs; values and choices stay."""
+    """Between runs only costs and the candidates of each state are written; values and choices stay on the machine."""
     moved, problem = [], COUNTRY.problem()
     with bl.open("emulator", **BUILD) as session:
 
@@ -57,8 +57,9 @@ def test_only_costs_move_between_runs() -> None:
         changed = [index for index in range(1, len(moved)) if "X" in moved[index]]
         assert 1 <= len(changed) < len(moved)
         # From the second run on, the machine begins from the choices of the run before.
-        assert {"X", "MODE"} <= moved[1] <= {"X", "MODE", "SWEEP_LIMIT"}
-        assert all(tables <= {"X", "SWEEP_LIMIT"} for tables in moved[2:])
+        assert {"X", "MODE"} <= moved[1] <= {"X", "Q", "MODE", "SWEEP_LIMIT"}
+        assert all(tables <= {"X", "Q", "SWEEP_LIMIT"} for tables in moved[2:])
+        assert any("Q" in tables for tables in moved[1:])
         # Prices after every sweep are those of the processor's iteration, whose sweeps are counted in the same way.
         every = session.solve(problem, tol=1e-2, update=COUNTRY.update, update_every=1)
         right: Any = bl.solve(problem, tol=1e-2, update=COUNTRY.update, steps=0)

@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 SMALL: dict[str, Any] = {
     "grid": 60, "states": 3, "first": 60, "retirement": 63, "last": 66, "high": 300.0, "bequest": 5.0,
 }  # fmt: skip
-"""Four years of work, three of rest, and nine states of income."""
+"""A cohort with four years of work, three of retirement, and nine states of income."""
 
 
 def solved(**parameters: Any) -> bl.CohortResult:

@@ -66,7 +66,7 @@ class ByHand:
         return value, chosen, exits
 
     def worth(self, price: float, tau: float) -> float:
-        """The value of entry, in units of the good."""
+        """Return the value of entry, in units of the good."""
         return float(self.entry @ self.firm(price, tau)[0][0]) / price + 12
 
     def price(self, tau: float) -> float:

@@ -37,7 +37,7 @@ READS = {
     },
     "kept": {"checking": "check_kept"},
 }
-"""Who reads each table, by the pass under way."""
+"""Unit that reads each table, by the pass under way."""
 
 BITS = {"wealth": 64, "value": 64, "choice": BUILD.index_bits, "kept": KEPT_BITS}
 

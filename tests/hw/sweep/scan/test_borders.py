@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -14,12 +15,15 @@ BUILD = SweepParameters(grid=64, states=3, lanes=2, slots=4)
 BITS = BUILD.index_bits
 INPUTS = ("write", "position", "choice", "points", "count", "states", "first_point", "last_index")
 INPUTS += ("lower_last", "upper_first", "hold")
+LIMITS = ("lowest", "highest")
 
 
 @pytest.mark.gateware
-def test_ends_and_sides(clocks: Clocks) -> None:
+@pytest.mark.parametrize("alternatives", [False, True])
+def test_ends_and_sides(clocks: Clocks, alternatives: bool) -> None:
     rng = random.Random(9)
-    columns: dict[str, list[int]] = {name: [] for name in INPUTS}
+    build = replace(BUILD, proof=True, costs=True, alternatives=True) if alternatives else BUILD
+    columns: dict[str, list[int]] = {name: [] for name in (*INPUTS, *(LIMITS if alternatives else ()))}
     wanted: list[dict[tuple[str, int], int]] = []
     for points, states, first, last_index in (
         (32, 3, 0, 63),
@@ -31,6 +35,10 @@ def test_ends_and_sides(clocks: Clocks) -> None:
         standing = {"points": points, "count": points * states, "states": states}
         standing |= {"first_point": first, "last_index": last_index}
         known: dict[tuple[str, int], int] = {}
+        limits = {"lowest": [0] * states, "highest": [last_index] * states}
+        if alternatives:
+            limits = {name: [rng.randrange(64) for _ in range(states)] for name in LIMITS}
+            standing |= {name: sum(word << BITS * k for k, word in enumerate(limits[name])) for name in LIMITS}
         for clock in range(300):
             row = standing | {"hold": int(rng.random() < 0.3), "write": int(clock > 3 and rng.random() < 0.6)}
             row |= {name: rng.getrandbits(BITS << BUILD.state_bits) for name in ("lower_last", "upper_first")}
@@ -46,9 +54,9 @@ def test_ends_and_sides(clocks: Clocks) -> None:
             if not row["hold"] and clock > 3:
                 for k in range(states):
                     lower, upper = (row[name] >> BITS * k & 63 for name in ("lower_last", "upper_first"))
-                    known["below", k] = 0 if first == 0 else lower
-                    known["above", k] = last_index if first + points == last_index + 1 else upper
-    found = clocks(Borders(BUILD), columns)
+                    known["below", k] = limits["lowest"][k] if first == 0 else lower
+                    known["above", k] = limits["highest"][k] if first + points == last_index + 1 else upper
+    found = clocks(Borders(build), columns)
     seen = 0
     for t, words in enumerate(wanted):
         assert t < 5 or found["last_position"][t] == columns["count"][t - 1] - columns["states"][t - 1]

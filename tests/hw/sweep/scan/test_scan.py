@@ -27,7 +27,7 @@ from support.sweeps import MASK, row_writes
 AMOUNT, VALUE = 40, 44
 
 SETTLING = 24
-"""Rounds behind which some move nothing."""
+"""Number of rounds after which some rounds move no choice."""
 
 
 @dataclass

@@ -14,13 +14,14 @@ from support.layouts import any_word, pack
 from support.streams import Clocks
 
 PARAMETERS = WalkParameters(SweepParameters(grid=64, states=1, lanes=1, slots=4), 2)
+OF_ALTERNATIVES = WalkParameters(SweepParameters(64, 2, 1, 4, proof=True, costs=True, alternatives=True), 2)
 BUILD = PARAMETERS.build
 NUMBERS = 1 << NUMBER_BITS
 
 
-def walker(rng: random.Random, top: int, arrived: int) -> dict[str, Any]:
+def walker(rng: random.Random, top: int, arrived: int, parameters: WalkParameters = PARAMETERS) -> dict[str, Any]:
     """Return a search at a random candidate, in most cases near the half-rows that it has."""
-    fields = any_word(PARAMETERS.walker, rng)
+    fields = any_word(parameters.walker, rng)
     index = rng.choice((0, 1, top, rng.randint(0, top)))
     near = max(0, index // (2 * HALF_WORDS) + rng.choice((-1, 0, 0, 1)))
     rows = [rng.choice((near, near, rng.randrange(8))) % 8 for _ in range(2)]
@@ -39,10 +40,11 @@ def walker(rng: random.Random, top: int, arrived: int) -> dict[str, Any]:
     return fields
 
 
-def wanted(fields: dict[str, Any], top: int, arrived: int) -> dict[str, int]:
+def wanted(fields: dict[str, Any], top: int, arrived: int, limits: tuple[int, int] | None = None) -> dict[str, int]:
+    bottom, highest = limits or (0, top)
     step = 0 if fields["first"] else 2 ** fields["exponent"]
     j = fields["index"] + (-step if fields["down"] else step)
-    on_grid = 0 <= j <= top
+    on_grid = bottom <= j <= highest
     rows = {half: fields[f"row{half}"] - 8 if fields[f"row{half}"] else None for half in range(2)}
     came = {
         half
@@ -71,19 +73,32 @@ def wanted(fields: dict[str, Any], top: int, arrived: int) -> dict[str, int]:
 
 
 @pytest.mark.gateware
+@pytest.mark.parametrize("alternatives", [False, True])
 @pytest.mark.parametrize("top", [63, 36, 4])
-def test_candidates_and_cached_rows(clocks: Clocks, top: int) -> None:
+def test_candidates_and_cached_rows(clocks: Clocks, top: int, alternatives: bool) -> None:
     rng = random.Random(top)
+    parameters = OF_ALTERNATIVES if alternatives else PARAMETERS
     count = 4000
     # Rows that have arrived, as the second clock of a search sees them.
     arrived = [rng.randrange(NUMBERS) for _ in range(count + FOUND)]
-    walkers = [walker(rng, top, arrived[k + PROBED]) for k in range(count)]
-    words = [pack(PARAMETERS.walker, fields) for fields in walkers]
+    walkers = [walker(rng, top, arrived[k + PROBED], parameters) for k in range(count)]
+    words = [pack(parameters.walker, fields) for fields in walkers]
     contexts = [rng.randrange(2) for _ in range(count)]
     tail = [0] * FOUND
+    limits: list[tuple[int, int] | None] = [None] * count
+    sides = {}
+    if alternatives:
+        # A search is at one of its candidates.
+        of = [(rng.randint(0, fields["index"]), rng.randint(fields["index"], top)) for fields in walkers]
+        limits = list(of)
+        sides = {
+            name: [0] * PROBED + [pair[k] for pair in of] + [0] * (FOUND - PROBED)
+            for k, name in enumerate(("least", "most"))
+        }
     found = clocks(
-        Probe(PARAMETERS),
+        Probe(parameters),
         {
+            **sides,
             "last_index": [top] * (count + FOUND),
             "context": contexts + tail,
             "walker": words + tail,
@@ -93,12 +108,12 @@ def test_candidates_and_cached_rows(clocks: Clocks, top: int) -> None:
     )
     seen = set()
     for k, fields in enumerate(walkers):
-        expected = wanted(fields, top, arrived[k + PROBED])
+        expected = wanted(fields, top, arrived[k + PROBED], limits[k])
         for half in range(2):
             fields[f"have{half}"] = expected.pop(f"have{half}")
         got = {name: found[name][k + FOUND] for name in expected}
         assert got == expected, (k, fields)
-        assert found["seen"][k + FOUND] == pack(PARAMETERS.walker, fields), k
+        assert found["seen"][k + FOUND] == pack(parameters.walker, fields), k
         assert found["context_later"][k + FOUND] == contexts[k]
         seen |= {name for name in ("found", "lacks", "nowhere", "ahead") if expected[name]}
     assert seen == {"found", "lacks", "nowhere", "ahead"}

@@ -19,7 +19,7 @@ PARAMETERS = WalkParameters(SweepParameters(grid=256, states=3, lanes=2, slots=4
 BUILD = PARAMETERS.build
 INPUTS = ("context", "probe", "lacks", "ahead", "near_row", "taken")
 FIRST_CLOCKS = 5
-"""Clocks from a request with none before it until it is at the buses."""
+"""Clocks until a request without others before it reaches the buses."""
 
 
 @pytest.mark.gateware

@@ -1,0 +1,41 @@
+"""The registers with the groups of exogenous states, against the bytes that were written."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from beltline.hw.interface.groups import Mark
+from beltline.hw.sweep.group_table import GroupTable
+from beltline.hw.sweep.parameters import SweepParameters
+from support.streams import Clocks
+
+
+@pytest.mark.gateware
+@pytest.mark.parametrize("grid", [64, 2048])
+def test_bytes_of_both_rows(clocks: Clocks, grid: int) -> None:
+    build = SweepParameters(grid, 4, 1, proof=True, costs=True, alternatives=True)
+    rng = random.Random(grid)
+    count = 2_000
+    rows = [rng.randrange(4) for _ in range(count)]
+    columns = [rng.randrange(4) for _ in range(count)]
+    strobes = [rng.choice((0, 255, 255, rng.randrange(256))) for _ in range(count)]
+    data = [rng.getrandbits(64) for _ in range(count)]
+    # Every word is written once before anything is compared.
+    rows[:8], columns[:8], strobes[:8] = [0, 1] * 4, [0, 0, 1, 1, 2, 2, 3, 3], [255] * 8
+    found = clocks(GroupTable(build), {"row": rows, "column": columns, "write": strobes, "data": data})
+    words = {(row, s): 0 for row in range(4) for s in range(4)}
+    bits = build.index_bits
+    for t in range(count):
+        if t >= 8:
+            for s in range(4):
+                mark = words[1, s]
+                assert found["kappa"][t] >> 64 * s & 2**64 - 1 == words[0, s], (t, s)
+                for flag, name in ((Mark.BEGINS, "begins"), (Mark.ENDS, "ends"), (Mark.KEEPS, "keeps")):
+                    assert found[name][t] >> s & 1 == bool(mark & flag), (t, s, name)
+                for name, shift in (("lowest", 16), ("highest", 32)):
+                    assert found[name][t] >> bits * s & 2**bits - 1 == mark >> shift & 2**bits - 1, (t, s, name)
+        kept = sum(255 << 8 * k for k in range(8) if not strobes[t] >> k & 1)
+        word = words[rows[t], columns[t]]
+        words[rows[t], columns[t]] = (word & kept) | (data[t] & ~kept)
