@@ -48,8 +48,8 @@ class Tables:
         Whether values before the last sweep are stored.
     near
         Whether expectations fit into shared memory.
-    holds
-        Whether there is room for copies of ``X``, ``W`` and ``Q`` (:meth:`hold`).
+    copies
+        Whether there is room for copies of ``X``, ``W`` and ``Q`` (:meth:`copy`).
     more
         Layout of other tables of the same allocation, initially zero.
     """
@@ -61,7 +61,7 @@ class Tables:
         plan: Layout,
         previous: bool,
         near: bool,
-        holds: bool = False,
+        copies: bool = False,
         more: arena.Layout = MappingProxyType({}),
     ) -> None:
         self.problems = problems
@@ -78,7 +78,7 @@ class Tables:
         }  # fmt: skip
         if previous:
             large["previous"] = (shape, floats)
-        if holds:
+        if copies:
             size = 8 * count * (states * states + points + points * states)
             large["copy"] = ((size + 2 * arena.ALIGNED,), np.uint8)
         self._arena = Arena(cupy, small, {**large, **more})
@@ -110,11 +110,11 @@ class Tables:
         send(self["X"], [problem.X for problem in problems])
         send(self["W"], [problem.W for problem in problems])
 
-    def hold(self) -> None:
+    def copy(self) -> None:
         """Copy ``X``, ``W`` and ``Q`` within the device, if the tables were made with room for that."""
         given, copy = self._arena.between("Q", "W"), self["copy"]
         copy.data.copy_from_device_async(given.data, given.nbytes)
 
-    def held(self, name: str) -> NDArray[np.uint64]:
+    def copied(self, name: str) -> NDArray[np.uint64]:
         """Return the address of the copy of ``X``, ``W`` or ``Q`` of each problem."""
         return self.pointers(name) - self.addresses["Q"] + self.addresses["copy"]

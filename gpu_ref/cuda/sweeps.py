@@ -108,7 +108,7 @@ class _Check:
             return
         value, policy, outcome = map(tables.pointers, ("value", "policy", "outcome"))
         found = {"V": value, "value": value, "policy": policy, "residual": outcome + np.uint64(8)}
-        copies = {name: tables.held(name) for name in ("X", "W", "Q")}
+        copies = {name: tables.copied(name) for name in ("X", "W", "Q")}
         self._comparisons.begin({**copies, **found}, [Allowed(modulus) for modulus in self._moduli])
 
     def end(self) -> Sequence[Compared | None]:
@@ -186,7 +186,7 @@ def solve_in_one_launch(
     clock.lap("allocate")
     tables.load()
     if check.needed:
-        tables.hold()
+        tables.copy()
     start.load(tables)
     clock.lap("load")
     _launch_sweeps(launch, problems, tables, start.work(tables), extra)
