@@ -15,6 +15,7 @@ from beltline.compiled import njit, prange, serial_and_parallel
 from beltline.gpu_ref.brackets import state_slack
 from beltline.gpu_ref.chunk_expectation import expect_between
 from beltline.gpu_ref.chunk_tables import Tables, forget, piece
+from beltline.gpu_ref.proven_groups import GROUP, all_known, disturb
 from beltline.gpu_ref.row_scan import scanned_row
 from beltline.gpu_ref.row_search import (
     CLOSE,
@@ -35,7 +36,7 @@ from beltline.gpu_ref.row_search import (
     utility,
 )
 from beltline.gpu_ref.tables import Array
-from beltline.gpu_ref.window_clocks import BLOCK, measure_blocks, pass_all, pass_windows, shown, window
+from beltline.gpu_ref.window_clocks import BLOCK, blocks, measure_blocks, pass_all, pass_windows, window
 
 Doubts = NDArray[np.bool_]
 """``(C, N_z)``, or the row of one chunk: whether a bracket had to be searched."""
@@ -73,33 +74,40 @@ def _chunk(
     end = min(begin + t.chunk, t.X.size)
     for s in range(t.W.shape[0]):
         own, wealth, cached = value[s, begin:end], t.W[s, begin:end], piece(t, s, begin, end)
+        quiet, gates = t.quiet[s, begin // GROUP : blocks(end)], t.gates[s, begin // GROUP : blocks(end)]
         if how == FIXED:
             evaluated_row(ev[s], cached, own)
-            t.quiet[c, s] = -np.inf
+            quiet[:] = -np.inf
         elif t.scans[c, s] and how == WARM:
             count = scanned_row(t.X, wealth, t.eta, ev[s], cached, own)
             if count < 0:
                 return UNPROVEN
             low[s], high[s] = changes(before[s, begin:end], own)
-            doubts[s], t.quiet[c, s], t.scans[c, s] = False, -np.inf, MANY * count > end - begin
+            quiet[:] = -np.inf
+            doubts[s], t.scans[c, s] = False, MANY * count > end - begin
         else:
             if how == FRESH:
                 forget(cached)
+                quiet[:] = -np.inf
             clocks = t.clocks[s]
-            moved, low[s], high[s] = guessed_row(t.X, wealth, t.eta, ev[s], clocks, cached, before[s, begin:end], own)
+            moved, low[s], high[s] = guessed_row(
+                t.X, wealth, t.eta, ev[s], clocks, cached, before[s, begin:end], own, quiet
+            )
             doubts[s] = False
             # Objectives, and with them their rounding errors, may have grown by these changes.
-            t.quiet[c, s] -= ROUNDING * max(abs(low[s]), abs(high[s]))
+            quiet -= ROUNDING * max(abs(low[s]), abs(high[s]))
             guess = CLOSE
-            if moved or how != WARM or not shown(clocks) < t.quiet[c, s]:
+            if not all_known(clocks, quiet, gates):
                 guess = shape(cached.policy)
-                # If it is close, this proves all choices while none moves, whatever the clocks show.
-                t.quiet[c, s] = np.inf
+                if guess == CLOSE:
+                    # This proves all choices while none moves, whatever the clocks show.
+                    quiet[:] = np.inf
             if guess != CLOSE:
                 rival, rivals = t.watched[2, s, begin:end], t.rivals[s, begin:end]
-                proof, searched, corrected, t.quiet[c, s] = proven_row(
-                    t.X, wealth, t.eta, ev[s], clocks, cached, guess, own, rival, rivals
-                )
+                proof, searched, corrected = proven_row(
+                    t.X, wealth, t.eta, ev[s], clocks, cached, guess, own, rival, rivals, quiet, gates,
+                    np.zeros(end - begin, np.bool_),
+                )  # fmt: skip
                 if proof == FAILED:
                     return UNPROVEN
                 doubts[s] = proof != KNOWN
@@ -156,7 +164,7 @@ def _between_chunks(t: Tables, turn: int, s: int, moved: Indexes, waiting: Index
             if q == p:
                 continue
             policy[x] = q
-            t.quiet[x // t.chunk, s] = -np.inf
+            disturb(t.quiet[s], grid, x)
             below[x], here[x], above[x] = beside(t.X, wealth[x], t.eta, q)
             if found == MOST_MOVED or here[x] + ev[q + 1] == -np.inf:
                 return -1
@@ -333,7 +341,7 @@ def _take_state(t: Tables, turn: int, s: int, value: Array, policy: Indexes, low
     """Continue exogenous state ``s``, as :func:`take` does for all."""
     new, cached = t.values[turn, s], piece(t, s, 0, t.X.size)
     t.clocks[s, :] = 0.0
-    t.quiet[:, s], t.scans[:, s] = -np.inf, True
+    t.quiet[s], t.scans[:, s] = -np.inf, True
     chosen = cached.policy
     for x in range(new.size):
         new[x] = value[x, s]

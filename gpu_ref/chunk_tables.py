@@ -41,9 +41,9 @@ class Tables(NamedTuple):
         whose blocks are measured.
     measured
         ``(2, N_z)``: the number of sweeps for which blocks are still measured, and the number to measure next time.
-    quiet
-        ``(C, N_z)``: value of the whole row's clock up to which the last proof of a chunk stays valid while none of its
-        choices moves, as :func:`~beltline.gpu_ref.row_search.proven_row` returns it.
+    quiet, gates
+        ``(N_z, groups)``: of each group of grid points, the value of a clock up to which its last proof stays valid
+        while no choice moves, and the number of that clock, see :func:`~beltline.gpu_ref.row_search.proven_row`.
     scans
         ``(C, N_z)``: whether the next sweep scans the brackets of a chunk (:mod:`beltline.gpu_ref.row_scan`) rather
         than guesses its choices.
@@ -69,6 +69,7 @@ class Tables(NamedTuple):
     changes: Array
     measured: NDArray[np.int64]
     quiet: Array
+    gates: Indexes
     scans: NDArray[np.bool_]
     chunk: int
 

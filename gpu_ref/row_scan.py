@@ -12,12 +12,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from beltline.compiled import njit
-from beltline.gpu_ref.row_search import WORTH, Cached, utility
+from beltline.compiled import njit, njit_uncounted
+from beltline.gpu_ref.row_search import WORTH, Cached, beside, utility
 from beltline.gpu_ref.tables import Array, feasible
 
 AHEAD = 2
 """Number of candidates scanned above where the choice of the state above is expected."""
+
+USUAL = 6
+"""Number of candidates that are compared where there are no more; a fixed number is compared faster than fewer are."""
 
 STRIDE = 8
 """Number of candidates on either side that the choice of the first and of the last state of a piece must beat."""
@@ -52,7 +55,18 @@ def _scan(
     return p, best, below, here, above
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
+def _best_from(X: Array, wealth: float, eta: float, ev: Array, low: int) -> tuple[int, float]:
+    """Return the best of the :data:`USUAL` candidates from ``low`` and its objective, without branching on them."""
+    p, best = low, -np.inf
+    for k in range(USUAL):
+        objective = utility(wealth, X[low + k], eta) + ev[low + k + 1]
+        p = low + k if objective > best else p
+        best = max(best, objective)
+    return p, best
+
+
+@njit_uncounted
 def _search_from(X: Array, wealth: float, eta: float, ev: Array, low: int, p: int) -> tuple[int, float, float, float]:
     """Search from candidate ``p``, down to ``low`` at most, until :data:`STRIDE` candidates on either side lose.
 
@@ -69,7 +83,7 @@ def _search_from(X: Array, wealth: float, eta: float, ev: Array, low: int, p: in
             return p, below, here, above
 
 
-@njit(cache=True)
+@njit_uncounted
 def scanned_row(X: Array, W: Array, eta: float, ev: Array, cached: Cached, value: Array) -> int:
     """Find the choices of all states of a piece, proven but for the first and the last, and their objectives ``value``.
 
@@ -80,19 +94,33 @@ def scanned_row(X: Array, W: Array, eta: float, ev: Array, cached: Cached, value
     policy, below, here, above, until, _, highest = cached
     size, left = value.size, WORTH * value.size
     drift = moved = neighbour = 0
+    # Only then is it faster to compare a few candidates too many, and to compute three utilities again.
+    cheap = eta in (0.0, 2.0)
     for i in range(size):
         wealth, old = W[i], policy[i]
         if i == 0 or i == size - 1:
             p, below[i], here[i], above[i] = _search_from(X, wealth, eta, ev, neighbour, max(old + drift, neighbour))
             best, high = here[i] + ev[p + 1], p
+        elif wealth == W[i - 1] and i > 1:
+            # It has the objectives of the state below.
+            below[i], here[i], above[i], highest[i] = below[i - 1], here[i - 1], above[i - 1], highest[i - 1]
+            p, best, high = policy[i - 1], value[i - 1], highest[i]
         else:
-            high = min(max(policy[i + 1] + drift + AHEAD, neighbour), X.size - 1)
+            after = i + 1
+            while after < size - 1 and W[after] == wealth:
+                after += 1
+            high = min(max(policy[after] + drift + AHEAD, neighbour), X.size - 1)
             left -= high - neighbour
             if left < 0:
                 return -1
-            p, best, below[i], here[i], above[i] = _scan(
-                X, wealth, eta, ev, neighbour, high, -1, -np.inf, -np.inf, -np.inf, -np.inf
-            )
+            if cheap and high < neighbour + USUAL <= X.size:
+                high = neighbour + USUAL - 1
+                p, best = _best_from(X, wealth, eta, ev, neighbour)
+                below[i], here[i], above[i] = beside(X, wealth, eta, p)
+            else:
+                p, best, below[i], here[i], above[i] = _scan(
+                    X, wealth, eta, ev, neighbour, high, -1, -np.inf, -np.inf, -np.inf, -np.inf
+                )
         if best == -np.inf:
             p = -1
         drift = p - old

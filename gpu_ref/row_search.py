@@ -14,8 +14,9 @@ Three things save time:
   objective gains on another at most the spread of the changes of ``EV`` in the bracket. A *clock* adds these spreads up
   (:mod:`beltline.gpu_ref.window_clocks`). Until it reaches the margin (:func:`_until`), none of the others can win, and
   none is evaluated.
-- While no choice of a piece moves, no row of it is looked at until the clock of the whole row, the fastest of all, has
-  passed the smallest of these margins, that over the rival included.
+- Rows are proven in groups (:mod:`beltline.gpu_ref.proven_groups`). While no choice of a group or next to it moves, no
+  row of it is looked at until the clock of the smallest window that contains all its brackets has passed the smallest
+  of these margins, that over the rival included.
 
 ``EV`` has a spare word at either end, here and below, so that the first and the last choice have neighbours, too.
 """
@@ -27,10 +28,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.compiled import njit
+from beltline.compiled import njit, njit_uncounted
+from beltline.gpu_ref.proven_groups import GROUP, disturb
 from beltline.gpu_ref.tables import Array, feasible
 from beltline.gpu_ref.utility import crra
-from beltline.gpu_ref.window_clocks import shown, window
+from beltline.gpu_ref.window_clocks import window
 
 Indexes = NDArray[np.int32]
 
@@ -111,7 +113,7 @@ def local_search(X: Array, wealth: float, eta: float, ev: Array, p: int) -> tupl
     return p, below, here, above, best
 
 
-@njit(cache=True)
+@njit_uncounted
 def bisect(X: Array, wealth: float, eta: float, ev: Array) -> int:
     """Return a local maximum by bisection on whether the next candidate is better.
 
@@ -150,14 +152,14 @@ def _lose(clock: float, until: float, best: float) -> bool:
     return clock + ROUNDING * abs(best) < until
 
 
-@njit(cache=True)
+@njit_uncounted
 def guessed_row(
-    X: Array, W: Array, eta: float, ev: Array, clocks: Array, cached: Cached, before: Array, value: Array
+    X: Array, W: Array, eta: float, ev: Array, clocks: Array, cached: Cached, before: Array, value: Array, quiet: Array
 ) -> tuple[int, float, float]:
     """Guess the choice of every state of a piece, and write the objectives of the choices into ``value``.
 
-    Returns how many choices moved, and the least and the largest change from ``before``, as :func:`changes` returns
-    them.
+    Where a choice moves, ``quiet`` is reset (:func:`~beltline.gpu_ref.proven_groups.disturb`). Returns how many choices
+    moved, and the least and the largest change from ``before``, as :func:`changes` returns them.
     """
     policy, below, here, above, until, lowest, highest = cached
     drift = moved = 0
@@ -183,7 +185,9 @@ def guessed_row(
             if best == -np.inf:
                 q = -1
                 here[i] = -np.inf
-            moved += q != p
+            if q != p:
+                moved += 1
+                disturb(quiet, value.size, i)
             policy[i] = p = q
         neighbour = p
         change = best - before[i]
@@ -193,7 +197,7 @@ def guessed_row(
     return moved, least, most
 
 
-@njit(cache=True)
+@njit_uncounted
 def shape(policy: Indexes) -> int:
     """Return the shape of a guessed policy, ``(n,)``: :data:`CLOSE`, :data:`FAR` or :data:`FALLING`."""
     least = most = 0
@@ -203,7 +207,7 @@ def shape(policy: Indexes) -> int:
     return FALLING if least < 0 else FAR if most > 1 else CLOSE
 
 
-@njit(cache=True)
+@njit_uncounted
 def cache_row(X: Array, W: Array, eta: float, cached: Cached) -> None:
     """Cache the utilities of choices that another search has found, and of the candidates on either side."""
     policy, below, here, above, until, _, _ = cached
@@ -223,7 +227,7 @@ def beside(X: Array, wealth: float, eta: float, p: int) -> tuple[float, float, f
     return below, utility(wealth, X[p], eta), above
 
 
-@njit(cache=True)
+@njit_uncounted
 def choose(X: Array, wealth: float, eta: float, cached: Cached, i: int, p: int) -> None:
     """Set the choice of state ``i`` to ``p`` and cache its utilities, without any margin over its rivals."""
     cached.policy[i], cached.until[i] = p, -np.inf
@@ -300,7 +304,7 @@ def _compare(
     return lose, until, lowest, highest, at, its
 
 
-@njit(cache=True)
+@njit_uncounted
 def settle(
     X: Array, wealth: float, eta: float, ev: Array, clocks: Array, p: int, below: float, here: float, above: float,
     until: float, lowest: int, highest: int, rival: int, known: float, low: int, high: int,
@@ -345,7 +349,7 @@ def settle(
     return q, min(until, _until(clock, best, lost)), lowest, highest, rival, known
 
 
-@njit(cache=True)
+@njit_uncounted
 def _made_rising(X: Array, W: Array, eta: float, ev: Array, cached: Cached, value: Array) -> bool:
     """Raise choices so that the policy does not fall.
 
@@ -363,74 +367,86 @@ def _made_rising(X: Array, W: Array, eta: float, ev: Array, cached: Cached, valu
     return True
 
 
-@njit(cache=True)
+@njit_uncounted
 def proven_row(
     X: Array, W: Array, eta: float, ev: Array, clocks: Array, cached: Cached, guess: int, value: Array,
-    rival: Indexes, rivals: Array,
-) -> tuple[int, int, int, float]:  # fmt: skip
+    rival: Indexes, rivals: Array, quiet: Array, gates: Indexes, listed: NDArray[np.bool_],
+) -> tuple[int, int, int]:  # fmt: skip
     """Prove, or correct, the choices of all states of a piece except the first and the last.
 
     ``guess`` is what :func:`shape` returned. ``rival`` and ``rivals``, ``(n,)``, are each state's rival
     and its utility, 0 and ``-inf`` if it has none. States are visited downwards, then upwards, in turn: first all whose
     bracket contains more than the choice and the candidates next to it, then those whose bracket has grown since.
+    ``quiet`` and ``gates``, ``(ceil(n / GROUP),)``, are of each group of states: the proof stays valid until the clock
+    of window ``gates`` reaches ``quiet``, as long as none of its choices and of those beside it moves and no objective
+    grows. Groups whose proof is valid are not visited, and both arrays are updated for the others. ``listed``,
+    ``(n,)``, all false, marks states whose bracket has grown since they were visited.
 
     Returns the outcome, :data:`KNOWN`, :data:`STAYED` or :data:`MOVED`, or :data:`FAILED` if the work exceeds
-    :data:`WORTH` candidates a row; of the first visits, how many brackets were searched and how many choices moved; and
-    the value of the whole row's clock up to which the proof stays valid, as long as no choice moves and no objective
-    grows. ``EV`` must be finite, since an infinite ``EV`` bounds no bracket.
+    :data:`WORTH` candidates a row; and of the first visits, how many brackets were searched and how many choices moved.
+    ``EV`` must be finite, since an infinite ``EV`` bounds no bracket.
     """
-    if guess == FALLING and not _made_rising(X, W, eta, ev, cached, value):
-        return FAILED, 0, 0, -np.inf
+    if guess == FALLING:
+        quiet[:] = -np.inf
+        if not _made_rising(X, W, eta, ev, cached, value):
+            return FAILED, 0, 0
     # Numba counts references whenever an array is taken out of a tuple, so this is done once.
     policy, below, here, above, until, lowest, highest = cached
-    size, count, left, searched, moved = value.size, 0, WORTH * value.size, 0, 0
-    proof, spare = MOVED if guess == FALLING else KNOWN, np.inf
-    # States whose bracket has grown since they were visited.
-    listed = np.zeros(size, np.bool_)
-    following, best = policy[size - 1], 0.0
+    size, count, left, searched, moved, grid = value.size, 0, WORTH * value.size, 0, 0, X.size
+    proof = MOVED if guess == FALLING else KNOWN
     # Downwards, so that a choice that rises makes room for those below it.
-    for i in range(size - 2, 0, -1):
-        p, low, high = policy[i], max(policy[i - 1], 0), following
-        following = p
-        if p < 0:
+    for g in range(quiet.size - 1, -1, -1):
+        if clocks[0] + clocks[gates[g]] < quiet[g]:
             continue
-        if guess != FALLING:
-            # The guess beats the candidates next to it.
-            if high <= p + 1 and low >= p - 1:
+        begin, end = max(g * GROUP, 1), min(g * GROUP + GROUP, size - 1)
+        following, best, spare, first, last = policy[end], 0.0, np.inf, grid, -1
+        for i in range(end - 1, begin - 1, -1):
+            p, low, high = policy[i], max(policy[i - 1], 0), following
+            following = p
+            if p < 0:
                 continue
-            best = value[i]
-            clock = clocks[0] + clocks[window(X.size, lowest[i], highest[i])]
-            margin = until[i] - clock - ROUNDING * abs(best)
-            objective = rivals[i] + ev[rival[i] + 1]
-            if lowest[i] <= low and high <= highest[i] and margin > 0.0 and _loses(rival[i], objective, p, best):
-                spare = min(spare, margin, best - objective - ROUNDING * abs(best))
+            if guess != FALLING:
+                # The guess beats the candidates next to it.
+                if high <= p + 1 and low >= p - 1:
+                    continue
+                best = value[i]
+                clock = clocks[0] + clocks[window(grid, lowest[i], highest[i])]
+                margin = until[i] - clock - ROUNDING * abs(best)
+                objective = rivals[i] + ev[rival[i] + 1]
+                if lowest[i] <= low and high <= highest[i] and margin > 0.0 and _loses(rival[i], objective, p, best):
+                    spare = min(spare, margin, best - objective - ROUNDING * abs(best))
+                    first, last = min(first, lowest[i]), max(last, highest[i])
+                    continue
+            proof, searched = max(proof, STAYED), searched + 1
+            left -= max(high - low, 1)
+            lose = False
+            if guess != FALLING and low <= p <= high:
+                lose, until[i], lowest[i], highest[i], rival[i], rivals[i] = _compare(
+                    X, W[i], eta, ev, clocks, p, best, until[i], lowest[i], highest[i], rival[i], rivals[i], low, high
+                )
+            q = p
+            if not lose:
+                q, until[i], lowest[i], highest[i], rival[i], rivals[i] = settle(
+                    X, W[i], eta, ev, clocks, p, below[i], here[i], above[i], until[i], lowest[i], highest[i],
+                    rival[i], rivals[i], low, high,
+                )  # fmt: skip
+            if q == p:
+                clock = clocks[0] + clocks[window(grid, lowest[i], highest[i])]
+                margin = min(until[i] - clock, value[i] - (rivals[i] + ev[rival[i] + 1]))
+                spare = min(spare, margin - ROUNDING * abs(value[i]))
+                first, last = min(first, lowest[i]), max(last, highest[i])
                 continue
-        proof, searched = max(proof, STAYED), searched + 1
-        left -= max(high - low, 1)
-        lose = False
-        if guess != FALLING and low <= p <= high:
-            lose, until[i], lowest[i], highest[i], rival[i], rivals[i] = _compare(
-                X, W[i], eta, ev, clocks, p, best, until[i], lowest[i], highest[i], rival[i], rivals[i], low, high
-            )
-        q = p
-        if not lose:
-            q, until[i], lowest[i], highest[i], rival[i], rivals[i] = settle(
-                X, W[i], eta, ev, clocks, p, below[i], here[i], above[i], until[i], lowest[i], highest[i], rival[i],
-                rivals[i], low, high,
-            )  # fmt: skip
-        if q == p:
-            clock = clocks[0] + clocks[window(X.size, lowest[i], highest[i])]
-            margin = min(until[i] - clock, value[i] - (rivals[i] + ev[rival[i] + 1]))
-            spare = min(spare, margin - ROUNDING * abs(value[i]))
-            continue
-        proof, policy[i], following, moved = MOVED, q, q, moved + 1
-        below[i], here[i], above[i] = beside(X, W[i], eta, q)
-        value[i] = here[i] + ev[q + 1]
-        if value[i] == -np.inf or left < 0:
-            return FAILED, 0, 0, -np.inf
-        if q < p and i < size - 2:
-            listed[i + 1] = True
-            count += 1
+            proof, policy[i], following, moved, spare = MOVED, q, q, moved + 1, -np.inf
+            disturb(quiet, size, i)
+            below[i], here[i], above[i] = beside(X, W[i], eta, q)
+            value[i] = here[i] + ev[q + 1]
+            if value[i] == -np.inf or left < 0:
+                return FAILED, 0, 0
+            if q < p and i < size - 2:
+                listed[i + 1] = True
+                count += 1
+        gates[g] = window(grid, first, last) if last >= 0 else 0
+        quiet[g] = (clocks[0] + clocks[gates[g]] + spare) * (1.0 - ROUNDING)
     upwards = True
     while count:
         left -= size // 8
@@ -443,7 +459,7 @@ def proven_row(
             p, low, high = policy[i], max(policy[i - 1], 0), policy[i + 1]
             left -= max(high - low, 1)
             if left < 0:
-                return FAILED, 0, 0, -np.inf
+                return FAILED, 0, 0
             q, until[i], lowest[i], highest[i], rival[i], rivals[i] = settle(
                 X, W[i], eta, ev, clocks, p, below[i], here[i], above[i], until[i], lowest[i], highest[i], rival[i],
                 rivals[i], low, high,
@@ -451,22 +467,21 @@ def proven_row(
             if q == p:
                 continue
             policy[i] = q
+            disturb(quiet, size, i)
             below[i], here[i], above[i] = beside(X, W[i], eta, q)
             value[i] = here[i] + ev[q + 1]
             if value[i] == -np.inf:
-                return FAILED, 0, 0, -np.inf
+                return FAILED, 0, 0
             # The bracket of the other neighbour has become smaller.
             grown = i - 1 if q > p else i + 1
             if 0 < grown < size - 1 and policy[grown] >= 0 and not listed[grown]:
                 listed[grown] = True
                 count += 1
         upwards = not upwards
-    if proof == MOVED:
-        return MOVED, searched, moved, -np.inf
-    return proof, searched, moved, (shown(clocks) + spare) * (1.0 - ROUNDING)
+    return proof, searched, moved
 
 
-@njit(cache=True)
+@njit_uncounted
 def evaluated_row(ev: Array, cached: Cached, value: Array) -> None:
     """Write the objectives of the choices into ``value``, without changing any choice."""
     here, policy = cached.here, cached.policy
@@ -474,7 +489,7 @@ def evaluated_row(ev: Array, cached: Cached, value: Array) -> None:
         value[i] = here[i] + ev[policy[i] + 1]
 
 
-@njit(cache=True)
+@njit_uncounted
 def changes(before: Array, value: Array) -> tuple[float, float]:
     """Return the least and the largest change; differences of equal infinities, which are not numbers, are ignored."""
     least, most = np.inf, -np.inf

@@ -110,7 +110,8 @@ class ValueIteration:
             clocks=np.zeros((states, length(grid))),
             changes=np.zeros((2, states, blocks(grid))),
             measured=np.empty((2, states), np.int64),
-            quiet=np.empty(((grid - 1) // chunk + 1, states)),
+            quiet=np.empty((states, blocks(grid))),
+            gates=np.zeros((states, blocks(grid)), np.int32),
             scans=np.zeros(((grid - 1) // chunk + 1, states), np.bool_),
             chunk=chunk,
         )  # fmt: skip

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from beltline.compiled import njit
+from beltline.compiled import njit, njit_uncounted
 from beltline.gpu_ref.tables import Array
 
 BLOCK, WIDE = 16, 256
@@ -60,13 +60,7 @@ def window(grid: int, low: int, high: int) -> int:
     return _FIRST - 1
 
 
-@njit(cache=True, inline="always")
-def shown(clocks: Array) -> float:
-    """Return the clock of the window that is the whole row, the largest of all clocks."""
-    return clocks[0] + clocks[_FIRST - 1]
-
-
-@njit(cache=True)
+@njit_uncounted
 def measure_blocks(ev: Array, ahead: Array, begin: int, end: int, least: Array, most: Array) -> None:
     """Write the least and the largest change from ``ev`` to ``ahead`` of each block into ``least`` and ``most``.
 
@@ -91,13 +85,13 @@ def _later(clock: float, low: float, high: float) -> float:
     return (clock + (high - low) + (UP - 1.0) * max(abs(low), abs(high))) * UP if high >= low else np.inf
 
 
-@njit(cache=True)
+@njit_uncounted
 def pass_all(clocks: Array, spread: float) -> None:
     """Advance all clocks of a row by ``spread``, that of the changes of ``EV`` over the whole row."""
     clocks[0] = (clocks[0] + spread) * UP
 
 
-@njit(cache=True)
+@njit_uncounted
 def pass_windows(clocks: Array, least: Array, most: Array) -> None:
     """Advance each window's clock by the spread of the changes in its blocks, which ``least`` and ``most`` bound."""
     count, per = least.size, WIDE // BLOCK

@@ -19,13 +19,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from beltline.host.bench.sweep_acceleration import Other, Solved, Way, solve, start_of
+from beltline.host.bench.sweep_acceleration import Other, Solved, Way, build_of, solve, start_of
 from beltline.host.models.rbc import rbc
 from beltline.host.results.files import check_target, replacing
 from beltline.host.solver.fixed_point import fixed_point
-from beltline.hw.interface.parameters import CLOCK_HZ, MachineParameters
+from beltline.hw.interface.parameters import CLOCK_HZ, SLOTS, MachineParameters
 from beltline.hw.line.clocks import run_clocks
-from beltline.hw.sweep.parameters import SweepParameters
 
 PLAIN = Way("flat", "none", 0)
 
@@ -71,7 +70,7 @@ def rows(grid: int, lanes: int, tol: float, listed: list[tuple[str, Other]]) -> 
     """
     problem = rbc(grid=grid)
     states = problem.points * problem.states
-    build = SweepParameters(grid, problem.states, lanes)
+    build = build_of(grid, lanes)
     size = f"{problem.points:,} x {problem.states} to {tol:g}"
     yield f"| engine, {size} | sweeps | clocks | by | at 250 MHz, modelled | times the line | what it did |"
     yield "|---|---|---|---|---|---|---|"
@@ -82,6 +81,11 @@ def rows(grid: int, lanes: int, tol: float, listed: list[tuple[str, Other]]) -> 
     listed += [("same bits", other) for other in plain.others]
     name = f"sweep engine, {lanes} lanes, same bits"
     yield _row(name, plain.sweeps, plain.clocks, _MODEL, line, _work(plain, states))
+    # Rows come twice as fast in a build with a bus for every 4 lanes, which smaller builds have anyway.
+    if build.slots != SLOTS[0]:
+        quick = solve(problem, build_of(grid, lanes, SLOTS[0]), PLAIN, tol)
+        name += f", `slots={SLOTS[0]}`"
+        yield _row(name, quick.sweeps, quick.clocks, _MODEL, line, _work(quick, states))
     start_of(problem, FAST, tol)  # This compiles it.
     for goal in (tol, tol / TIGHTER):
         times = []
@@ -114,7 +118,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if given.others is not None:
             check_target("others", given.others, (".csv",))
-        SweepParameters(given.grid, 4, given.lanes)
+        build_of(given.grid, given.lanes)
         fixed_point(rbc(grid=given.grid), given.tol)
     except ValueError as error:
         parser.error(str(error))

@@ -16,6 +16,7 @@ import sys
 import numpy as np
 from numpy.typing import NDArray
 
+from beltline.host.bench.sweep_acceleration import build_of
 from beltline.host.models.rbc import rbc
 from beltline.host.solver.fixed_point import fixed_point
 from beltline.hw.arithmetic.numbers import MAXIMUM
@@ -45,12 +46,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.policy_moves", description=__doc__)
     parser.add_argument("--grid", type=int, default=65_536, help="grid points, a power of two (default: %(default)s)")
     parser.add_argument("--lanes", type=int, default=64, help="lanes, a power of two (default: %(default)s)")
-    parser.add_argument("--slots", type=int, default=8, help="lanes that share a bus, 4 or 8 (default: %(default)s)")
+    parser.add_argument("--slots", type=int, default=0, help="lanes that share a bus, 4 or 8 (default: by the lanes)")
     parser.add_argument("--tol", type=float, default=1e-10, help="tolerance (default: %(default)s)")
     given = parser.parse_args(arguments)
     try:
         problem = rbc(grid=given.grid)
-        build = SweepParameters(given.grid, problem.states, given.lanes, given.slots)
+        build = build_of(given.grid, given.lanes, given.slots)
         image = fixed_point(problem, given.tol)
         machine = LineSoftwareMachine(MachineParameters(given.grid, problem.states))
     except ValueError as error:

@@ -19,11 +19,10 @@ import numpy as np
 
 from beltline.gpu_ref.coarse import FEWEST, coarse_start, nearer
 from beltline.gpu_ref.spectral import smooth_start
-from beltline.host.bench.sweep_acceleration import Way, solve
+from beltline.host.bench.sweep_acceleration import Way, build_of, solve
 from beltline.host.models.rbc import rbc
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.problem import Problem
-from beltline.hw.sweep.parameters import SweepParameters
 
 WAY = Way("coarse", "point", 0)
 
@@ -58,7 +57,7 @@ def rows(points: int, lanes: int, tol: float, runs: int) -> Iterator[str]:
             begin = time.perf_counter()
             start()
             seconds[name].append(time.perf_counter() - begin)
-    build = SweepParameters(points, problem.states, lanes)
+    build = build_of(points, lanes)
     yield f"| start, {points:,} x {problem.states} to {tol:g} | ms of this host, {runs} runs | sweeps that follow |"
     yield "|---|---|---|"
     for name, value in drawn.items():
@@ -85,7 +84,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not given.tol > 0.0:
         parser.error(f"--tol must be above 0, not {given.tol:g}")
     try:
-        SweepParameters(given.grid, 4, given.lanes)
+        build_of(given.grid, given.lanes)
     except ValueError as error:
         parser.error(str(error))
     for row in rows(given.grid, given.lanes, given.tol, given.runs):

@@ -26,7 +26,8 @@ from beltline.host.solver.fixed_point import fixed_point
 from beltline.host.solver.shifts import shift_weights
 from beltline.host.solver.starts import start_value
 from beltline.hw.arithmetic.numbers import Fixed
-from beltline.hw.interface.registers import STEPS_FIELD, Mode, Status
+from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.interface.registers import STEPS_FIELD, Engine, Mode, Status
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
 
@@ -137,6 +138,17 @@ class Solved:
     others: list[Other]
 
 
+def build_of(grid: int, lanes: int, slots: int = 0) -> SweepParameters:
+    """Return the sweep engine of a machine with this number of lanes, and of lanes that share a bus.
+
+    Raises
+    ------
+    ValueError
+        No machine has these sizes.
+    """
+    return SweepParameters.of(MachineParameters(grid=grid, engine=Engine.SWEEP, lanes=lanes, slots=slots))
+
+
 def solve(
     problem: Problem,
     build: SweepParameters,
@@ -204,7 +216,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error("--held has a new name: --steps")
     try:
         problem = rbc(grid=given.grid)
-        build = SweepParameters(given.grid, problem.states, given.lanes)
+        build = build_of(given.grid, given.lanes)
         fixed_point(problem, given.tol)
     except ValueError as error:
         parser.error(str(error))

@@ -269,11 +269,11 @@ def built_sizes(device: Device) -> MachineParameters:
     DeviceError
         No build has such parameters, or this host does not know the engine.
     """
-    number = word = read_steady(device, "ENGINE")
-    multipliers = 0
-    if word & 0xFF == ALTERNATIVES_ENGINE and word >> 16 == 0:
+    word = read_steady(device, "ENGINE")
+    number, slots, multipliers = word & 0xFFFF, word >> 16, 0
+    if number & 0xFF == ALTERNATIVES_ENGINE:
         # Its expectation may take multipliers in turn.
-        number, multipliers = ALTERNATIVES_ENGINE, word >> 8
+        number, multipliers = ALTERNATIVES_ENGINE, number >> 8
     alternatives = number == ALTERNATIVES_ENGINE
     costs = alternatives or number == COSTS_ENGINE
     proof = costs or number == PROVING_ENGINE
@@ -285,7 +285,7 @@ def built_sizes(device: Device) -> MachineParameters:
         names += f", {PROVING_ENGINE} (SWEEP with proof), {COSTS_ENGINE} (SWEEP with proof and costs)"
         names += f", {ALTERNATIVES_ENGINE} (SWEEP with proof, costs and alternatives)"
         names += f", {MIDPOINTS_ENGINE} (SWEEP with midpoints)"
-        raise DeviceError(f"device {device.name!r} has engine {number}, but this host knows only {names}")
+        raise DeviceError(f"device {device.name!r} has engine {word}, but this host knows only {names}")
     sizes: dict[str, Any] = {what: read_steady(device, f"{what.upper()}_MAX") for what in ("grid", "states", "results")}
     sizes["lanes"] = read_steady(device, "LANES")
     if FEATURES[Engine(number)].folds:
@@ -293,7 +293,7 @@ def built_sizes(device: Device) -> MachineParameters:
     try:
         multiplier = Multiplier.of(read_steady(device, "MULTIPLIER"))
         kinds: dict[str, Any] = {"proof": proof, "costs": costs, "alternatives": alternatives, "midpoints": midpoints}
-        kinds["multipliers"] = multipliers
+        kinds |= {"multipliers": multipliers, "slots": slots}
         return MachineParameters(**sizes, **kinds, engine=Engine(number), multiplier=multiplier)
     except ValueError as error:
         raise DeviceError(f"device {device.name!r} reports sizes that no build has: {error}") from None

@@ -13,6 +13,7 @@ from beltline.hw.interface.parameters import (
     LANES_LIMIT,
     MULTIPLIERS_LIMIT,
     ROW_WORDS,
+    SLOTS,
     STATES_LIMIT,
     TURNS_STATES_LIMIT,
     MachineParameters,
@@ -31,6 +32,8 @@ OPTIONS = {
     "multipliers": f"number of multipliers that compute the products of an expectation one after another, a power of "
     f"two up to {MULTIPLIERS_LIMIT}; allows up to {TURNS_STATES_LIMIT} alternatives times exogenous states; needs "
     f"alternatives=1 (default 0: one multiplier for each state)",
+    "slots": "number of lanes of a sweep engine that share a row bus, 4 or 8: with 4, rows come twice as fast, and the "
+    "buses take twice their LUTs (default 4 with up to 16 lanes, else 8)",
 }
 
 
@@ -110,6 +113,9 @@ def check_options(**options: object) -> None:
         )
         if number and not options.get("alternatives"):
             raise ProblemError("option 'multipliers' is for a sweep engine with alternatives: pass alternatives=1, too")
+    name = "slots"
+    if name in options and whole(name, options[name], "4 or 8", lambda v: v in SLOTS) and "lanes" not in options:
+        raise ProblemError(f"option {name!r} needs the sweep engine: pass lanes=, too")
 
 
 def sweep_build(build: MachineParameters, lanes: int) -> MachineParameters:
@@ -147,6 +153,7 @@ def made(
     alternatives: int | None = None,
     midpoints: int | None = None,
     multipliers: int | None = None,
+    slots: int | None = None,
 ) -> MachineParameters:
     """Return the parameters of an accelerator with at least these sizes and these options.
 
@@ -158,7 +165,7 @@ def made(
             build = replace(build, states=2, results=0)
         kinds: dict[str, Any] = {"proof": bool(proof), "costs": bool(costs), "alternatives": bool(alternatives)}
         turns = in_turn(multipliers or 0, build.states)
-        return replace(build, **kinds, midpoints=bool(midpoints), multipliers=turns)
+        return replace(build, **kinds, midpoints=bool(midpoints), multipliers=turns, slots=slots or 0)
     return replace(
         parameters,
         fold=parameters.fold if fold is None else fold,

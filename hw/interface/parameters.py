@@ -44,6 +44,16 @@ LANES_LIMIT = 256
 ROW_WORDS = 8
 """Words of a row: neighbouring grid points in one exogenous state. Lanes read each other's tables by rows."""
 
+SLOTS = (4, 8)
+"""Permitted clocks from one turn of a lane on its row bus to the next, which are also the lanes that share a bus.
+
+The least is 4 because a lane learns 3 clocks after its turn whether its request was taken.
+"""
+
+FEW_LANES = 16
+"""A machine with at most this number of lanes has one bus for every 4 lanes, a larger one has one for every 8, unless
+its parameter ``slots`` is set."""
+
 
 def _power_of_two(number: int, least: int, most: int) -> bool:
     return number & (number - 1) == 0 and least <= number <= most
@@ -152,6 +162,9 @@ class MachineParameters:
         Multipliers of the expectation that are taken in turn, each for ``states / multipliers`` exogenous states: a
         power of two below ``states``. 0 (the default) for one multiplier for each exogenous state. Requires
         ``alternatives``.
+    slots
+        Lanes of a sweep engine that share a row bus, 4 or 8: a lane can fetch a row every ``slots`` clocks. 0 (the
+        default) for 4 with up to ``FEW_LANES`` lanes, and 8 with more. No bit of a result depends on it.
 
     Raises
     ------
@@ -174,6 +187,7 @@ class MachineParameters:
     alternatives: bool = False
     midpoints: bool = False
     multipliers: int = 0
+    slots: int = 0
 
     def __post_init__(self) -> None:
         if not _power_of_two(self.grid, 4, GRID_LIMIT):
@@ -218,6 +232,8 @@ class MachineParameters:
             raise ValueError("midpoints of a build must be False with proof, and for the assembly line")
         if self.multipliers and not self.alternatives:
             raise ValueError(f"multipliers of a build must be 0 without alternatives, not {self.multipliers}")
+        if self.slots not in ((0, *SLOTS) if self.features.lanes else (0,)):
+            raise ValueError(f"slots of a build must be 4, 8 or 0, and 0 for the assembly line, not {self.slots}")
 
     def _check_sweep(self) -> None:
         check_lanes(self.lanes, self.grid)
@@ -262,11 +278,17 @@ class MachineParameters:
     @property
     def _engine(self) -> int:
         """Contents of register ``ENGINE``."""
+        number = COSTS_ENGINE if self.costs else PROVING_ENGINE if self.proof else int(self.engine)
         if self.alternatives:
-            return ALTERNATIVES_ENGINE | self.multipliers << 8
-        if self.midpoints:
-            return MIDPOINTS_ENGINE
-        return COSTS_ENGINE if self.costs else PROVING_ENGINE if self.proof else int(self.engine)
+            number = ALTERNATIVES_ENGINE
+        elif self.midpoints:
+            number = MIDPOINTS_ENGINE
+        return number | self.multipliers << 8 | self.slots << 16
+
+    @property
+    def row_slots(self) -> int:
+        """Lanes that share a row bus of a sweep engine, 4 or 8, also if ``slots`` is 0."""
+        return self.slots or SLOTS[0 if self.lanes <= FEW_LANES else 1]
 
     @property
     def index_bits(self) -> int:

@@ -282,7 +282,8 @@ def _layout() -> dict[str, Register]:
             32,
             Access.READ,
             False,
-            "bits 0 to 7: the engine; bits 8 to 15: multipliers of its expectation if it takes them in turn, else 0",
+            "bits 0 to 7: the engine; bits 8 to 15: multipliers of its expectation if it takes them in turn, else 0; "
+            "bits 16 to 19: lanes that share a row bus, 4 or 8; 0 for 4 with up to 16 lanes and 8 with more",
         ),
         (
             "LANES",

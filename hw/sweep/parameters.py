@@ -8,6 +8,7 @@ from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.interface.parameters import (
     GRID_LIMIT,
     ROW_WORDS,
+    SLOTS,
     MachineParameters,
     Multiplier,
     check_lanes,
@@ -26,15 +27,6 @@ HALF_WORDS = ROW_WORDS // 2
 
 HALF_SHIFT = ROW_SHIFT - 1
 """``log2`` of ``HALF_WORDS``: grid point ``i`` is in half-row ``i >> HALF_SHIFT``."""
-
-SLOTS = (4, 8)
-"""Permitted clocks from one turn of a lane on its bus to the next.
-
-The least is 4 because a lane learns 3 clocks after its turn whether its request was taken.
-"""
-
-FEW_LANES = 16
-"""A machine with at most this number of lanes has one bus for every 4 lanes; a larger one has one for every 8."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +96,7 @@ class SweepParameters:
     @classmethod
     def of(cls, machine: MachineParameters) -> SweepParameters:
         """Return the sizes of the sweep engine of ``machine``."""
-        slots = SLOTS[0] if machine.lanes <= FEW_LANES else SLOTS[1]
-        sizes = machine.grid, machine.states, machine.lanes, slots
+        sizes = machine.grid, machine.states, machine.lanes, machine.row_slots
         kinds = machine.proof, machine.costs, machine.alternatives, machine.midpoints
         return cls(*sizes, machine.multiplier, *kinds, machine.multipliers)
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from beltline.gpu_ref.exact import divide_and_conquer
+from beltline.gpu_ref.proven_groups import GROUP, all_known, disturb
 from beltline.gpu_ref.row_search import (
     CLOSE,
     FAILED,
@@ -13,6 +14,7 @@ from beltline.gpu_ref.row_search import (
     FAR,
     KNOWN,
     MOVED,
+    ROUNDING,
     STAYED,
     Cached,
     _until,
@@ -28,7 +30,6 @@ from beltline.gpu_ref.row_search import (
     utility,
 )
 from beltline.gpu_ref.window_clocks import blocks, length, measure_blocks, pass_all, pass_windows, window
-from beltline.gpu_ref.window_clocks import shown as shown_by_all
 
 from .rows import cached_of, random_row, stepped_row
 
@@ -72,6 +73,11 @@ def clocks_at(grid: int, clock: float) -> np.ndarray:
     return clocks
 
 
+def unknown(points: int) -> np.ndarray:
+    """Return ``quiet`` of a piece of which nothing is proven."""
+    return np.full(blocks(points), -np.inf)
+
+
 NO_RIVAL = 0, -np.inf
 """Rival and its utility, for a state without a rival."""
 
@@ -100,7 +106,9 @@ def test_a_cached_choice_stays_where_it_is_the_lower_of_two_that_tie(cached: int
     for utilities, step in ((row.below, -1), (row.here, 0), (row.above, 1)):
         utilities[0] = UTILITY[cached + step]
     value = np.zeros(1)
-    moved, least, most = guessed_row(X, np.array([WEALTH]), 2.0, ev, clocks_at(6, 0.0), row, np.zeros(1), value)
+    moved, least, most = guessed_row(
+        X, np.array([WEALTH]), 2.0, ev, clocks_at(6, 0.0), row, np.zeros(1), value, unknown(1)
+    )
     assert (moved, row.policy[0], value[0], least, most) == (cached != 2, 2, 3.0, 3.0, 3.0)
     assert (row.below[0], row.here[0], row.above[0]) == tuple(UTILITY[1:4])
 
@@ -111,7 +119,8 @@ def test_the_choice_of_a_state_that_can_afford_nothing_does_not_move() -> None:
     """
     for choice, moves in ((0, 1), (-1, 0)):
         row, value = cached_of(np.array([choice])), np.zeros(1)
-        found = guessed_row(X, X[:1] - 1.0, 2.0, expected([0.0] * 6), clocks_at(6, 0.0), row, np.zeros(1), value)
+        ev, clocks = expected([0.0] * 6), clocks_at(6, 0.0)
+        found = guessed_row(X, X[:1] - 1.0, 2.0, ev, clocks, row, np.zeros(1), value, unknown(1))
         assert (row.policy[0], value[0], found) == (-1, -np.inf, (moves, -np.inf, -np.inf))
 
 
@@ -138,31 +147,38 @@ def test_a_proven_row_is_that_of_full_search_from_any_policy(kind: str) -> None:
     """A row is that of full search while ``EV`` and the clocks change, whatever bracket was searched before."""
     rng = np.random.default_rng(4)
     proofs = wide = spared = still = 0
-    ends: np.ndarray = np.zeros(2)
     for number in range(400):
         grid, wealth, eta, ev = random_row(number, rng) if kind == "any wealth" else stepped_row(rng)
         points = grid.size
         row = cached_of(rng.integers(0, points, points) if number % 3 else np.zeros(points))
         found, before, clocks = np.empty(points), np.zeros(points), np.zeros(length(points))
-        rival, rivals, quiet = np.zeros(points, np.int32), np.full(points, -np.inf), -np.inf
+        rival, rivals = np.zeros(points, np.int32), np.full(points, -np.inf)
+        quiet, gates = unknown(points), np.zeros(blocks(points), np.int32)
         for sweep in range(6):
             value, policy = np.empty((points, 1)), np.empty((points, 1), np.int32)
             divide_and_conquer(grid, wealth[:, None], ev[None], eta, value, policy)
             # The ends of a piece are for others to prove.
+            for end in (0, points - 1):
+                if row.policy[end] != policy[end, 0]:
+                    disturb(quiet, points, end)
             row.policy[[0, -1]] = policy[[0, -1], 0]
             cache_ends(grid, wealth, eta, row)
             guarded = row.until > shown(clocks, row)
             padded = np.array([-np.inf, *ev, -np.inf])
-            moved, least, most = guessed_row(grid, wealth, eta, padded, clocks, row, before, found)
-            proof, guess = STAYED, shape(row.policy)
-            if not moved and shown_by_all(clocks) < quiet and (row.policy[[0, -1]] == ends).all():
-                # No choice moves, and no row is searched.
-                still += 1
-            elif guess != CLOSE:
-                proof, _, _, quiet = proven_row(
-                    grid, wealth, eta, padded, clocks, row, guess, found, rival, rivals
-                )  # fmt: skip
             ends = row.policy[[0, -1]]
+            _, least, most = guessed_row(grid, wealth, eta, padded, clocks, row, before, found, quiet)
+            for end in np.flatnonzero(row.policy[[0, -1]] != ends) * (points - 1):
+                disturb(quiet, points, end)
+            quiet -= ROUNDING * max(abs(least), abs(most))
+            proof, guess, known = STAYED, shape(row.policy), clocks[0] + clocks[gates] < quiet
+            assert all_known(clocks, quiet, gates) == known.all()
+            if guess != CLOSE and not known.all():
+                # No row of the other groups is searched.
+                still += int(known.sum())
+                proof, _, _ = proven_row(
+                    grid, wealth, eta, padded, clocks, row, guess, found, rival, rivals, quiet, gates,
+                    np.zeros(points, np.bool_),
+                )  # fmt: skip
             if proof == FAILED or (row.policy[[0, -1]] != policy[[0, -1], 0]).any():
                 break
             proofs += 1
@@ -181,7 +197,7 @@ def test_a_proven_row_is_that_of_full_search_from_any_policy(kind: str) -> None:
     assert proofs > 700
     assert wide > 300
     assert spared > 700
-    assert still > (5 if kind == "steps" else 0)
+    assert still > 100
 
 
 def test_a_piece_stays_proven_until_the_nearest_rival_can_win() -> None:
@@ -192,13 +208,30 @@ def test_a_piece_stays_proven_until_the_nearest_rival_can_win() -> None:
     row = cached_of(np.array([0, 0, 5]))
     cache_row(X, wealth, 2.0, row)
     value, rival, rivals = np.array([5.0, 5.0, -1.0]), np.zeros(3, np.int32), np.full(3, -np.inf)
+    quiet, gates, listed = unknown(3), np.zeros(1, np.int32), np.zeros(3, np.bool_)
     # First the bracket is searched, then cached values prove it.
     for outcome, searches in ((STAYED, 1), (KNOWN, 0)):
-        proof, searched, moved, quiet = proven_row(X, wealth, 2.0, ev, clocks, row, FAR, value, rival, rivals)
-        assert (proof, searched, moved) == (outcome, searches, 0)
+        quiet[:] = -np.inf
+        found = proven_row(X, wealth, 2.0, ev, clocks, row, FAR, value, rival, rivals, quiet, gates, listed)
+        assert found == (outcome, searches, 0)
         assert (rival[1], row.until[1]) == (3, pytest.approx(6.0, abs=1e-9))
-        assert quiet == pytest.approx(3.0, abs=1e-9)
-        assert quiet < 3.0
+        assert gates[0] == window(6, 0, 5)
+        assert quiet[0] == pytest.approx(3.0, abs=1e-9)
+        assert quiet[0] < 3.0
+    # Then it is not visited: even a value that is not that of the choice stays.
+    value[1] = 7.0
+    assert proven_row(X, wealth, 2.0, ev, clocks, row, FAR, value, rival, rivals, quiet, gates, listed) == (KNOWN, 0, 0)
+    clocks[0] = 3.0
+    assert not all_known(clocks, quiet, gates)
+
+
+@pytest.mark.parametrize(
+    ("moved", "groups"), [(0, [0]), (GROUP - 2, [0]), (GROUP - 1, [0, 1]), (GROUP, [0, 1]), (2 * GROUP, [1, 2])]
+)
+def test_a_choice_that_moves_has_its_group_and_those_beside_it_proven_anew(moved: int, groups: list[int]) -> None:
+    quiet = np.full(3, np.inf)
+    disturb(quiet, 2 * GROUP + 1, moved)
+    assert np.flatnonzero(quiet == -np.inf).tolist() == groups
 
 
 def shown(clocks: np.ndarray, row: Cached) -> np.ndarray:
@@ -314,7 +347,7 @@ def test_of_a_choice_outside_of_what_was_looked_at_nothing_is_known(high: int) -
         row.until[0], row.low[0], row.high[0] = 100.0, 0, high
         value = np.zeros(1)
         clocks = clocks_at(6, 1.0)
-        guessed_row(X, np.array([WEALTH]), 2.0, expected(objectives), clocks, row, np.zeros(1), value)
+        guessed_row(X, np.array([WEALTH]), 2.0, expected(objectives), clocks, row, np.zeros(1), value, unknown(1))
         assert row.policy[0] == best
         if best == 3:
             assert row.until[0] == 100.0

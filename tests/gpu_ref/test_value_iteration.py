@@ -11,6 +11,7 @@ from beltline.gpu_ref import brute_force, value_iteration
 from beltline.gpu_ref.chunk_sweeps import MOST_MOVED, _between_chunks, _update_moved
 from beltline.gpu_ref.chunk_tables import piece
 from beltline.gpu_ref.exact import divide_and_conquer
+from beltline.gpu_ref.proven_groups import GROUP
 from beltline.gpu_ref.row_search import choose
 from beltline.gpu_ref.tables import expectation
 from beltline.gpu_ref.value_iteration import ValueIteration
@@ -61,7 +62,8 @@ def test_a_choice_that_moves_between_chunks_has_its_chunk_proven_again(monkeypat
     found = np.empty(MOST_MOVED, np.int32)
     assert _between_chunks(t, 1 - iteration._now, 0, found, np.empty(3 * MOST_MOVED + 4, np.int32)) == 1
     assert (found[0], t.policy[0, first]) == (first, best)
-    assert [c for c in range(t.quiet.shape[0]) if t.quiet[c, 0] < np.inf] == [first // t.chunk]
+    # Its group and that of the state below it.
+    assert np.flatnonzero(t.quiet[0] < np.inf).tolist() == [first // GROUP - 1, first // GROUP]
 
 
 def test_after_a_scan_nothing_is_known_of_a_piece_but_its_choices() -> None:
@@ -123,7 +125,7 @@ def test_a_choice_repaired_between_chunks_counts_in_the_change_of_its_block() ->
     t, x, turn = iteration._tables, 37, 1 - iteration._now
     t.changes[:] = 0.0
     t.both[turn, :, x + 1] -= np.array([5.0, 0.0, -5.0])
-    ends = np.zeros((t.quiet.shape[0], 3)), np.zeros((t.quiet.shape[0], 3))
+    ends = np.zeros((t.scans.shape[0], 3)), np.zeros((t.scans.shape[0], 3))
     assert _update_moved(t, turn, 0, np.array([x], np.int32), *ends, np.empty((0, 0)), np.empty((0, 0), np.int32))
     change = t.both[1 - turn, :, x + 1] - t.both[turn, :, x + 1]
     assert (np.abs(change[[0, 2]]) > 1.0).all()

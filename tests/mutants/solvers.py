@@ -229,9 +229,37 @@ FAULTS = (
     Fault(
         "a chunk counts as proven although a scan has moved its choices",
         HERE + "chunk_sweeps.py",
-        "doubts[s], t.quiet[c, s], t.scans[c, s] = False, -np.inf, MANY",
-        "doubts[s], t.scans[c, s] = False, MANY",
+        "            quiet[:] = -np.inf\n            doubts[s], t.scans",
+        "            doubts[s], t.scans",
         (TESTS + "test_value_iteration.py::test_after_a_scan_nothing_is_known_of_a_piece_but_its_choices",),
+    ),
+    Fault(
+        "the group of the state above a choice that has moved counts as proven",
+        HERE + "proven_groups.py",
+        "quiet[i // GROUP] = quiet[min(i + 1, size - 1) // GROUP] = -np.inf",
+        "quiet[i // GROUP] = -np.inf",
+        (TESTS + "test_row_search.py::test_a_choice_that_moves_has_its_group_and_those_beside_it_proven_anew",),
+    ),
+    Fault(
+        "a group in whose proof a choice moved counts as proven",
+        HERE + "row_search.py",
+        "following, moved, spare = MOVED, q, q, moved + 1, -np.inf",
+        "following, moved, spare = MOVED, q, q, moved + 1, np.inf",
+        (TESTS + "test_row_search.py::test_a_proven_row_is_that_of_full_search_from_any_policy",),
+    ),
+    Fault(
+        "the limit of a group is on the clock of a window that may not contain its brackets",
+        HERE + "row_search.py",
+        "gates[g] = window(grid, first, last) if last >= 0 else 0",
+        "gates[g] = window(grid, last, last) if last >= 0 else 0",
+        (TESTS + "test_row_search.py::test_a_proven_row_is_that_of_full_search_from_any_policy",),
+    ),
+    Fault(
+        "a state that has the wealth of the first, which others prove, copies its choice",
+        HERE + "row_scan.py",
+        "elif wealth == W[i - 1] and i > 1:",
+        "elif wealth == W[i - 1]:",
+        (TESTS + "test_row_scan.py",),
     ),
     Fault(
         "a row is not searched again although its bracket grew when the choice below fell",
@@ -241,9 +269,9 @@ FAULTS = (
         (TESTS + "test_row_search.py::test_a_proven_row_is_that_of_full_search_from_any_policy",),
     ),
     Fault(
-        "a chunk counts as proven although the proof between chunks has moved a choice",
+        "states count as proven although the proof between chunks has moved the choice of one of them",
         HERE + "chunk_sweeps.py",
-        "            t.quiet[x // t.chunk, s] = -np.inf\n",
+        "            disturb(t.quiet[s], grid, x)\n",
         "",
         (TESTS + "test_value_iteration.py::test_a_choice_that_moves_between_chunks_has_its_chunk_proven_again",),
     ),
@@ -313,8 +341,8 @@ FAULTS = (
     Fault(
         "margins over rivals are measured on old clocks after a full search",
         HERE + "chunk_sweeps.py",
-        "    t.clocks[s, :] = 0.0\n    t.quiet",
-        "    t.quiet",
+        "    t.clocks[s, :] = 0.0\n    t.quiet[s]",
+        "    t.quiet[s]",
         (TESTS + "test_value_iteration.py::test_after_a_full_search_nothing_is_known_of_rivals",),
     ),
     Fault(

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from beltline.host.bench.engines import main
-from beltline.host.bench.sweep_acceleration import Way, solve
+from beltline.host.bench.sweep_acceleration import Way, build_of, solve
 from beltline.host.models.rbc import rbc
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.line.clocks import run_clocks
-from beltline.hw.sweep.parameters import SweepParameters
 
 
 def test_rows_are_those_of_the_models(capsys: pytest.CaptureFixture[str]) -> None:
@@ -23,7 +22,7 @@ def test_rows_are_those_of_the_models(capsys: pytest.CaptureFixture[str]) -> Non
     assert "beltline.hw.line.clocks.run_clocks" in sources
     assert "beltline.hw.sweep.clocks" in sources
     found = [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
-    sweep = solve(rbc(grid=256), SweepParameters(256, 4, 4), Way("flat", "none", 0), 1e-6)
+    sweep = solve(rbc(grid=256), build_of(256, 4), Way("flat", "none", 0), 1e-6)
     line = run_clocks(MachineParameters(256, 4), 256, 4, sweep.sweeps)
     assert [row[1:3] for row in found[:2]] == [[f"{sweep.sweeps:,}", f"{clocks:,}"] for clocks in (line, sweep.clocks)]
     assert [row[3] for row in found] == ["formula", *["clock model"] * 5]
@@ -38,6 +37,18 @@ def test_rows_are_those_of_the_models(capsys: pytest.CaptureFixture[str]) -> Non
     assert sweeps[0] < sweeps[2] < sweep.sweeps
     assert sweeps[1] < sweeps[3] < sweep.sweeps
     assert "0 choices differ" in found[1][6]
+
+
+def test_many_lanes_are_shown_with_both_numbers_of_lanes_a_bus(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--grid", "256", "--lanes", "32", "--tol", "1e-3"]) == 0
+    found = [[cell.strip() for cell in line.strip("|").split("|")] for line in capsys.readouterr().out.splitlines()]
+    assert [row[0] for row in found[3:5]] == [
+        f"sweep engine, 32 lanes, same bits{more}" for more in ("", ", `slots=4`")
+    ]
+    for row, slots in zip(found[3:5], (8, 4), strict=True):
+        sweep = solve(rbc(grid=256), build_of(256, 32, slots), Way("flat", "none", 0), 1e-3)
+        assert row[1:3] == [f"{sweep.sweeps:,}", f"{sweep.clocks:,}"]
+    assert build_of(256, 32) == build_of(256, 32, 8)
 
 
 @pytest.mark.parametrize("words", [["--lanes", "3"], ["--grid", "100"], ["--tol", "0"]])

@@ -404,15 +404,24 @@ def test_a_device_that_cannot_have_proven_anything_is_not_believed() -> None:
         assert report.contradiction(asked) == ("" if good else f"its status is {status!r}")
 
 
+def test_lanes_that_share_a_bus_change_clocks_alone() -> None:
+    given = problem(700, 3, 5)
+    usual, quick = (bl.solve(given, device="emulator", lanes=64, **more) for more in ({}, {"slots": 4}))
+    same(usual, quick)
+    assert quick.clocks < usual.clocks
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
         ({"device": "rtl", "proof": 1}, "option 'proof' needs the sweep engine: pass lanes=, too"),
         ({"device": "emulator", "proof": 1}, "option 'proof' needs the sweep engine: pass lanes=, too"),
         ({"device": "emulator", "lanes": 2, "proof": 2}, "proof must be 0 or 1, not 2"),
+        ({"device": "emulator", "slots": 4}, "option 'slots' needs the sweep engine: pass lanes=, too"),
+        ({"device": "rtl", "lanes": 2, "slots": 2}, "slots must be 4 or 8, not 2"),
     ],
 )
-def test_proofs_that_no_device_has(options: dict[str, Any], sentence: str) -> None:
+def test_options_that_no_device_has(options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence)):
         bl.solve(problem(), **options)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from beltline.hw.interface.parameters import GRID_LIMIT, STATES_LIMIT, MachineParameters
+from beltline.hw.interface.registers import Engine
 
 
 def test_headline() -> None:
@@ -35,6 +37,23 @@ def test_states_out_of_range(states: int) -> None:
         ValueError, match=f"^states of a build must be from 1 to 16, or with multipliers up to 128, not {states}$"
     ):
         MachineParameters(states=states)
+
+
+@pytest.mark.parametrize("slots", [1, 2, 16, -4])
+def test_lanes_of_a_bus_out_of_range(slots: int) -> None:
+    for build in (MachineParameters(grid=64, engine=Engine.SWEEP, lanes=2), MachineParameters(grid=64)):
+        with pytest.raises(ValueError, match=f"^slots of a build must be 4, 8 or 0, and 0 for the .* not {slots}$"):
+            replace(build, slots=slots)
+    with pytest.raises(ValueError, match="^slots of a build .* not 4$"):
+        MachineParameters(grid=64, slots=4)
+
+
+def test_lanes_of_a_bus_follow_from_all_lanes() -> None:
+    build = MachineParameters(grid=1024, engine=Engine.SWEEP)
+    assert [replace(build, lanes=lanes).row_slots for lanes in (1, 16, 32, 128)] == [4, 4, 8, 8]
+    assert [replace(build, lanes=64, slots=slots).row_slots for slots in (4, 8)] == [4, 8]
+    assert replace(build, lanes=64, slots=4).reported["ENGINE"] == Engine.SWEEP | 4 << 16
+    assert replace(build, lanes=64).reported["ENGINE"] == Engine.SWEEP
 
 
 def test_results_too_few() -> None:

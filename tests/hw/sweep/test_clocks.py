@@ -14,6 +14,7 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
+from beltline.host.devices.base import built_sizes
 from beltline.host.devices.rtl import RtlDevice
 from beltline.host.devices.software_model import ModelDevice
 from beltline.host.models.rbc import rbc
@@ -41,6 +42,16 @@ MANY = [
     pytest.param(MachineParameters(grid=16 * lanes, states=2, engine=Engine.SWEEP, lanes=lanes), marks=pytest.mark.slow)
     for lanes in (16, 32, 64, 128, 256)
 ]
+MANY += [pytest.param(replace(many.values[0], slots=4), marks=pytest.mark.slow) for many in MANY[1:3]]
+FEW = [
+    MachineParameters(grid=64, states=2, engine=Engine.SWEEP, lanes=2, slots=8),
+    *(
+        pytest.param(
+            MachineParameters(grid=64, states=2, engine=Engine.SWEEP, lanes=lanes, slots=slots), marks=pytest.mark.slow
+        )
+        for lanes, slots in ((1, 4), (1, 8), (2, 4), (4, 4), (4, 8))
+    ),
+]
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +59,16 @@ def eight() -> Iterator[RtlDevice]:
     yield from opened(EIGHT)
 
 
-@pytest.fixture(scope="module", params=MANY, ids=lambda parameters: f"{parameters.lanes}-lanes")
+@pytest.fixture(
+    scope="module", params=MANY, ids=lambda parameters: f"{parameters.lanes}-lanes-{parameters.row_slots}-slots"
+)
 def many(request: pytest.FixtureRequest) -> Iterator[tuple[RtlDevice, MachineParameters]]:
+    for device in opened(request.param):
+        yield device, request.param
+
+
+@pytest.fixture(scope="module", params=FEW, ids=lambda parameters: f"{parameters.lanes}-lanes-{parameters.slots}-slots")
+def few(request: pytest.FixtureRequest) -> Iterator[tuple[RtlDevice, MachineParameters]]:
     for device in opened(request.param):
         yield device, request.param
 
@@ -79,6 +98,25 @@ def test_rbc_on_many_lanes_some_of_which_have_no_point(many: tuple[RtlDevice, Ma
     assert_agree(device, parameters, fixed_point(rbc(grid=parameters.grid, states=2), 1e-10), [1, 2, 4])
     few = 6 * parameters.lanes + 3
     assert_agree(device, parameters, fixed_point(rbc(grid=few, states=1), 1e-10), [3, 12])
+
+
+def test_few_lanes_with_four_or_eight_to_a_bus(few: tuple[RtlDevice, MachineParameters]) -> None:
+    """The number of lanes that share a bus changes clocks alone; a driver reads it from register ``ENGINE``."""
+    device, parameters = few
+    assert device.read_register("ENGINE") == Engine.SWEEP | parameters.slots << 16
+    assert built_sizes(device) == parameters
+    other = replace(parameters, slots=12 - parameters.slots)
+    clocks = []
+    for grid, states, limit in ((64, 2, 1), (64, 2, 3), (64, 1, 12), (37, 2, 1_000)):
+        image = fixed_point(replace(rbc(grid=grid, states=states), beta=0.5), 1e-6)
+        machine = assert_agree(device, parameters, image, [limit])
+        ours, theirs = run(device, image, limit), run(ModelDevice(model(other), other), image, limit)
+        assert np.array_equal(ours.value, theirs.value)
+        assert np.array_equal(ours.policy, theirs.policy)
+        assert (ours.sweeps, ours.norm, ours.status) == (theirs.sweeps, theirs.norm, theirs.status)
+        assert ours.clocks == machine.clocks
+        clocks.append((ours.clocks, theirs.clocks))
+    assert all((ours < theirs) == (parameters.slots == 4) for ours, theirs in clocks)
 
 
 def test_small_problems_to_the_end(eight: RtlDevice) -> None:
