@@ -10,65 +10,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
 from beltline.compiled import njit, prange
 from beltline.gpu_ref.brackets import Indexes, Swept, proven
+from beltline.gpu_ref.comparison import Allowed, Compared
 from beltline.gpu_ref.confirmation import confirmed
 from beltline.gpu_ref.methods import DOUBLE
 from beltline.gpu_ref.tables import Array, check_tables, ends_of, expectation
 from beltline.gpu_ref.threads import threads, threads_for
 from beltline.gpu_ref.utility import crra
 
+__all__ = ["Allowed", "Compared", "compare"]
+
 _CHUNK = 512
-
-
-class Allowed(NamedTuple):
-    """Tolerances: how far a result may be from the exact sweep.
-
-    Attributes
-    ----------
-    change
-        For reasons other than rounding, units of utility. A policy may lose twice that.
-    value, share
-        Rounding of the result itself: an absolute part, units of utility, and a part relative to ``|U|``.
-    c_rounding
-        Rounding of consumption, units of consumption.
-    times
-        Number of sweeps whose rounding is allowed for.
-    """
-
-    change: float
-    value: float = 0.0
-    share: float = 0.0
-    c_rounding: float = 0.0
-    times: float = 4.0
-
-
-class Compared(NamedTuple):
-    """Outcome of a comparison.
-
-    Attributes
-    ----------
-    residual
-        Largest ``|TV - value|``, units of utility.
-    rounding
-        Bound on the distance of the sweep here from the one in exact arithmetic, units of utility.
-    missed
-        Number of states whose error exceeds the tolerance.
-    state
-        The first of them, ``x N_z + s``; -1 if no state is wrong.
-    amount
-        Its error, units of utility.
-    """
-
-    residual: float
-    rounding: float
-    missed: int
-    state: int
-    amount: float
 
 
 @njit(parallel=True, cache=True)

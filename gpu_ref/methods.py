@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from beltline.compiled import njit
+from beltline.gpu_ref.comparison import Compared
 from beltline.gpu_ref.tables import Array, measured_tables
 from beltline.gpu_ref.utility import crra, crra_utility
 
@@ -152,6 +153,11 @@ class Solution:
     exact_sweeps
         Number of maximising sweeps that took divide and conquer, because brackets did not finish, or on a GPU because a
         single peak was in doubt.
+    compared
+        Comparison of ``value`` and ``policy`` with an exact sweep from ``value``, if that was requested and no error
+        was found.
+    complete
+        Whether every state has a choice; ``None`` if that is not known.
     """
 
     value: Array
@@ -166,13 +172,16 @@ class Solution:
     previous: Array | None = None
     choices: Array | None = None
     exact_sweeps: int = 0
+    compared: Compared | None = None
+    complete: bool | None = None
 
 
 @dataclass(frozen=True)
 class Arguments:
     """Checked arguments of a solve: contiguous ``float64`` tables, and options with defaults.
 
-    ``start`` is the option of that name, or ``"given"`` if some state cannot afford to stay at its ``x``.
+    ``start`` is the option of that name, or ``"given"`` if some state cannot afford to stay at its ``x``. If ``stays``
+    is false, it is not known whether every state can.
     """
 
     X: Array
@@ -186,6 +195,7 @@ class Arguments:
     method: str
     options: dict[str, Any]
     start: str = "given"
+    stays: bool = True
 
     @property
     def rule(self) -> str:
@@ -234,8 +244,13 @@ def check_arguments(
     max_sweeps: int,
     method: str,
     options: dict[str, Any],
+    *,
+    checked: bool = False,
 ) -> Arguments:
     """Check all arguments of a solver.
+
+    ``checked`` says that the tables are contiguous ``float64`` arrays that are known to meet all conditions. They are
+    not read then, so :attr:`Arguments.stays` is false.
 
     Raises
     ------
@@ -248,15 +263,21 @@ def check_arguments(
     check_limits(epsilon, max_sweeps)
     full = check_options(method, options)
     ordered = method not in ("grid", "grid+howard", "interp")
-    (X, W, Q, V0), least = measured_tables(X, W, Q, V0, beta, eta, ordered=ordered)
+    if checked:
+        X, W, Q, V0 = (np.asarray(table) for table in (X, W, Q, V0))
+        least = math.nan
+    else:
+        (X, W, Q, V0), least = measured_tables(X, W, Q, V0, beta, eta, ordered=ordered)
     if METHODS[method].rule in ("span", "spans") and modulus(Q, beta) >= 1.0:
         raise ValueError(f"method {method!r} needs beta below 1, not {beta}")
     if method == "binary" and (X.size < 4 or X.size & (X.size - 1)):
         raise ValueError(f"method 'binary' needs a power of two from 4 as N_k, not {X.size}")
     start = full.get("start", "given")
-    if start != "given" and not _affords(least, eta):
+    if start != "given" and not checked and not affords(least, eta):
         start = "given"
-    return Arguments(X, W, Q, V0, float(beta), float(eta), float(epsilon), int(max_sweeps), method, full, start)
+    return Arguments(
+        X, W, Q, V0, float(beta), float(eta), float(epsilon), int(max_sweeps), method, full, start, not checked
+    )
 
 
 @njit(cache=True)
@@ -271,10 +292,10 @@ def _least_left(X: Array, W: Array) -> float:
 
 def can_stay(X: Array, W: Array, eta: float) -> bool:
     """Return whether every state can afford to stay at its ``x`` for ever, with a finite utility."""
-    return _affords(_least_left(X, W), eta)
+    return affords(_least_left(X, W), eta)
 
 
-def _affords(least: float, eta: float) -> bool:
+def affords(least: float, eta: float) -> bool:
     """Return whether every state can stay at its ``x``, of which the lowest consumption is ``least``."""
     return least > 0.0 and math.isfinite(crra(least, eta))
 

@@ -23,7 +23,7 @@ GROUP = BLOCK
 
 @njit(cache=True, inline="always")
 def disturb(quiet: Array, size: int, i: int) -> None:
-    """Have the groups of state ``i`` of ``size`` and of its neighbours proven anew, because its choice has moved."""
+    """Have the groups of state ``i`` of ``size`` and of its neighbours proven again, because its choice has moved."""
     quiet[max(i - 1, 0) // GROUP] = quiet[i // GROUP] = quiet[min(i + 1, size - 1) // GROUP] = -np.inf
 
 

@@ -69,20 +69,21 @@ def solve_ages(
         policies = cupy.empty((ages, points, states), dtype=np.int32)
         clock.lap("allocate")
         tables.load()
+        tables["V0"][0].set(arguments.V0)
         clock.lap("load")
         sizes = np.int32(points), np.int32(span), np.int32(blocks), np.int32(ages)
         kernel(
             (blocks,),
             (threads,),
-            (tables.rows, *sizes, tables.words, expectations, values, policies),
+            (tables.rows, *sizes, tables.addresses["words"], expectations, values, policies),
             shared_mem=shared,
         )
         clock.lap("solve")
-        in_doubt = bool(tables.outcome.get()[0, 3])
+        in_doubt = bool(tables["outcome"].get()[0, 3])
         clock.lap("read")
         if in_doubt:
-            exact = Exact(cupy, arguments, tables.X[0], tables.W[0], tables.Q[0])
-            following = tables.V0[0]
+            exact = Exact(cupy, arguments, tables["X"][0], tables["W"][0], tables["Q"][0])
+            following = tables["V0"][0]
             for age in range(ages - 1, -1, -1):
                 values[age], policies[age] = exact.maximise(following)
                 following = values[age]

@@ -62,6 +62,14 @@ class Arena:
         begin = self._room.data.ptr
         return {name: begin + place.start for name, place in self._places.items()}
 
+    def size_of(self, name: str) -> int:
+        """Return the number of bytes of a table."""
+        return self._places[name].stop - self._places[name].start
+
+    def between(self, first: str, last: str) -> Any:
+        """Return the bytes from the beginning of table ``first`` to the end of ``last``, in the order of the layout."""
+        return self._room[self._places[first].start : self._places[last].stop]
+
     def put(self, tables: Mapping[str, NDArray[Any]]) -> None:
         """Copy all small tables, and any of the large ones, to the device, each in the shape of the layout."""
         typed = {name: np.ascontiguousarray(table, self._layout[name][1]) for name, table in tables.items()}

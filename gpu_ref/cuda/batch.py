@@ -25,6 +25,8 @@ def solve_batch(
     devices: Sequence[int] | None = None,
     plan: Layout | None = None,
     previous: bool = False,
+    checked: bool = False,
+    contractions: Sequence[float] | None = None,
     **options: Any,
 ) -> list[Solution]:
     """Solve many problems of one shape, on each device in one launch.
@@ -43,6 +45,10 @@ def solve_batch(
         How to distribute problems over a device; by default chosen by :func:`layout`.
     previous
         Whether to return :attr:`~beltline.gpu_ref.methods.Solution.previous` too.
+    checked
+        As in :func:`solve`, for all problems.
+    contractions
+        ``contraction`` of :func:`solve` for each problem, if results are to be compared.
 
     Returns
     -------
@@ -58,33 +64,33 @@ def solve_batch(
 
     def check(problem: Sequence[Any]) -> Arguments:
         X, W, Q, V0, beta, eta = problem
-        return check_arguments(X, W, Q, V0, beta, eta, epsilon, max_sweeps, method, options)
+        return check_arguments(X, W, Q, V0, beta, eta, epsilon, max_sweeps, method, options, checked=checked)
 
     # Each check of large tables uses all threads.
-    checked = list(map(check, problems))
-    if not checked:
+    arguments = list(map(check, problems))
+    if not arguments:
         return []
-    shape = checked[0].W.shape
-    for i, arguments in enumerate(checked):
-        if arguments.W.shape != shape:
-            raise ValueError(f"problems of a batch must have one shape, but {arguments.W.shape} of {i} is not {shape}")
+    shape = arguments[0].W.shape
+    for i, one in enumerate(arguments):
+        if one.W.shape != shape:
+            raise ValueError(f"problems of a batch must have one shape, but {one.W.shape} of {i} is not {shape}")
     check_method(method, BATCHED, shape[1])
     cupy = ready()
     numbers = list(devices) if devices is not None else list(range(cupy.cuda.runtime.getDeviceCount()))
     if not numbers:
         raise ValueError("devices must name at least one device")
-    results: list[Solution | None] = [None] * len(checked)
+    results: list[Solution | None] = [None] * len(arguments)
     failures: list[BaseException] = []
 
     def work(turn: int) -> None:
         try:
-            own = range(turn, len(checked), len(numbers))
+            own = range(turn, len(arguments), len(numbers))
             if own:
                 with cupy.cuda.Device(numbers[turn]):
-                    for i, solution in zip(
-                        own, solve_in_one_launch(cupy, [checked[i] for i in own], plan, previous), strict=True
-                    ):
-                        results[i] = solution
+                    moduli = None if contractions is None else [contractions[i] for i in own]
+                    given = [arguments[i] for i in own]
+                    for i, one in zip(own, solve_in_one_launch(cupy, given, plan, previous, moduli), strict=True):
+                        results[i] = one
         except BaseException as error:  # Raised again below, in the caller's thread.
             failures.append(error)
 

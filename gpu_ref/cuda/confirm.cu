@@ -1,8 +1,9 @@
 // Confirm a value and a policy in one pass over the states. `gpu_ref/confirmation.py` has the theorem and the bound of
 // rounding errors. Compiled by `gpu_ref/cuda/kernels.py` after `common.cu`, with -fmad=false.
 //
-// A block has CHUNK rows of one exogenous state, a thread one row. A row maps the excess that it receives to the one that
-// it passes on by a function of type `Piece`; these functions are composed in the order of the rows.
+// The third dimension of each launch runs over problems, the others over the states of one: a block has CHUNK rows of one
+// exogenous state, a thread one row. A row maps the excess that it receives to the one that it passes on by a function of
+// type `Piece`; these functions are composed in the order of the rows.
 
 #define CHUNK 256
 #define WARPS (CHUNK / 32)
@@ -24,6 +25,7 @@ struct Confirm {
     double *ev, *surveyed, *known, *facts;
     Piece* pieces;
     double* found;
+    const double* residual;  // if not null, `change` is relative to it
     double beta, eta, change, constant, share, times, far;
     int points, states, chunks;
 };
@@ -59,8 +61,10 @@ __device__ __forceinline__ double largest_of_chunk(double v, double* totals) {
     return most;
 }
 
-// Compute expectations, the ranges on which error bounds depend, and whether tables are finite and in order.
-extern "C" __global__ void __launch_bounds__(CHUNK) survey(const __grid_constant__ Confirm c) {
+// Copy the policy, and compute expectations, the ranges on which error bounds depend, and whether tables are finite and in
+// order.
+extern "C" __global__ void __launch_bounds__(CHUNK) survey(const Confirm* all) {
+    const Confirm c = all[blockIdx.z];
     __shared__ double totals[WARPS];
     const int x = blockIdx.x * CHUNK + threadIdx.x, s = blockIdx.y, states = c.states;
     double least = INFINITE, most = -INFINITE, least_v = INFINITE, most_v = -INFINITE, low = INFINITE, high = -INFINITE;
@@ -74,6 +78,7 @@ extern "C" __global__ void __launch_bounds__(CHUNK) survey(const __grid_constant
         const double ev = c.beta * total, wealth = c.W[(long long)x * states + s];
         const double V = c.V[(long long)x * states + s], value = c.value[(long long)x * states + s];
         c.ev[(long long)s * c.points + x] = ev;
+        c.exact[(long long)x * states + s] = c.policy[(long long)x * states + s];
         least = most = ev;
         least_v = most_v = V;
         low = high = value;
@@ -90,8 +95,9 @@ extern "C" __global__ void __launch_bounds__(CHUNK) survey(const __grid_constant
         for (int k = 0; k < SURVEYED; k++) row[k] = found[k];
 }
 
-// Combine what `survey` found in all chunks; one block.
-extern "C" __global__ void __launch_bounds__(CHUNK) gather(const __grid_constant__ Confirm c) {
+// Combine what `survey` found in all chunks; one block a problem.
+extern "C" __global__ void __launch_bounds__(CHUNK) gather(const Confirm* all) {
+    const Confirm c = all[blockIdx.z];
     __shared__ double totals[WARPS];
     const double unit = 1.1102230246251565e-16, one = c.eta == 1.0 ? 1.0 : 0.0;
     double largest = 0.0, low = INFINITE, high = -INFINITE, bad = 0.0;
@@ -124,7 +130,7 @@ extern "C" __global__ void __launch_bounds__(CHUNK) gather(const __grid_constant
     if (threadIdx.x == 0) {
         c.known[NOISE] = unit * (one + (c.states + 4) * largest);
         c.known[FAR] = far;
-        c.known[SOUND] = bad == 0.0;
+        c.known[SOUND] = bad == 0.0 && (!c.residual || fabs(*c.residual) < INFINITE);
         c.found[0] = largest;
     }
 }
@@ -218,8 +224,11 @@ __device__ __forceinline__ Sides sides_of(const Confirm& c, int s, bool todo, co
     return is_wide ? wide[threadIdx.x] : found;
 }
 
-// Confirm `exact`, and compare value and policy, as `_rows` of `gpu_ref/confirmation.py` does; one row per thread.
-extern "C" __global__ void __launch_bounds__(CHUNK) confirm(const __grid_constant__ Confirm c) {
+// Confirm `exact`, and compare value and policy, as `_rows` of `gpu_ref/confirmation.py` does; one row per thread. With
+// `again` only of problems in which choices were repaired.
+extern "C" __global__ void __launch_bounds__(CHUNK) confirm(const Confirm* all, int again) {
+    const Confirm c = all[blockIdx.z];
+    if (again && c.found[1 + BETTER] == 0.0) return;
     __shared__ double totals[WARPS];
     __shared__ Piece of_warps[2][WARPS];
     const int x = blockIdx.x * CHUNK + threadIdx.x, s = blockIdx.y, warp = threadIdx.x / 32;
@@ -229,6 +238,7 @@ extern "C" __global__ void __launch_bounds__(CHUNK) confirm(const __grid_constan
     Bracket b;
     const bool allowed = here && bracket(c, x, s, b);
     const Sides sides = sides_of(c, s, allowed, b);
+    const double change = c.residual ? c.change * *c.residual : c.change;
     double gap = 0.0, size = 0.0, largest = 0.0;
     bool wrong = here && !allowed, better = false;
     Piece piece[2] = {nothing(), nothing()};
@@ -250,7 +260,7 @@ extern "C" __global__ void __launch_bounds__(CHUNK) confirm(const __grid_constan
         size = fabs(u);
         largest = fabs(best);
         const double doubt = c.constant + (c.share + unit * (fabs(1.0 - c.eta) + 8.0)) * size + c.known[NOISE];
-        wrong |= !(gap <= c.change + c.times * doubt && loss <= 2.0 * (c.change + c.times * doubt));
+        wrong |= !(gap <= change + c.times * doubt && loss <= 2.0 * (change + c.times * doubt));
         double margin = best - below;
         const bool moves = b.own > b.low || x == 0;
         piece[0] = {moves ? twice : -INFINITE, moves ? twice - margin : 0.0, -INFINITE, -margin};
@@ -279,7 +289,9 @@ extern "C" __global__ void __launch_bounds__(CHUNK) confirm(const __grid_constan
 }
 
 // Let rows of one parity choose the best between their neighbours' choices.
-extern "C" __global__ void __launch_bounds__(CHUNK) mend(const __grid_constant__ Confirm c, int parity) {
+extern "C" __global__ void __launch_bounds__(CHUNK) mend(const Confirm* all, int parity) {
+    const Confirm c = all[blockIdx.z];
+    if (c.found[1 + BETTER] == 0.0) return;
     const int x = blockIdx.x * CHUNK + threadIdx.x, s = blockIdx.y;
     Bracket b;
     const bool todo = x < c.points && x % 2 == parity && bracket(c, x, s, b);
@@ -296,8 +308,11 @@ extern "C" __global__ void __launch_bounds__(CHUNK) mend(const __grid_constant__
     if (index != b.own) c.exact[(long long)x * c.states + s] = index;
 }
 
-// Combine the outcomes of all chunks; one block, in which a warp takes one exogenous state and direction at a time.
-extern "C" __global__ void __launch_bounds__(CHUNK) conclude(const __grid_constant__ Confirm c) {
+// Combine the outcomes of all chunks; one block a problem, in which a warp takes one exogenous state and direction at a
+// time. An error that was found before choices were repaired is not forgotten. `again` as for `confirm`.
+extern "C" __global__ void __launch_bounds__(CHUNK) conclude(const Confirm* all, int again) {
+    const Confirm c = all[blockIdx.z];
+    if (again && c.found[1 + BETTER] == 0.0) return;
     __shared__ double totals[WARPS];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     double facts[FACTS] = {};
@@ -318,9 +333,9 @@ extern "C" __global__ void __launch_bounds__(CHUNK) conclude(const __grid_consta
     }
     slack = largest_of_chunk(slack, totals);
     if (threadIdx.x == 0) {
+        if (!(facts[GAP] <= c.known[FAR]) || (again && c.found[1 + WRONG] != 0.0)) facts[WRONG] = 1.0;
         for (int f = 0; f < FACTS; f++) c.found[1 + f] = facts[f];
         c.found[1 + FACTS] = slack;
-        c.found[2 + FACTS] = c.known[FAR];
-        c.found[3 + FACTS] = c.known[SOUND];
+        c.found[2 + FACTS] = c.known[SOUND];
     }
 }

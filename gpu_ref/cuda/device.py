@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import functools
 import importlib
+import math
+import threading
 import time
+import weakref
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -12,8 +16,11 @@ import numpy as np
 
 _PIECE, _COPIERS = 2**25, 4
 """Bytes of the pieces in which a large table is copied through pinned memory, and the number of threads that copy them
-from there.
+from there, or to there.
 """
+
+_PINNED_LEAST, _PINNED_MOST = 2**17, 2**28
+"""Bytes from which a result is copied to pinned memory of its own, and the most that results take of it at a time."""
 
 
 def cupy_module() -> Any:
@@ -102,15 +109,48 @@ def refuse(cupy: Any, needed: int, what: str = "the solve") -> None:
         )
 
 
+class _Pinned:
+    """Arrays in pinned memory, to which a device copies three times as fast as to other memory, without the processor.
+
+    CuPy keeps the memory of an array that is no longer used for the next one. No more than ``most`` bytes are lent at a
+    time, since pinned memory is not available to other programs.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._lent = 0
+        self._lock = threading.Lock()
+
+    def lend(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any] | None:
+        """Return an array, or ``None`` if too much is lent."""
+        size = math.prod(shape) * np.dtype(dtype).itemsize
+        with self._lock:
+            if self._lent + size > self._most:
+                return None
+            lent: np.ndarray[Any, Any] = importlib.import_module("cupyx").empty_pinned(shape, dtype)
+            self._lent += size
+        # A view of the array refers to it, so it lives as long as any of its views.
+        weakref.finalize(lent, self._give_back, size).atexit = False
+        return lent
+
+    def _give_back(self, size: int) -> None:
+        with self._lock:
+            self._lent -= size
+
+
+_pinned = _Pinned(_PINNED_MOST)
+
+
 def fetch(table: Any) -> np.ndarray[Any, Any]:
-    """Copy a table from the device to host memory.
+    """Copy a table from the device to host memory; complete when the work of the current stream is.
 
     A large table comes in pieces through pinned memory, which several threads copy to their place, since most of the
     time is spent on the first access to newly allocated memory.
     """
     if table.nbytes < 4 * _PIECE:
-        found: np.ndarray[Any, Any] = table.get()
-        return found
+        lent = _pinned.lend(table.shape, table.dtype) if table.nbytes >= _PINNED_LEAST else None
+        copied: np.ndarray[Any, Any] = table.get() if lent is None else table.get(out=lent, blocking=False)
+        return copied
     found = np.empty(table.shape, table.dtype)
     source, target = table.reshape(-1), found.reshape(-1)
     size = _PIECE // table.itemsize
@@ -127,6 +167,37 @@ def fetch(table: Any) -> np.ndarray[Any, Any]:
         for last in under_way[-_COPIERS:]:
             last.result()
     return found
+
+
+def send(table: Any, parts: Sequence[np.ndarray[Any, Any]]) -> None:
+    """Copy arrays of one shape to the entries of a table on the device.
+
+    Several are copied together through pinned memory, to which several threads copy them first.
+    """
+    each = max(1, parts[0].nbytes)
+    together = min(_PIECE // each, -(-len(parts) // _COPIERS))
+    if together < 2:
+        for i, part in enumerate(parts):
+            table[i].set(part)
+        return
+    stream = importlib.import_module("cupy").cuda.get_current_stream()
+    shape = (together, *parts[0].shape)
+    pinned = [importlib.import_module("cupyx").empty_pinned(shape, table.dtype) for _ in range(_COPIERS)]
+    turns = [range(i, min(i + together, len(parts))) for i in range(0, len(parts), together)]
+
+    def gather(turn: int) -> np.ndarray[Any, Any]:
+        piece = pinned[turn % _COPIERS]
+        for place, i in enumerate(turns[turn]):
+            piece[place] = parts[i]
+        return piece[: len(turns[turn])]
+
+    with ThreadPoolExecutor(_COPIERS) as pool:
+        pieces = [pool.submit(gather, turn) for turn in range(min(_COPIERS, len(turns)))]
+        for turn, own in enumerate(turns):
+            table[own.start : own.stop].set(pieces[turn].result())
+            stream.synchronize()
+            if turn + _COPIERS < len(turns):
+                pieces.append(pool.submit(gather, turn + _COPIERS))
 
 
 class Clock:

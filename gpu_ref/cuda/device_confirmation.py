@@ -1,15 +1,20 @@
 """Verify a result on a CUDA device: compare value and policy with an exact sweep (``confirm.cu``).
 
 This is the pass of :mod:`beltline.gpu_ref.confirmation`, with its theorem and its bound of rounding errors, with one
-thread per state. Tables are copied to the device again, so nothing is taken over from a solver. Choices that are no
-longer the best are repaired for all rows of one parity at once, at most :data:`MAX_REPAIRS` times. If that is not
-enough, or an error of a state exceeds the tolerance, there is no answer, and :func:`beltline.gpu_ref.compare.compare`
-is needed.
+thread per state. Choices that are no longer the best are repaired for all rows of one parity at once, at most
+:data:`MAX_REPAIRS` times. If that is not enough, or an error of a state exceeds the tolerance, there is no answer, and
+:func:`beltline.gpu_ref.compare.compare` is needed.
+
+:class:`Confirmation` copies tables and result to the device. :class:`Comparisons` reads the results of a solve where
+they are, in device memory, many problems in one launch, while they are copied to the host; of the tables it has copies
+that were made before the solve began, so it relies on no table that a kernel of the solver could have written to.
 """
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +23,7 @@ from numpy.typing import NDArray
 from beltline.gpu_ref.compare import Allowed, Compared
 from beltline.gpu_ref.confirmation import MAX_GAP
 from beltline.gpu_ref.cuda.device import cupy_module, refuse
-from beltline.gpu_ref.cuda.kernels import argument, confirm_kernels, kind_of
+from beltline.gpu_ref.cuda.kernels import confirm_kernels, kind_of
 from beltline.gpu_ref.methods import DOUBLE
 from beltline.gpu_ref.tables import Array
 
@@ -28,12 +33,15 @@ CHUNK = 256
 MAX_REPAIRS = 8
 """Largest number of times that choices are repaired; each takes two launches and another pass."""
 
-_SURVEYED, _FACTS, _PIECE, _KNOWN, _FOUND = 7, 5, 4, 3, 9
+_SURVEYED, _FACTS, _PIECE, _KNOWN, _FOUND = 7, 5, 4, 3, 8
 """Number of entries in the arrays ``surveyed`` and ``facts`` of a chunk, a piece, ``known`` and ``found``, as in
 ``confirm.cu``.
 """
 
-_POINTERS = ("X", "W", "Q", "V", "value", "policy", "exact", "ev", "surveyed", "known", "facts", "pieces", "found")
+_POINTERS = (
+    "X", "W", "Q", "V", "value", "policy", "exact", "ev", "surveyed", "known", "facts", "pieces", "found",
+    "residual",
+)  # fmt: skip
 _NUMBERS = ("beta", "eta", "change", "constant", "share", "times", "far")
 _STRUCT = np.dtype(
     [(name, np.uint64) for name in _POINTERS]
@@ -42,9 +50,124 @@ _STRUCT = np.dtype(
 )
 """``struct Confirm`` of ``confirm.cu``."""
 
+MOST_PROBLEMS = 2**16 - 1
+"""Largest third dimension of a launch in CUDA."""
+
+
+@functools.cache
+def _side_stream(device: int) -> Any:
+    """Return a stream whose work overlaps with that of the default stream of the device."""
+    return cupy_module().cuda.Stream(non_blocking=True)
+
+
+class Comparisons:
+    """Compare results of problems of one shape, all on the current CUDA device, with exact sweeps.
+
+    Parameters
+    ----------
+    points, states
+        ``N_k`` and ``N_z``.
+    numbers
+        ``beta`` and ``eta`` of each problem.
+
+    Raises
+    ------
+    MemoryError
+        The intermediate results do not fit into the memory of the device.
+    """
+
+    def __init__(self, points: int, states: int, numbers: Sequence[tuple[float, float]]) -> None:
+        cupy = cupy_module()
+        self._points, self._states, self._count = points, states, len(numbers)
+        self._chunks = math.ceil(points / CHUNK)
+        blocks = self._chunks * states
+        sizes = {
+            "found": _FOUND, "ev": points * states, "surveyed": blocks * _SURVEYED, "known": _KNOWN + states,
+            "facts": blocks * _FACTS, "pieces": 2 * blocks * _PIECE, "exact": (points * states + 1) // 2,
+        }  # fmt: skip
+        self._rows = np.zeros(self._count, _STRUCT)
+        words = self._rows.nbytes // 8
+        refuse(cupy, 8 * (words + self._count * sum(sizes.values())), "verification")
+        room = cupy.empty(words + self._count * sum(sizes.values()))
+        self._device_rows, begin = room[:words].view(np.uint8), words
+        turns = np.arange(self._count, dtype=np.uint64)
+        for name, size in sizes.items():
+            self._rows[name] = np.uint64(room.data.ptr + 8 * begin) + turns * np.uint64(8 * size)
+            if name == "found":
+                self._found = room[begin : begin + self._count * size].reshape(self._count, size)
+            begin += self._count * size
+        self._rows["beta"], self._rows["eta"] = np.array(numbers).T
+        self._rows["far"] = MAX_GAP
+        self._rows["points"], self._rows["states"], self._rows["chunks"] = points, states, self._chunks
+        self._kernels = confirm_kernels(cupy.cuda.Device().id, kind_of([eta for _, eta in numbers]))
+        self._stream = _side_stream(cupy.cuda.Device().id)
+
+    def begin(self, tables: Mapping[str, NDArray[np.uint64]], allowed: Sequence[Allowed]) -> None:
+        """Begin to compare once the work of the current stream is done; do not wait for that.
+
+        Parameters
+        ----------
+        tables
+            Addresses of the tables ``X, W, Q, V, value, policy`` of each problem in device memory, and, if ``change``
+            of its tolerances is relative to a residual that is computed there, the address of this ``residual``.
+        allowed
+            Tolerances of each problem. If they do not suit the device, there is no answer.
+        """
+        for name, addresses in tables.items():
+            self._rows[name] = addresses
+        for name, field in (("change", "change"), ("constant", "value"), ("share", "share"), ("times", "times")):
+            self._rows[name] = [getattr(one, field) for one in allowed]
+        self._allowed = [one.c_rounding <= 0.0 and all(map(math.isfinite, one[:3])) for one in allowed]
+        before = cupy_module().cuda.get_current_stream().record()
+        with self._stream:
+            self._device_rows.set(self._rows.view(np.uint8))
+            self._stream.wait_event(before)
+            for name in ("survey", "gather"):
+                self._launch(name)
+            for name in ("confirm", "conclude"):
+                self._launch(name, 0)
+            # Most solutions need one repair. The others do not wait for it: the kernels end at once.
+            self._repair()
+
+    def _launch(self, name: str, *more: int) -> None:
+        """Launch a kernel on the current stream."""
+        over = (1, 1) if name in ("gather", "conclude") else (self._chunks, self._states)
+        self._kernels[name]((*over, self._count), (CHUNK,), (self._device_rows, *map(np.int32, more)))
+
+    def _repair(self) -> None:
+        """Repair choices that are not the best once, and compare again."""
+        for parity in (0, 1):
+            self._launch("mend", parity)
+        for name in ("confirm", "conclude"):
+            self._launch(name, 1)
+
+    def end(self) -> list[Compared | None]:
+        """Return what :func:`beltline.gpu_ref.compare.compare` returns for each problem, if there are no errors.
+
+        ``None`` for a problem that may have some, or whose residual is not finite.
+        """
+        with self._stream:
+            rows = self._found.get().tolist()
+            for _ in range(1, MAX_REPAIRS):
+                if not any(row[4] and not row[5] for row in rows):
+                    break
+                self._repair()
+                rows = self._found.get().tolist()
+        etas = self._rows["eta"].tolist()
+        return [self._compared(*each) for each in zip(rows, self._allowed, etas, strict=True)]
+
+    def _compared(self, found: list[float], allowed: bool, eta: float) -> Compared | None:
+        """Return the outcome for a problem, ``None`` if there may be errors."""
+        largest, gap, size, best, better, wrong, slack, sound = found
+        if better or wrong or not (sound and allowed):
+            return None
+        ev_error = DOUBLE * ((eta == 1.0) + (self._states + 4) * max(largest, best))
+        power = DOUBLE * (abs(1.0 - eta) + 8.0)
+        return Compared(gap, max(power * size + ev_error, slack), 0, -1, 0.0)
+
 
 class Confirmation:
-    """Compare results of one problem with exact sweeps on the current CUDA device.
+    """Compare results of one problem with exact sweeps on the current CUDA device, to which everything is copied.
 
     Parameters
     ----------
@@ -59,31 +182,18 @@ class Confirmation:
 
     def __init__(self, X: Array, W: Array, Q: Array, beta: float, eta: float) -> None:
         cupy = cupy_module()
-        self._points, self._states = points, states = W.shape
-        self._chunks = math.ceil(points / CHUNK)
-        blocks = self._chunks * states
-        sizes = {
-            "X": points, "W": points * states, "Q": states * states, "V": points * states, "value": points * states,
-            "ev": points * states, "surveyed": blocks * _SURVEYED, "known": _KNOWN + states, "facts": blocks * _FACTS,
-            "pieces": 2 * blocks * _PIECE, "found": _FOUND,
-        }  # fmt: skip
-        refuse(cupy, 8 * sum(sizes.values()) + 8 * points * states, "verification")
-        room = cupy.empty(sum(sizes.values()))
-        self._tables: dict[str, Any] = {}
-        begin = 0
-        for name, size in sizes.items():
-            self._tables[name] = room[begin : begin + size]
-            begin += size
-        choices = cupy.empty((2, points * states), np.int32)
-        self._tables["policy"], self._tables["exact"] = choices
-        self._numbers = {"beta": beta, "eta": eta, "far": MAX_GAP}
-        self._kernels = confirm_kernels(cupy.cuda.Device().id, kind_of([eta]))
+        points, states = W.shape
+        refuse(cupy, 8 * (points + 3 * W.size + states * states) + 4 * W.size, "verification")
+        self._comparison = Comparisons(points, states, [(beta, eta)])
+        self._tables = {name: cupy.empty(table.size) for name, table in (("X", X), ("W", W), ("Q", Q), ("V", W))}
+        self._tables["value"], self._tables["policy"] = cupy.empty(W.size), cupy.empty(W.size, np.int32)
         for name, table in (("X", X), ("W", W), ("Q", Q)):
-            self._put(name, table, np.float64)
+            self._put(name, table)
 
-    def _put(self, name: str, table: NDArray[Any], dtype: type) -> None:
+    def _put(self, name: str, table: NDArray[Any]) -> None:
         """Copy a table to the device."""
-        self._tables[name].set(np.ascontiguousarray(table, dtype).reshape(-1))
+        target = self._tables[name]
+        target.set(np.ascontiguousarray(table, target.dtype).reshape(-1))
 
     def compare(self, V: Array, value: Array, policy: NDArray[np.int32], allowed: Allowed) -> Compared | None:
         """Compare ``value`` and ``policy`` with an exact sweep from ``V``; all ``(N_k, N_z)``.
@@ -93,37 +203,11 @@ class Confirmation:
         Compared or None
             As for :func:`beltline.gpu_ref.compare.compare`, without errors; ``None`` if there may be some.
         """
-        if allowed.c_rounding > 0.0 or not np.isfinite([allowed.change, allowed.value, allowed.share]).all():
-            return None
-        tables = self._tables
-        self._put("value", value, np.float64)
+        self._put("value", value)
+        self._put("policy", policy)
         if V is not value:
-            self._put("V", V, np.float64)
-        row = np.zeros(1, _STRUCT)
-        for name in _POINTERS:
-            row[name] = tables["value" if name == "V" and V is value else name].data.ptr
-        given = {"change": allowed.change, "constant": allowed.value, "share": allowed.share, "times": allowed.times}
-        for number, of_it in {**self._numbers, **given}.items():
-            row[number] = of_it
-        row["points"], row["states"], row["chunks"] = self._points, self._states, self._chunks
-        packed = argument(row)
-        over, threads = (self._chunks, self._states), (CHUNK,)
-        survey, gather, confirm, repair, conclude = self._kernels
-        survey(over, threads, (packed,))
-        gather((1,), threads, (packed,))
-        # This copy overlaps with the kernels that read the values.
-        self._put("policy", policy, np.int32)
-        tables["exact"][...] = tables["policy"]
-        for repairs in range(MAX_REPAIRS + 1):
-            confirm(over, threads, (packed,))
-            conclude((1,), threads, (packed,))
-            largest, gap, size, best, better, wrong, slack, far, sound = tables["found"].get().tolist()
-            if wrong or not sound or not gap <= far or (better and repairs == MAX_REPAIRS):
-                return None
-            if not better:
-                break
-            for parity in (0, 1):
-                repair(over, threads, (packed, np.int32(parity)))
-        ev_error = DOUBLE * ((self._numbers["eta"] == 1.0) + (self._states + 4) * max(largest, best))
-        power = DOUBLE * (abs(1.0 - self._numbers["eta"]) + 8.0)
-        return Compared(gap, max(power * size + ev_error, slack), 0, -1, 0.0)
+            self._put("V", V)
+        tables = {**self._tables, "V": self._tables["value" if V is value else "V"]}
+        pointers = {name: np.array([table.data.ptr], np.uint64) for name, table in tables.items()}
+        self._comparison.begin(pointers, [allowed])
+        return self._comparison.end()[0]

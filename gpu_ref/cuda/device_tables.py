@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from beltline.gpu_ref.cuda import arena
+from beltline.gpu_ref.cuda.arena import Arena
+from beltline.gpu_ref.cuda.device import send
 from beltline.gpu_ref.cuda.layout import Layout
 from beltline.gpu_ref.methods import Arguments
 
 _POINTERS = ("X", "W", "Q", "V0", "value", "previous", "policy", "outcome")
 
-_PROBLEM = np.dtype(
-    [(name, np.uint64) for name in _POINTERS] + [(name, np.float64) for name in ("beta", "eta", "epsilon")]
-)
-"""``struct Problem`` of ``common.cu``."""
+_NUMBERS = ("beta", "eta", "epsilon")
+"""With :data:`_POINTERS` the entries of ``struct Problem`` of ``common.cu``, eight bytes each."""
+
+OUTCOME = 8
+"""Number of entries of the ``outcome`` of a problem."""
 
 
 def memory(points: int, states: int, problems: int = 1, *, previous: bool = True, teams: int = 1) -> int:
@@ -26,40 +32,89 @@ def memory(points: int, states: int, problems: int = 1, *, previous: bool = True
 
 
 class Tables:
-    """Tables of problems of one shape on the current device, and room for their results. :meth:`load` fills them."""
+    """Tables of problems of one shape on the current device, and room for their results, in one allocation.
 
-    def __init__(self, cupy: Any, problems: Sequence[Arguments], plan: Layout, previous: bool, near: bool) -> None:
+    :meth:`load` fills them. ``tables[name]`` is a table, with the problem as its first index.
+
+    Parameters
+    ----------
+    cupy
+        The module CuPy.
+    problems
+        Problems of one shape.
+    plan
+        Their layout on the device.
+    previous
+        Whether values before the last sweep are stored.
+    near
+        Whether expectations fit into shared memory.
+    copies
+        Whether there is room for copies of ``X``, ``W`` and ``Q`` (:meth:`copy`).
+    more
+        Layout of other tables of the same allocation, initially zero.
+    """
+
+    def __init__(
+        self,
+        cupy: Any,
+        problems: Sequence[Arguments],
+        plan: Layout,
+        previous: bool,
+        near: bool,
+        copies: bool = False,
+        more: arena.Layout = MappingProxyType({}),
+    ) -> None:
         self.problems = problems
         count = len(problems)
         points, states = problems[0].W.shape
-        shape = (count, points, states)
-        self.X = cupy.empty((count, points))
-        self.Q = cupy.empty((count, states, states))
-        self.W = cupy.empty(shape)
-        self.V0 = cupy.empty(shape)
-        self.value = cupy.empty(shape)
-        self.previous: Any = cupy.empty(shape) if previous else None
-        self.policy = cupy.empty(shape, dtype=np.int32)
-        self.outcome = cupy.zeros((count, 7))
-        self.words = cupy.zeros((plan.teams, 32), dtype=np.uint64)
-        self.expectations = cupy.zeros((1,) if near else (plan.teams, 2, states, points + 2))
-        self.parts = cupy.empty((plan.teams, 2, plan.blocks, 2 * states))
-        rows = np.zeros(count, dtype=_PROBLEM)
-        for name in _POINTERS:
-            table = getattr(self, name)
-            if table is not None:
-                rows[name] = table.data.ptr + np.arange(count, dtype=np.uint64) * np.uint64(table[0].nbytes)
-        for name in ("beta", "eta", "epsilon"):
-            rows[name] = [getattr(problem, name) for problem in problems]
-        self.rows = cupy.empty(rows.nbytes, dtype=np.uint8)
-        self._rows = rows
+        shape, floats = (count, points, states), np.float64
+        small = {"rows": ((count, len(_POINTERS) + len(_NUMBERS)), np.uint64), "Q": ((count, states, states), floats)}
+        large: dict[str, tuple[tuple[int, ...], Any]] = {
+            "X": ((count, points), floats), "W": (shape, floats), "V0": (shape, floats),
+            "outcome": ((count, OUTCOME), floats), "words": ((plan.teams, 32), np.uint64),
+            "value": (shape, floats), "policy": (shape, np.int32),
+            "expectations": ((1,) if near else (plan.teams, 2, states, points + 2), floats),
+            "parts": ((plan.teams, 2, plan.blocks, 2 * states), floats),
+        }  # fmt: skip
+        if previous:
+            large["previous"] = (shape, floats)
+        if copies:
+            size = 8 * count * (states * states + points + points * states)
+            large["copy"] = ((size + 2 * arena.ALIGNED,), np.uint8)
+        self._arena = Arena(cupy, small, {**large, **more})
+        self.addresses: Mapping[str, np.uint64] = {
+            name: np.uint64(address) for name, address in self._arena.addresses().items()
+        }
+        """Address of each table in device memory, as kernels take it."""
+        self.rows = self.addresses["rows"]
+        begin = np.array([self.addresses.get(name, 0) for name in _POINTERS], np.uint64)
+        each = np.array([self._arena.size_of(name) // count if name in self.addresses else 0 for name in _POINTERS])
+        pointers = begin + np.arange(count, dtype=np.uint64)[:, None] * each.astype(np.uint64)
+        numbers = np.array([[getattr(problem, name) for name in _NUMBERS] for problem in problems], np.float64)
+        self._rows = np.concatenate([pointers, numbers.view(np.uint64)], axis=1)
+
+    def pointers(self, name: str) -> NDArray[np.uint64]:
+        """Return the address of a table of each problem."""
+        found: NDArray[np.uint64] = self._rows[:, _POINTERS.index(name)]
+        return found
+
+    def __getitem__(self, name: str) -> Any:
+        """Return the table itself, not a copy."""
+        return self._arena[name]
 
     def load(self) -> None:
-        """Copy the problems to the device, except for starting values that it computes itself."""
-        self.rows.set(self._rows.view(np.uint8))
-        for i, problem in enumerate(self.problems):
-            self.X[i].set(problem.X)
-            self.Q[i].set(problem.Q)
-            self.W[i].set(problem.W)
-            if problem.start == "given":
-                self.V0[i].set(problem.V0)
+        """Copy the problems to the device, except for their starting values (``Start.load``)."""
+        problems = self.problems
+        transitions = np.array([problem.Q for problem in problems])
+        self._arena.put({"rows": self._rows, "Q": transitions})
+        send(self["X"], [problem.X for problem in problems])
+        send(self["W"], [problem.W for problem in problems])
+
+    def copy(self) -> None:
+        """Copy ``X``, ``W`` and ``Q`` within the device, if the tables were made with room for that."""
+        given, copy = self._arena.between("Q", "W"), self["copy"]
+        copy.data.copy_from_device_async(given.data, given.nbytes)
+
+    def copied(self, name: str) -> NDArray[np.uint64]:
+        """Return the address of the copy of ``X``, ``W`` or ``Q`` of each problem."""
+        return self.pointers(name) - self.addresses["Q"] + self.addresses["copy"]

@@ -112,9 +112,9 @@ def settle(cupy: Any, problem: Arguments, tables: Tables, i: int, outcome: Any) 
     The first exact sweep is by divide and conquer. Those that follow are proven by brackets, many per launch; if that
     fails, they use divide and conquer, too.
     """
-    exact = Exact(cupy, problem, tables.X[i], tables.W[i], tables.Q[i])
+    exact = Exact(cupy, problem, tables["X"][i], tables["W"][i], tables["Q"][i])
     # If the local search did not meet the stopping rule, its values may be far off: start again from V0.
-    V, sweeps = (tables.previous[i], int(outcome[0]) - 1) if outcome[2] else (tables.V0[i], 0)
+    V, sweeps = (tables["previous"][i], int(outcome[0]) - 1) if outcome[2] else (tables["V0"][i], 0)
     begun = sweeps
     if outcome[2]:
         once = iterate(exact, replace(problem, max_sweeps=sweeps + 1), V, sweeps)
@@ -123,7 +123,7 @@ def settle(cupy: Any, problem: Arguments, tables: Tables, i: int, outcome: Any) 
         if (once.residual < problem.epsilon and not lost) or sweeps >= problem.max_sweeps:
             return once.solution(problem)
         V = once.value
-    found = prove(cupy, problem, V.get(), tables.policy[i].get(), sweeps)
+    found = prove(cupy, problem, V.get(), tables["policy"][i].get(), sweeps)
     if found is not None and not found.converged and found.maximising_sweeps < problem.max_sweeps:
         # Because of rounding, two choices that tie may alternate for ever and change the value by more than epsilon.
         V, sweeps, found = cupy.asarray(found.value), found.maximising_sweeps, None

@@ -130,11 +130,11 @@ def argument(row: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 @functools.cache
-def confirm_kernels(device: int, eta: int) -> tuple[Any, ...]:
-    """Return the kernels ``survey``, ``gather``, ``confirm``, ``mend`` and ``conclude`` of ``confirm.cu``."""
+def confirm_kernels(device: int, eta: int) -> dict[str, Any]:
+    """Return the kernels of ``confirm.cu`` by name."""
     with _compiling:
         module = _module("confirm.cu", ETA=eta)
-        return tuple(module.get_function(name) for name in ("survey", "gather", "confirm", "mend", "conclude"))
+        return {name: module.get_function(name) for name in ("survey", "gather", "confirm", "mend", "conclude")}
 
 
 @functools.cache
@@ -148,10 +148,11 @@ def start_kernels(device: int, eta: int, states: int, per: int) -> tuple[Any, ..
 
 
 @functools.cache
-def extremes_kernel(device: int) -> Any:
-    """Return the kernel ``extremes`` of ``extremes.cu``."""
+def extremes_kernels(device: int) -> tuple[Any, Any]:
+    """Return the kernels ``extremes`` and ``least`` of ``extremes.cu``."""
     with _compiling:
-        return _module("extremes.cu", ETA=2).get_function("extremes")
+        module = _module("extremes.cu", ETA=2)
+        return module.get_function("extremes"), module.get_function("least")
 
 
 @functools.cache

@@ -7,11 +7,13 @@ search leaves single peaks in doubt, and ``mpi`` tries them first.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from beltline.compiled import njit
 from beltline.gpu_ref.cuda.device import Clock
 from beltline.gpu_ref.cuda.general_sweeps import CONVERGED, LIMIT, RUNNING, Sizes, Sweeps
 from beltline.gpu_ref.cuda.start import utility
@@ -33,18 +35,35 @@ BEND = 1e-6
 """Wealth counts as concave if no slope exceeds the one before it by more than this share, plus rounding."""
 
 
+@functools.cache
+def _rows(points: int) -> NDArray[np.intp]:
+    """Return the grid points at which wealth is tested."""
+    return np.unique(np.linspace(0, points - 1, min(points, ROWS)).astype(np.intp))
+
+
+@njit(cache=True)
+def _bends_up(X: Array, W: Array, rows: NDArray[np.intp], bend: float, noise: float) -> bool:
+    """Return whether some slope between ``rows`` of ``W`` exceeds the one before it."""
+    largest = 0.0
+    for x in rows:
+        for s in range(W.shape[1]):
+            largest = max(largest, abs(W[x, s]))
+    for i in range(2, rows.size):
+        step, before = X[rows[i]] - X[rows[i - 1]], X[rows[i - 1]] - X[rows[i - 2]]
+        for s in range(W.shape[1]):
+            slope = (W[rows[i], s] - W[rows[i - 1], s]) / step
+            last = (W[rows[i - 1], s] - W[rows[i - 2], s]) / before
+            if slope > last + bend * abs(last) + noise * largest / step + noise * largest / before:
+                return True
+    return False
+
+
 def bends_up(X: Array, W: Array) -> bool:
     """Return whether wealth, ``(N_k, N_z)``, has a kink or a jump upwards, so that objectives may have several peaks.
 
     Tests at most :data:`ROWS` of the grid points ``X``, ``(N_k,)``, so it can miss some.
     """
-    rows = np.unique(np.linspace(0, X.size - 1, min(X.size, ROWS)).astype(np.intp))
-    if rows.size < 3:
-        return False
-    steps = np.diff(X[rows])[:, None]
-    slopes = np.diff(W[rows], axis=0) / steps
-    noise = 8.0 * DOUBLE * np.abs(W[rows]).max() / steps
-    return bool((slopes[1:] > slopes[:-1] + BEND * np.abs(slopes[:-1]) + noise[1:] + noise[:-1]).any())
+    return bool(_bends_up(X, W, _rows(X.size), BEND, 8.0 * DOUBLE))
 
 
 def prove(

@@ -58,6 +58,8 @@ def solve(
     *,
     device: int = 0,
     previous: bool = True,
+    checked: bool = False,
+    contraction: float | None = None,
     **options: Any,
 ) -> Solution:
     """Solve one table problem on a CUDA device.
@@ -74,12 +76,20 @@ def solve(
         Number of the CUDA device.
     previous
         Whether to return :attr:`~beltline.gpu_ref.methods.Solution.previous` too.
+    checked
+        Whether the tables are contiguous ``float64`` arrays that are known to meet all conditions. Then they are not
+        checked again.
+    contraction
+        If given, the result is compared with an exact sweep, while it is copied to the host
+        (:attr:`~beltline.gpu_ref.methods.Solution.compared`). It is the contraction modulus of the Bellman operator:
+        values may differ by this share of the residual, plus rounding. Not supported for a rule `own`.
 
     Returns
     -------
     Solution
         ``seconds["solve"]`` is the time for the launch, the whole iteration and the exact sweeps, if any were needed;
-        it includes no transfer of tables to or from the host.
+        it includes no transfer of tables to or from the host. ``seconds["verify"]`` is the time for which the
+        comparison continues after the result was copied.
 
     Raises
     ------
@@ -90,7 +100,9 @@ def solve(
     RuntimeError
         There is no CUDA device that can be used.
     """
-    arguments = check_arguments(X, W, Q, V0, beta, eta, epsilon, max_sweeps, method, options)
+    # The starts of policy iteration are chosen on the host.
+    known = checked and method != "mpi"
+    arguments = check_arguments(X, W, Q, V0, beta, eta, epsilon, max_sweeps, method, options, checked=known)
     check_method(method, METHODS, arguments.W.shape[1])
     cupy = ready()
     with cupy.cuda.Device(device):
@@ -100,7 +112,8 @@ def solve(
             found = _solve_by_proof(cupy, arguments, previous)
             if found is not None:
                 return found
-        return solve_in_one_launch(cupy, [arguments], None, previous)[0]
+        moduli = None if contraction is None else [contraction]
+        return solve_in_one_launch(cupy, [arguments], None, previous, moduli)[0]
 
 
 def _solve_by_proof(cupy: Any, problem: Arguments, previous: bool) -> Solution | None:
@@ -132,21 +145,21 @@ def _solve_mpi(cupy: Any, problem: Arguments) -> Solution:
     exact_kernels(cupy.cuda.Device().id, kind_of([problem.eta]))
     clock = Clock(cupy)
     clock.restart()
-    tables = Tables(cupy, [problem], Layout(32, 1, 1, 1, 1, points), previous=False, near=True)
-    start.allocate()
+    plan = Layout(32, 1, 1, 1, 1, points)
+    tables = Tables(cupy, [problem], plan, previous=False, near=True, more=start.tables())
     clock.lap("allocate")
     tables.load()
-    start.load()
+    start.load(tables)
     clock.lap("load")
     start.work(tables)
     clock.lap("solve")
-    V0 = problem.V0 if problem.start == "given" else tables.V0[0].get()
+    V0 = problem.V0 if problem.start == "given" else tables["V0"][0].get()
     steps = problem.options["inner"]
     found = _ended(problem, prove(cupy, problem, V0, None, 0, steps, clock), steps)
     if found is not None:
         return found
-    exact = Exact(cupy, problem, tables.X[0], tables.W[0], tables.Q[0])
-    swept = iterate(exact, problem, tables.V0[0], 0, steps)
+    exact = Exact(cupy, problem, tables["X"][0], tables["W"][0], tables["Q"][0])
+    swept = iterate(exact, problem, tables["V0"][0], 0, steps)
     clock.lap("solve")
     solution = swept.solution(problem)
     clock.lap("read")

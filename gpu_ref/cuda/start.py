@@ -6,18 +6,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from beltline.gpu_ref.coarse import FEWEST, INNER, LIMIT, MOST, SHARE, spacing
+from beltline.gpu_ref.cuda import arena
 from beltline.gpu_ref.cuda.device import room
 from beltline.gpu_ref.cuda.device_tables import Tables
-from beltline.gpu_ref.cuda.kernels import kind_of, start_kernels
-from beltline.gpu_ref.methods import Arguments
+from beltline.gpu_ref.cuda.kernels import extremes_kernels, kind_of, start_kernels
+from beltline.gpu_ref.methods import Arguments, affords
 
 ROWS_OF_BLOCKS = 2**16 - 1
 """Largest second dimension of a launch in CUDA."""
+
+MOST_BLOCKS = 128
+"""Most blocks that look for the largest or lowest values of a problem."""
 
 _SLACK = 1e-3
 """A starting value may exceed its bounds by this share of the distance between them."""
@@ -27,8 +32,7 @@ class Start:
     """Compute the starting values of problems that ask for it (option ``start``)."""
 
     def __init__(self, cupy: Any, problems: Sequence[Arguments]) -> None:
-        self.cupy = cupy
-        self.problems = problems
+        self.problems = list(problems)
         self.requested = any(problem.start != "given" for problem in problems)
         one = problems[0]
         self.points, self.states = one.W.shape
@@ -38,7 +42,9 @@ class Start:
         if self.requested:
             eta = kind_of([problem.eta for problem in problems])
             per = math.ceil(self.rows * self.states / self.threads) if self.coarse else 1
-            kernels = start_kernels(cupy.cuda.Device().id, eta, self.states, per)
+            device = cupy.cuda.Device().id
+            kernels = start_kernels(device, eta, self.states, per)
+            _, self.least = extremes_kernels(device)
             self.stay, self.smooth, self.draw, self.judge, self.redo = kernels
 
     def _shared(self, rows: int) -> int:
@@ -56,19 +62,36 @@ class Start:
         """Return the bytes of device memory that this takes."""
         return 16 * self.rows * self.states * len(self.problems) if self.coarse else 0
 
-    def allocate(self) -> None:
-        """Allocate memory on the device."""
+    def tables(self) -> arena.Layout:
+        """Return the layout of the tables on the device that this needs."""
         count = len(self.problems)
-        if self.requested:
-            self.given = self.cupy.empty(count, dtype=np.int32)
-        if self.coarse:
-            self.bad = self.cupy.zeros(count, dtype=np.int32)
-            self.values, self.choices = (self.cupy.empty((count, self.rows, self.states)) for _ in range(2))
+        if not self.requested:
+            return {}
+        small = {"given": ((count,), np.int32), "inverted": ((count,), np.uint64)}
+        if not self.coarse:
+            return small
+        coarse = (count, self.rows, self.states), np.float64
+        return {**small, "bad": ((count,), np.int32), "coarse values": coarse, "coarse choices": coarse}
 
-    def load(self) -> None:
-        """Tell the device which problems bring their own starting values."""
-        if self.requested:
-            self.given.set(np.array([problem.start == "given" for problem in self.problems], dtype=np.int32))
+    def load(self, tables: Tables) -> None:
+        """Copy the starting values that problems bring themselves, once the other tables are on the device.
+
+        A problem in which some state cannot afford to stay at its ``x`` brings its own, too.
+        """
+        if not all(problem.stays for problem in self.problems if problem.start != "given"):
+            count, size = len(self.problems), self.points * self.states
+            over = (min(MOST_BLOCKS, -(-size // 256)), min(count, ROWS_OF_BLOCKS))
+            inverted = tables.addresses["inverted"]
+            self.least(over, (256,), (tables.rows, np.int32(count), np.int64(size), np.int32(self.states), inverted))
+            lowest = (~tables["inverted"].get()).view(np.float64).tolist()
+            for i, problem in enumerate(self.problems):
+                if problem.start != "given" and not affords(lowest[i], problem.eta):
+                    self.problems[i] = replace(problem, start="given", stays=True)
+        starts = [i for i, problem in enumerate(self.problems) if problem.start == "given"]
+        for i in starts:
+            tables["V0"][i].set(self.problems[i].V0)
+        if starts and self.requested:
+            tables["given"].set(np.array([problem.start == "given" for problem in self.problems], dtype=np.int32))
 
     def _over(self) -> tuple[tuple[int, int], tuple[int]]:
         """Return blocks and threads of a launch over the grid points of all problems."""
@@ -78,19 +101,20 @@ class Start:
         """Fill ``V0`` on the device; return whether the policy was guessed as well."""
         if not self.requested:
             return False
-        count, over = len(self.problems), self._over()
+        count, over, at = len(self.problems), self._over(), tables.addresses
         if not self.coarse:
-            self.stay(*over, (tables.rows, self.given, np.int32(count), np.int32(self.points)))
+            self.stay(*over, (tables.rows, at["given"], np.int32(count), np.int32(self.points)))
             return False
         sizes = np.int32(self.points), np.int32(self.rows), np.int32(self.stride)
         limits = np.float64(SHARE), np.int32(LIMIT), np.int32(INNER)
+        found = at["coarse values"], at["coarse choices"]
         self.smooth(
             (count,),
             (self.threads,),
-            (tables.rows, self.given, *sizes, *limits, self.values, self.choices),
+            (tables.rows, at["given"], *sizes, *limits, *found),
             shared_mem=self._shared(self.rows),
         )
-        self.draw(*over, (tables.rows, self.given, np.int32(count), *sizes, self.values, self.choices))
+        self.draw(*over, (tables.rows, at["given"], np.int32(count), *sizes, *found))
         self.replace_bad(tables)
         return True
 
@@ -101,9 +125,9 @@ class Start:
         out.
         """
         count, points = np.int32(len(self.problems)), np.int32(self.points)
-        over = self._over()
-        self.judge(*over, (tables.rows, self.given, count, points, np.float64(_SLACK), self.bad))
-        self.redo(*over, (tables.rows, self.bad, count, points))
+        over, at = self._over(), tables.addresses
+        self.judge(*over, (tables.rows, at["given"], count, points, np.float64(_SLACK), at["bad"]))
+        self.redo(*over, (tables.rows, at["bad"], count, points))
 
 
 def utility(cupy: Any, consumption: Any, eta: Any) -> Any:

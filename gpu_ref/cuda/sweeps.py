@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from beltline.gpu_ref.compare import Allowed, Compared
 from beltline.gpu_ref.cuda.device import Clock, fetch, processors, refuse, room
+from beltline.gpu_ref.cuda.device_confirmation import MOST_PROBLEMS, Comparisons
 from beltline.gpu_ref.cuda.device_tables import Tables, memory
 from beltline.gpu_ref.cuda.exact_sweeps import settle
 from beltline.gpu_ref.cuda.kernels import (
@@ -17,24 +19,26 @@ from beltline.gpu_ref.cuda.kernels import (
     PUBLISHED,
     RULES,
     WARM,
+    confirm_kernels,
     exact_kernels,
-    extremes_kernel,
+    extremes_kernels,
     kind_of,
     search_of,
     shared_bytes,
     sweeps_kernel,
 )
 from beltline.gpu_ref.cuda.layout import Layout, layout
-from beltline.gpu_ref.cuda.start import ROWS_OF_BLOCKS, Start
-from beltline.gpu_ref.methods import Arguments, Solution, error_bound, modulus, needs_restart
+from beltline.gpu_ref.cuda.start import MOST_BLOCKS, ROWS_OF_BLOCKS, Start
+from beltline.gpu_ref.methods import PARTS, Arguments, Solution, error_bound, modulus, needs_restart
 from beltline.gpu_ref.tables import Array
 
 
 @dataclass(frozen=True)
 class _Launch:
-    """The compiled kernel, and how it is launched."""
+    """The compiled kernels, and how the first is launched."""
 
     kernel: Any
+    extremes: Any
     plan: Layout
     shared: int
     near: bool
@@ -46,11 +50,12 @@ def _prepare(cupy: Any, problems: Sequence[Arguments], search: int, plan: Layout
     if plan is None:
         plan = layout(points, states, len(problems), processors(cupy), local=search in (WARM, PLAIN))
     rule, eta = RULES[problems[0].rule], kind_of([problem.eta for problem in problems])
-    kernel = sweeps_kernel(cupy.cuda.Device().id, search, rule, eta, states, plan.points, plan.threads, plan.resident)
+    device = cupy.cuda.Device().id
+    kernel = sweeps_kernel(device, search, rule, eta, states, plan.points, plan.threads, plan.resident)
     shared = shared_bytes(search, states, plan.points, plan.threads, plan.resident)
     tables = 16 * states * (points + 2)
     near = plan.blocks == 1 and (shared + tables + 1024) * plan.resident <= room()
-    return _Launch(kernel, plan, shared + tables * near, near)
+    return _Launch(kernel, extremes_kernels(device)[0], plan, shared + tables * near, near)
 
 
 class _Choices:
@@ -65,45 +70,58 @@ class _Choices:
             self.weight = np.zeros(count)
 
 
-def solve_in_one_launch(
-    cupy: Any, problems: Sequence[Arguments], plan: Layout | None, previous: bool
-) -> list[Solution]:
-    """Solve checked problems of one shape and method; ``plan`` and ``previous`` as for ``solve_batch``."""
-    one = problems[0]
-    points, states = one.W.shape
-    search = search_of(one)
-    local = search in (WARM, PLAIN)
-    launch = _prepare(cupy, problems, search, plan)
-    plan = launch.plan
-    start = Start(cupy, problems)
-    # If single peaks are in doubt, the last sweep is repeated exactly, so a local search stores the values from which
-    # it started.
-    keeps = previous or local
-    refuse(cupy, memory(points, states, len(problems), previous=keeps, teams=plan.teams) + start.memory())
-    device = cupy.cuda.Device().id
-    for kind in {kind_of([problem.eta]) for problem in problems} if local else ():
-        exact_kernels(device, kind)
+class _Check:
+    """Compare the results of a launch with exact sweeps while they are copied to the host.
 
-    clock = Clock(cupy)
-    clock.restart()
-    tables = Tables(cupy, problems, plan, keeps, launch.near)
-    start.allocate()
-    coarse = _Choices(one.X, one.options["choices"]) if search == COARSE else None
-    extra: tuple[Any, ...] = (np.int32(0), np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0))
-    if coarse is not None:
-        room = cupy.empty((states, coarse.choices.size))
-        extra = (
-            np.int32(coarse.choices.size),
-            cupy.asarray(coarse.choices),
-            cupy.asarray(coarse.left),
-            cupy.asarray(coarse.weight),
-            room,
-        )
-    clock.lap("allocate")
-    tables.load()
-    start.load()
-    clock.lap("load")
-    guessed = start.work(tables)
+    ``moduli`` are the contraction moduli of the problems; ``None`` for no comparison. There is none either if memory is
+    short besides the ``needed`` bytes of the solve.
+    """
+
+    def __init__(self, cupy: Any, problems: Sequence[Arguments], moduli: Sequence[float] | None, needed: int) -> None:
+        self._problems = problems
+        self._moduli: Sequence[float] = ()
+        self._comparisons: Comparisons | None = None
+        if moduli is None or len(problems) > MOST_PROBLEMS:
+            return
+        points, states = problems[0].W.shape
+        try:
+            refuse(cupy, needed + 8 * len(problems) * (points + points * states + states * states))
+        except MemoryError:
+            return
+        self._moduli = moduli
+        confirm_kernels(cupy.cuda.Device().id, kind_of([problem.eta for problem in problems]))
+
+    @property
+    def needed(self) -> bool:
+        """Whether results are to be compared, with copies of the tables that no solver can write to."""
+        return len(self._moduli) > 0
+
+    def begin(self, tables: Tables) -> None:
+        """Begin the comparison once the current stream has computed the results; do not wait for that."""
+        if not self.needed:
+            return
+        points, states = self._problems[0].W.shape
+        numbers = [(problem.beta, problem.eta) for problem in self._problems]
+        try:
+            self._comparisons = Comparisons(points, states, numbers)
+        except MemoryError:
+            return
+        value, policy, outcome = map(tables.pointers, ("value", "policy", "outcome"))
+        found = {"V": value, "value": value, "policy": policy, "residual": outcome + np.uint64(8)}
+        copies = {name: tables.copied(name) for name in ("X", "W", "Q")}
+        self._comparisons.begin({**copies, **found}, [Allowed(modulus) for modulus in self._moduli])
+
+    def end(self) -> Sequence[Compared | None]:
+        """Return the outcome of each problem, ``None`` if it may have errors or was not compared."""
+        return [None] * len(self._problems) if self._comparisons is None else self._comparisons.end()
+
+
+def _launch_sweeps(
+    launch: _Launch, problems: Sequence[Arguments], tables: Tables, guessed: bool, coarse: tuple[Any, ...]
+) -> None:
+    """Launch the whole iteration, and the search for the largest values of its results."""
+    plan, one, at = launch.plan, problems[0], tables.addresses
+    points, states = one.W.shape
     launch.kernel(
         (plan.blocks * plan.teams,),
         (plan.threads,),
@@ -115,39 +133,83 @@ def solve_in_one_launch(
             np.int32(len(problems)),
             np.int32(min(one.max_sweeps, 2**31 - 1)),
             np.int32(one.options.get("interval", 1)),
-            tables.words,
-            tables.expectations,
-            tables.parts,
+            at["words"],
+            at["expectations"],
+            at["parts"],
             np.int32(one.rule == "spans"),
             np.int32(guessed),
             np.int32(launch.near),
-            *extra,
+            *coarse,
         ),
         shared_mem=launch.shared,
     )
-    extremes_kernel(device)(
-        (min(_MOST_BLOCKS, -(-points * states // 256)), min(len(problems), ROWS_OF_BLOCKS)),
+    launch.extremes(
+        (min(MOST_BLOCKS, -(-points * states // 256)), min(len(problems), ROWS_OF_BLOCKS)),
         (256,),
         (tables.rows, np.int32(len(problems)), np.int64(points * states)),
     )
-    outcomes = tables.outcome.get()
-    largest = _largest(problems, outcomes) if one.rule in ("span", "spans") else np.zeros(len(problems))
+
+
+def solve_in_one_launch(
+    cupy: Any,
+    problems: Sequence[Arguments],
+    plan: Layout | None,
+    previous: bool,
+    moduli: Sequence[float] | None = None,
+) -> list[Solution]:
+    """Solve checked problems of one shape and method; other parameters as for ``solve_batch``."""
+    one = problems[0]
+    points, states = one.W.shape
+    search = search_of(one)
+    local = search in (WARM, PLAIN)
+    launch = _prepare(cupy, problems, search, plan)
+    start = Start(cupy, problems)
+    # If single peaks are in doubt, the last sweep is repeated exactly, so a local search stores the values from which
+    # it started.
+    keeps = previous or local
+    needed = memory(points, states, len(problems), previous=keeps, teams=launch.plan.teams)
+    refuse(cupy, needed + start.memory())
+    check = _Check(cupy, problems, moduli, needed + start.memory())
+    device = cupy.cuda.Device().id
+    for kind in {kind_of([problem.eta]) for problem in problems} if local else ():
+        exact_kernels(device, kind)
+
+    clock = Clock(cupy)
+    clock.restart()
+    tables = Tables(cupy, problems, launch.plan, keeps, launch.near, check.needed, start.tables())
+    coarse = _Choices(one.X, one.options["choices"]) if search == COARSE else None
+    extra: tuple[Any, ...] = (np.int32(0), np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0))
+    if coarse is not None:
+        room = cupy.empty((states, coarse.choices.size))
+        given = map(cupy.asarray, (coarse.choices, coarse.left, coarse.weight))
+        extra = (np.int32(coarse.choices.size), *given, room)
+    clock.lap("allocate")
+    tables.load()
+    if check.needed:
+        tables.copy()
+    start.load(tables)
+    clock.lap("load")
+    _launch_sweeps(launch, problems, tables, start.work(tables), extra)
+    check.begin(tables)
+    outcomes = tables["outcome"].get()
     settled: dict[int, Solution] = {}
     for i, problem in enumerate(problems):
         if local and outcomes[i, 3]:
             settled[i] = settle(cupy, problem, tables, i, outcomes[i])
     clock.lap("solve")
-    values = fetch(tables.value)
-    policies = fetch(tables.policy)
-    befores = fetch(tables.previous) if previous else None
+    values, policies = fetch(tables["value"]), fetch(tables["policy"])
+    befores = fetch(tables["previous"]) if previous else None
+    largest = _largest(problems, outcomes) if one.rule in ("span", "spans") else np.zeros(len(problems))
     clock.lap("read")
-    seconds = {part: spent / len(problems) for part, spent in clock.seconds.items()}
+    compared = check.end()
+    clock.lap("verify")
+    seconds = {part: spent / len(problems) for part, spent in clock.seconds.items() if part in PARTS or moduli}
     solutions = []
     for i, problem in enumerate(problems):
         if i in settled:
             solutions.append(replace(settled[i], seconds=seconds))
             continue
-        sweeps, residual, converged, doubt, _, _, known = outcomes[i].tolist()
+        sweeps, residual, converged, doubt, _, _, known, none = outcomes[i].tolist()
         interval = int(problem.options.get("interval", 1))
         bound = float("inf")
         if problem.rule != "own" and not doubt and search != PUBLISHED:
@@ -167,15 +229,13 @@ def solve_in_one_launch(
                 method=problem.method,
                 previous=befores[i] if befores is not None else None,
                 choices=coarse.choices if coarse is not None else None,
+                compared=compared[i],
+                complete=none == 0.0,
             )
         )
         if needs_restart(problem, known, residual, float(largest[i])):
             solutions[i] = _once_more(cupy, problem, solutions[i], previous)
     return solutions
-
-
-_MOST_BLOCKS = 128
-"""Most blocks that look for the largest values of a problem."""
 
 
 def _largest(problems: Sequence[Arguments], outcomes: Array) -> Array:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,19 +29,14 @@ from beltline.host.solver.options import SolveOptions
 from beltline.host.solver.rules import AUTO, ways
 from beltline.host.solver.run import timed
 from beltline.host.solver.verify import UNBOUNDED, Verification
+from beltline.host.solver.verify_double import checked, confirms, measure
 
 if TYPE_CHECKING:
-    from beltline.gpu_ref.compare import Allowed, Compared
+    from beltline.gpu_ref.compare import Compared
     from beltline.gpu_ref.methods import Solution
-    from beltline.gpu_ref.tables import Array
 
 AGES = {"cpu": ("grid", "binary", "monotone", "warm"), "gpu": ("monotone", "warm")}
 """Methods for problems with a finite horizon, by device."""
-
-GPU_COMPARES = 2**12
-"""Number of states from which a GPU compares a solution. Smaller ones take it longer than a processor, because of its
-launches and copies.
-"""
 
 NEED_CONCAVE_START = ("binary",)
 """Methods whose search needs objectives with a single peak, and so a concave first guess."""
@@ -66,6 +62,10 @@ class _Found:
         The solver's own bound on ``max |V - V*|``, infinite if it has none.
     timing
         Seconds of its parts.
+    compared
+        Comparison with an exact sweep that the solver has made, without errors.
+    complete
+        Whether every state has a choice; ``None`` if that is not known.
     """
 
     value: NDArray[np.float64]
@@ -76,6 +76,13 @@ class _Found:
     exact: bool
     bound: float
     timing: dict[str, float]
+    compared: Compared | None = None
+    complete: bool | None = None
+
+    @cached_property
+    def infeasible(self) -> bool:
+        """Whether some state has no choice."""
+        return bool(self.policy.min() < 0) if self.complete is None else not self.complete
 
 
 def solve_reference(
@@ -170,8 +177,13 @@ def _solved(
         if problem.horizon is None:
             # Binary search has an error bound without verification only if the last sweep is repeated from the value
             # before it, which the solver must then return.
-            before = {"previous": method == "binary" and not options.verify} if device == "gpu" else {}
-            solution = module.solve(*tables, options.max_sweeps, method=method, **before, **more)
+            for_gpu = {
+                "previous": method == "binary" and not options.verify,
+                "checked": checked(begun),
+                "contraction": modulus(problem) if confirms(problem, options, method) else None,
+            }
+            known = for_gpu if device == "gpu" else {}
+            solution = module.solve(*tables, options.max_sweeps, method=method, **known, **more)
             policy, exact = solution.policy, METHODS[method].rule != "own"
             if solution.choices is not None:
                 policy = nearest_index(problem.grid, solution.choices)[policy]
@@ -180,6 +192,7 @@ def _solved(
             found = _Found(
                 solution.value, policy, solution.sweeps, solution.residual, solution.converged, exact,
                 solution.error_bound if device == "cpu" else _bound(problem, solution), timing | solution.seconds,
+                solution.compared, solution.complete if exact else None,
             )  # fmt: skip
         else:
             value, policy, seconds = module.solve_ages(*tables[:-1], problem.horizon, method=method, **more)
@@ -251,8 +264,12 @@ def solve_batch(problems: Sequence[Problem], options: SolveOptions, method: str,
     tables = [(one.grid, one.wealth, one.transition, one.start, one.beta, one.eta) for one, _ in begun]
     try:
         # As in _solved: binary search without verification needs the value before the last sweep for its bound.
-        before = {"previous": True} if method == "binary" and not options.verify else {}
-        solutions = module.solve_batch(tables, options.tol, options.max_sweeps, method, **before, **more)
+        known = {
+            "previous": method == "binary" and not options.verify,
+            "checked": all(checked(one) for one, _ in begun),
+            "contractions": list(map(modulus, problems)) if confirms(problems[0], options, method) else None,
+        }
+        solutions = module.solve_batch(tables, options.tol, options.max_sweeps, method, **known, **more)
     except (ValueError, MemoryError) as error:
         raise ProblemError(f"{error}") from error
     exact = METHODS[method].rule != "own"
@@ -260,7 +277,7 @@ def solve_batch(problems: Sequence[Problem], options: SolveOptions, method: str,
     for problem, one, (_, note) in zip(problems, solutions, begun, strict=True):
         found = _Found(
             one.value, one.policy, one.sweeps, one.residual, one.converged, exact, _bound(problem, one),
-            dict(one.seconds),
+            dict(one.seconds), one.compared, one.complete,
         )  # fmt: skip
         result = _result(problem, options, "gpu", method, found, None, note)
         results.append(_or_warm(problem, options, "gpu", result))
@@ -272,13 +289,14 @@ def _result(
 ) -> Result:
     """Return what a solver found as a result, verified if the options ask for it; ``note`` ends the message."""
     timing, change = found.timing, found.change
-    if found.policy.min() < 0:
+    if found.infeasible:
         quality = Verification(math.inf, math.inf, False)
     elif options.verify:
         if report:
             report("verifying with an exact sweep in double precision")
         with timed(timing, "verify"):
-            quality = _measure(problem, found.value, found.policy, change if found.exact else math.inf, device)
+            h = change if found.exact else math.inf
+            quality = measure(problem, found.value, found.policy, h, device, found.compared)
     else:
         quality = Verification(modulus(problem) * change if found.exact else math.inf, found.bound, False)
     outcome, message = _outcome(problem, options, method, found, quality)
@@ -380,73 +398,6 @@ def nearest_index(grid: NDArray[np.float64], choices: NDArray[np.float64]) -> ND
     return (right - (choices - grid[right - 1] <= grid[right] - choices)).astype(np.int32)
 
 
-def _measure(
-    problem: Problem, value: NDArray[np.float64], policy: NDArray[np.int32], h: float, device: str
-) -> Verification:
-    """Verify a solution by one exact sweep, or one for each age.
-
-    ``h`` is what the stopping rule measured, infinity for a rule without a guarantee. The rule guarantees ``|TV - V| <=
-    modulus h``, and then the policy, which is that of the sweep before, loses at most twice that.
-    """
-    from beltline.gpu_ref.compare import Allowed
-
-    contraction = modulus(problem)
-    allowed, compare = Allowed(contraction * h), _comparison(problem, device)
-    ages = value.shape[0] if problem.horizon is not None else 1
-    worst = bound = error = 0.0
-    missed = ""
-    following = value if problem.horizon is None else problem.start
-    for age in range(ages - 1, -1, -1):
-        now, choice = (value, policy) if problem.horizon is None else (value[age], policy[age])
-        found = compare(following, now, choice, allowed)
-        if found.missed and not missed:
-            x, s = divmod(found.state, problem.states)
-            missed = (
-                f"an exact sweep in double precision finds an error of {found.amount:.3g} in value or choice "
-                f"at grid point {x}, state {s}" + ("" if problem.horizon is None else f", age {age + 1}")
-            )
-        residual, noise = found.residual, found.rounding
-        worst = max(worst, residual)
-        if problem.horizon is None:
-            bound = (residual + noise) / (1 - contraction)
-        else:
-            error = contraction * error + residual + noise
-            bound = max(bound, error)
-        following = now
-    return Verification(worst, bound, True, missed)
-
-
-def _comparison(problem: Problem, device: str) -> Callable[..., Compared]:
-    """Return the function that compares a value and a policy with an exact sweep.
-
-    Solutions of a GPU are compared on the GPU, unless they have fewer than :data:`GPU_COMPARES` states. What is not
-    confirmed there is compared again on the processor, which finds out in which state the maximum was missed.
-    """
-    from beltline.gpu_ref.compare import compare
-    from beltline.gpu_ref.cuda.device import available
-
-    tables, numbers = (problem.grid, problem.wealth, problem.transition), (problem.beta, problem.eta)
-    # A problem has checked its tables, and only pickled copies of it can be changed.
-    checked = not any(table.flags.writeable for table in tables)
-
-    def on_processor(V: Array, value: Array, policy: NDArray[np.int32], allowed: Allowed) -> Compared:
-        return compare(*tables, V, *numbers, value, policy, allowed, checked=checked)
-
-    if device != "gpu" or problem.points * problem.states < GPU_COMPARES or available():
-        return on_processor
-    from beltline.gpu_ref.cuda.device_confirmation import Confirmation
-
-    try:
-        card = Confirmation(*tables, *numbers)
-    except MemoryError:
-        return on_processor
-
-    def on_card(V: Array, value: Array, policy: NDArray[np.int32], allowed: Allowed) -> Compared:
-        return card.compare(V, value, policy, allowed) or on_processor(V, value, policy, allowed)
-
-    return on_card
-
-
 def _outcome(
     problem: Problem, options: SolveOptions, method: str, found: _Found, quality: Verification
 ) -> tuple[Outcome, str]:
@@ -454,7 +405,7 @@ def _outcome(
 
     sweeps, tol, max_sweeps = found.sweeps, options.tol, options.max_sweeps
     after = f"after {sweeps:,} sweep{'' if sweeps == 1 else 's'}"
-    if found.policy.min() < 0:
+    if found.infeasible:
         return Outcome.INFEASIBLE, f"No affordable choice of some state had a finite utility {after}."
     if quality.missed:
         return Outcome.NOT_VERIFIED, f"The run ended {after}, but {quality.missed}."

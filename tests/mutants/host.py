@@ -26,7 +26,7 @@ FAULTS = (
     ),
     Fault(
         "the measured bound of ages in double precision is not accumulated",
-        SOLVER + "reference.py",
+        SOLVER + "verify_double.py",
         "error = contraction * error + residual + noise",
         "error = residual + noise",
         (BOUNDS + "test_measured_errors_of_ages_in_double_precision_add_up",),

@@ -10,8 +10,9 @@ import pytest
 from beltline.gpu_ref import cpu
 from beltline.gpu_ref.brackets import proven_sweep
 from beltline.gpu_ref.compare import Allowed, compare
-from beltline.gpu_ref.cuda.device import available
-from beltline.gpu_ref.cuda.device_confirmation import Confirmation
+from beltline.gpu_ref.cuda import solver
+from beltline.gpu_ref.cuda.device import available, cupy_module
+from beltline.gpu_ref.cuda.device_confirmation import Comparisons, Confirmation
 from beltline.gpu_ref.extended import solve as solve_extended
 from beltline.gpu_ref.random_problems import random_problem
 
@@ -23,6 +24,14 @@ ROUNDING = 1e-12
 
 def drawn(seed: int, points: int, states: int = 3, kind: str = "general") -> tuple[Any, ...]:
     return random_problem(np.random.default_rng(seed), points, states, kind=kind).arguments
+
+
+def concave(seed: int) -> tuple[Any, ...]:
+    rng = np.random.default_rng(seed)
+    X = np.geomspace(1.0, 20.0, 1100)
+    W = X[:, None] ** 0.36 + 0.9 * X[:, None] + np.sort(rng.uniform(0.3, 0.8, 3))
+    Q = np.full((3, 3), 0.1) + 0.7 * np.eye(3)
+    return X, W, Q, np.zeros(W.shape), float(rng.uniform(0.9, 0.96)), float(rng.choice([0.5, 1.0, 2.0, 3.5]))
 
 
 @pytest.mark.parametrize("kind", ["general", "ties"])
@@ -106,3 +115,79 @@ def test_tables_out_of_order_are_left_to_the_processor() -> None:
     W = W.copy()
     W[100, 1] = W[99, 1] - 1e-3
     assert Confirmation(X, W, Q, beta, eta).compare(V, sweep.value, sweep.policy, Allowed(1e9)) is None
+
+
+def test_problems_of_one_launch_are_compared_each_by_itself() -> None:
+    """Some need repairs, some have a fault, and tolerances differ."""
+    cupy, points, answers = cupy_module(), 600, []
+    names, of_all = ("X", "W", "Q", "V", "value", "policy"), []
+    numbers, allowances = [], []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X, W, Q, V, beta, eta = drawn(seed, points)
+        sweep = proven_sweep(X, W, Q, V, beta, eta, np.zeros(W.shape, np.int32))
+        value, policy = sweep.value.copy(), np.ascontiguousarray(sweep.policy)
+        if seed % 3 == 1:
+            for x in rng.integers(1, points, 30):
+                policy[x] = policy[x - 1]
+        if seed % 4 == 3:
+            value[rng.integers(points), 1] += 1e-3
+        allowed = Allowed(1e9 if seed % 3 == 1 else 1e-9, c_rounding=float(seed == 8))
+        answers.append(Confirmation(X, W, Q, beta, eta).compare(V, value, policy, allowed))
+        of_all.append((X, W, Q, V, value, policy))
+        numbers.append((beta, eta))
+        allowances.append(allowed)
+    assert {answer is None for answer in answers} == {True, False}
+    tables = {name: [cupy.asarray(one[i]) for one in of_all] for i, name in enumerate(names)}
+    cupy.cuda.get_current_stream().synchronize()
+    comparisons = Comparisons(points, 3, numbers)
+    places = {name: np.array([one.data.ptr for one in each], np.uint64) for name, each in tables.items()}
+    comparisons.begin(places, allowances)
+    for found, answer in zip(comparisons.end(), answers, strict=True):
+        assert (found is None) == (answer is None)
+        if found is not None and answer is not None:
+            # A batch with several curvatures is compiled for any of them.
+            assert found == pytest.approx(answer, rel=1e-12, abs=1e-13)
+
+
+@pytest.mark.parametrize("method", ["warm", "shift", "grid"])
+@pytest.mark.parametrize("count", [1, 5])
+def test_a_solve_compares_the_result_that_it_returns(method: str, count: int) -> None:
+    problems = [concave(seed) for seed in range(count)]
+    moduli = [tables[4] for tables in problems]
+    if count == 1:
+        found = [solver.solve(*problems[0], 1e-9, method=method, contraction=moduli[0])]
+    else:
+        found = solver.solve_batch(problems, 1e-9, method=method, contractions=moduli)
+    for (X, W, Q, _, beta, eta), one in zip(problems, found, strict=True):
+        wanted = Confirmation(X, W, Q, beta, eta).compare(
+            one.value, one.value, one.policy, Allowed(beta * one.residual)
+        )
+        assert one.compared is not None
+        assert one.compared == (wanted if count == 1 else pytest.approx(wanted, rel=1e-12, abs=1e-13))
+        assert one.complete
+
+
+def test_faults_of_a_solve_are_not_confirmed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Results that change after the last sweep, and tables that a solver has overwritten."""
+    from beltline.gpu_ref.cuda import sweeps
+
+    X, W, Q, V, beta, _ = concave(1)
+    launch = sweeps._launch_sweeps
+    place: dict[str, Any] = {}
+
+    def faulty(given: Any, problems: Any, tables: Any, *rest: Any) -> None:
+        if place["when"] == "before":
+            tables[place["name"]][...] += place["by"]
+        launch(given, problems, tables, *rest)
+        if place["when"] == "after":
+            tables[place["name"]][0, 500, 1] += place["by"]
+
+    monkeypatch.setattr(sweeps, "_launch_sweeps", faulty)
+    for when, name, by, right in (
+        ("after", "value", 0.0, True), ("after", "value", 1e-6, False), ("after", "policy", 1, False),
+        ("after", "W", 0.5, True), ("before", "W", 1e-3, False),
+    ):  # fmt: skip
+        place.update(when=when, name=name, by=by)
+        found = solver.solve(X, W, Q, V, beta, 2.0, 1e-9, method="warm", contraction=beta)
+        assert (found.compared is not None) == right, (when, name, by)

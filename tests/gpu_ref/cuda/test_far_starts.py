@@ -113,9 +113,13 @@ def test_doubt_about_peaks_is_settled_whether_or_not_the_proof_succeeds(
     monkeypatch.setattr(exact_sweeps, "Exact", lambda *arguments: exact)
     monkeypatch.setattr(exact_sweeps, "prove", prove)
     none = of_device(np.zeros(1))
-    tables: Any = SimpleNamespace(
-        X=[none], W=[none], Q=[none], previous=[before], V0=[of_device(given.V0)], value=[V], policy=[policy]
-    )
+    tables: Any = {
+        **{key: [none] for key in ("X", "W", "Q")},
+        "previous": [before],
+        "V0": [of_device(given.V0)],
+        "value": [V],
+        "policy": [policy],
+    }
     found = exact_sweeps.settle(exact.cupy, given, tables, 0, np.array([5.0, 0.0, float(sound), 1.0]))
     true = solve_extended(given.X, given.W, given.Q, given.beta, given.eta).value
     assert found.converged

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from beltline.gpu_ref.cuda import device_confirmation
 from beltline.gpu_ref.cuda import solver as cuda
 from beltline.gpu_ref.methods import METHODS
 from beltline.host.cli.main import main
-from beltline.host.solver import reference
+from beltline.host.solver import verify_double
 from beltline.host.solver.reference import nearest_index
 from support.fakes import convex_kink, problem
 
@@ -46,6 +47,7 @@ def test_what_a_graphics_card_does_not_confirm_is_looked_at_on_the_processor(
     confirms: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
+    contractions: list[float | None] = []
 
     class Card:
         def __init__(self, *tables: object) -> None:
@@ -55,18 +57,25 @@ def test_what_a_graphics_card_does_not_confirm_is_looked_at_on_the_processor(
             asked.append(allowed)
             return Compared(0.5, 0.25, 0, -1, 0.0) if confirms else None
 
+    def solve(*tables: Any, previous: bool, checked: bool, contraction: float | None, **more: Any) -> Any:
+        assert not previous
+        assert checked
+        contractions.append(contraction)
+        return cpu.solve(*tables, **more)
+
     for module in (cuda, cuda_device):
         monkeypatch.setattr(module, "available", lambda: "")
-    monkeypatch.setattr(cuda, "solve", lambda *arguments, previous, **more: cpu.solve(*arguments, **more))
+    monkeypatch.setattr(cuda, "solve", solve)
     monkeypatch.setattr(device_confirmation, "Confirmation", Card)
     given = bl.rbc(grid=64)
     small = bl.solve(given, tol=1e-6, device="gpu", method="warm")
     assert small.verified
     assert not asked, "a small problem is compared on the processor"
-    monkeypatch.setattr(reference, "GPU_COMPARES", 256)
+    monkeypatch.setattr(verify_double, "GPU_COMPARES", 256)
     result = bl.solve(given, tol=1e-6, device="gpu", method="warm")
     assert result.success
     assert result.verified
+    assert contractions == [None, pytest.approx(given.beta)]
     assert len(asked) == 1
     assert asked[0].change == pytest.approx(given.beta * result.change)
     wanted = bl.solve(given, tol=1e-6, device="cpu", method="warm")

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from beltline.host.solver.fixed_point import Image, fixed_point
-from beltline.host.solver.product_image import product_image
+from beltline.host.solver.product_image import _limits, product_image
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
 from beltline.hw.interface.groups import Groups, Mark
 from beltline.hw.interface.parameters import MachineParameters
@@ -79,6 +79,10 @@ def test_candidates_that_are_left_out() -> None:
         image = product_image(with_alternatives(kind, seed, 24), 1e-4)
         groups = image.groups
         assert groups is not None
+        assert image.products is not None
+        poor = _limits(image.products, image.grid, np.zeros_like(image.wealth) + image.grid[0])
+        assert np.array_equal(*poor)
+        assert np.array_equal(poor[0], groups.lowest)
         for p, (lowest, highest) in enumerate(zip(groups.lowest, groups.highest, strict=True)):
             costs, most = image.grid[:, p], image.wealth[:, p].max()
             assert 0 <= lowest <= highest < 24
