@@ -74,6 +74,17 @@ def test_choices_that_rise_in_the_second_pass_take_those_below_along() -> None:
     check(grid, wealth, 2.0, ev, row, value)
 
 
+def test_a_state_with_the_wealth_of_the_first_is_searched() -> None:
+    """The first state, which others prove, stops at a local maximum; the second does not copy its choice."""
+    grid, wealth = np.linspace(0.0, 10.0, 60), np.full(6, 100.0)
+    ev = np.zeros(60)
+    ev[30] = 1.0
+    row, value = cached_of(np.r_[0, np.full(5, 32)]), np.empty(6)
+    assert scanned_row(grid, wealth, 2.0, np.array([-np.inf, *ev, -np.inf]), row, value) >= 0
+    assert row.policy.tolist() == [0, *[30] * 5]
+    check(grid, wealth, 2.0, ev, row, value)
+
+
 def test_distant_guesses_are_given_up() -> None:
     """A scan ends early if every state would evaluate the whole grid, for which divide and conquer is faster."""
     grid, wealth = np.linspace(0.0, 10.0, 400), np.full(30, 100.0)

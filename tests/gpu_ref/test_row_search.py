@@ -228,7 +228,7 @@ def test_a_piece_stays_proven_until_the_nearest_rival_can_win() -> None:
 @pytest.mark.parametrize(
     ("moved", "groups"), [(0, [0]), (GROUP - 2, [0]), (GROUP - 1, [0, 1]), (GROUP, [0, 1]), (2 * GROUP, [1, 2])]
 )
-def test_a_choice_that_moves_has_its_group_and_those_beside_it_proven_anew(moved: int, groups: list[int]) -> None:
+def test_a_choice_that_moves_has_its_group_and_those_beside_it_proven_again(moved: int, groups: list[int]) -> None:
     quiet = np.full(3, np.inf)
     disturb(quiet, 2 * GROUP + 1, moved)
     assert np.flatnonzero(quiet == -np.inf).tolist() == groups

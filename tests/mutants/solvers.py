@@ -129,10 +129,10 @@ FAULTS = (
         (TESTS + "test_row_search.py::test_the_shape_of_a_policy",),
     ),
     Fault(
-        "a piece whose choices moved counts as proven while the clocks permit",
-        HERE + "chunk_sweeps.py",
-        "if moved or how != WARM or not shown",
-        "if how != WARM or not shown",
+        "a group in which a guess has moved a choice counts as proven while the clocks permit",
+        HERE + "row_search.py",
+        "                disturb(quiet, value.size, i)\n",
+        "",
         (TESTS + "test_value_iteration.py::test_a_piece_is_proven_again_after_its_choices_move",),
     ),
     Fault(
@@ -238,7 +238,7 @@ FAULTS = (
         HERE + "proven_groups.py",
         "quiet[i // GROUP] = quiet[min(i + 1, size - 1) // GROUP] = -np.inf",
         "quiet[i // GROUP] = -np.inf",
-        (TESTS + "test_row_search.py::test_a_choice_that_moves_has_its_group_and_those_beside_it_proven_anew",),
+        (TESTS + "test_row_search.py::test_a_choice_that_moves_has_its_group_and_those_beside_it_proven_again",),
     ),
     Fault(
         "a group in whose proof a choice moved counts as proven",
@@ -259,7 +259,7 @@ FAULTS = (
         HERE + "row_scan.py",
         "elif wealth == W[i - 1] and i > 1:",
         "elif wealth == W[i - 1]:",
-        (TESTS + "test_row_scan.py",),
+        (TESTS + "test_row_scan.py::test_a_state_with_the_wealth_of_the_first_is_searched",),
     ),
     Fault(
         "a row is not searched again although its bracket grew when the choice below fell",

@@ -9,8 +9,9 @@ import pytest
 
 import beltline as bl
 from beltline.gpu_ref.exact import exact_sweep
+from beltline.host.solver import verify_double
 from beltline.host.solver.fixed_point import fixed_point
-from beltline.host.solver.reference import _ages_bound, _measure
+from beltline.host.solver.reference import _ages_bound
 from beltline.host.solver.verify import measure, trust
 from support.fakes import problem
 
@@ -45,7 +46,7 @@ def test_measured_errors_of_ages_add_up() -> None:
 
 def test_measured_errors_of_ages_in_double_precision_add_up() -> None:
     values, policies, distance = off_in_every_age()
-    found = _measure(LIFE, values, policies, 0.0, "cpu")
+    found = verify_double.measure(LIFE, values, policies, 0.0, "cpu")
     assert found.residual == pytest.approx(OFF, rel=1e-3)
     assert distance <= found.error_bound <= 1.01 * distance
 
