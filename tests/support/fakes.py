@@ -5,11 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import beltline as bl
+from beltline.gpu_ref import cpu
+from beltline.gpu_ref.methods import Solution
 from beltline.host.devices import Backend, Device
 from beltline.host.devices.software_model import ModelDevice
 from beltline.hw.arithmetic.utility import UtilityParameters
@@ -249,3 +252,17 @@ def slow_model(points: int, states: int) -> ModelDevice:
 
     grid = max(4, 1 << (points - 1).bit_length())
     return Slow(LineSoftwareMachine(MachineParameters(grid=grid, states=states)))
+
+
+def on_processor(
+    *arguments: Any, checked: bool, previous: bool, contraction: float | None = None, **options: Any
+) -> Solution:
+    """Solve on the processor what a call hands to a graphics card, which may leave verification to the host."""
+    return cpu.solve(*arguments, **options)
+
+
+def batch_on_processor(
+    tables: Any, epsilon: float, max_sweeps: int, method: str, *, contractions: list[float] | None, **options: Any
+) -> list[Solution]:
+    """Solve on the processor the batch that a call hands to a graphics card."""
+    return [on_processor(*one, epsilon, max_sweeps, method=method, **options) for one in tables]

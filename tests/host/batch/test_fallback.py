@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import beltline as bl
-from beltline.gpu_ref import cpu
 from beltline.gpu_ref.cuda import solver as cuda
 from beltline.gpu_ref.methods import Solution
 from beltline.host.batch.neighbours import Neighbours
 from beltline.host.results.outcome import Outcome
 from beltline.host.solver.complete import Completed
 from support.batches import TOL, many, tiny
+from support.fakes import on_processor
 
 
 def solved(count: int, **options: Any) -> list[bl.Attempt]:
@@ -24,15 +24,17 @@ def solved(count: int, **options: Any) -> list[bl.Attempt]:
 
 @pytest.mark.parametrize("wrong", ["value", "sweeps"])
 def test_on_a_graphics_card(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing(*arguments: Any, method: str, previous: bool = False, **more: Any) -> Solution:
-        found = cpu.solve(*arguments, method=method, **more)
+    def failing(*arguments: Any, method: str, **more: Any) -> Solution:
+        found = on_processor(*arguments, method=method, **more)
         if method == "warm" or arguments[4] < tiny(2).beta:
             return found
         if wrong == "value":
             return replace(found, value=found.value + np.linspace(0.0, 1.0, found.value.shape[0])[:, None])
         return replace(found, residual=1.0, converged=False, sweeps=10_000)
 
-    def batch(tables: Any, epsilon: float, max_sweeps: int, method: str, **options: Any) -> list[Solution]:
+    def batch(
+        tables: Any, epsilon: float, max_sweeps: int, method: str, *, contractions: Any, **options: Any
+    ) -> list[Solution]:
         return [failing(*one, epsilon, max_sweeps, method=method, **options) for one in tables]
 
     monkeypatch.setattr(cuda, "available", lambda: "")

@@ -17,13 +17,13 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 import beltline as bl
-from beltline.gpu_ref import cpu
 from beltline.gpu_ref.cuda import general as cuda_general
 from beltline.gpu_ref.cuda import solver as cuda
 from beltline.gpu_ref.general.form import Form
 from beltline.gpu_ref.general.solve import solve as general_solve
 from beltline.host.batch.store import key
 from support.batches import TOL, career, firm, tiny
+from support.fakes import batch_on_processor
 
 Made = bl.Problem | Callable[[], bl.Problem]
 MIXED: list[Made] = [career(0), tiny(0), firm(0), partial(career, 1), tiny(1), firm(1), career(2)]
@@ -233,7 +233,7 @@ def test_on_a_graphics_card_simple_ones_share_a_launch(monkeypatch: pytest.Monke
 
     def batch(tables: Any, epsilon: float, max_sweeps: int, method: str, **options: Any) -> Any:
         launches.append(f"{len(tables)} simple")
-        return [cpu.solve(*one, epsilon, max_sweeps, method=method, **options) for one in tables]
+        return batch_on_processor(tables, epsilon, max_sweeps, method, **options)
 
     def one(*arguments: Any, seconds: Any, **options: Any) -> Any:
         launches.append("general")

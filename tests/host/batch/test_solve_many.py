@@ -23,7 +23,6 @@ import numpy as np
 import pytest
 
 import beltline as bl
-from beltline.gpu_ref import cpu
 from beltline.gpu_ref.cuda import solver as cuda
 from beltline.host.batch import settings, worker
 from beltline.host.batch.neighbours import Neighbours
@@ -35,6 +34,7 @@ from beltline.host.solver.options import SolveOptions
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Command
 from support.batches import TOL, many, tiny
+from support.fakes import batch_on_processor, on_processor
 
 
 def solved(*arguments: Any, **options: Any) -> list[bl.Attempt]:
@@ -428,11 +428,11 @@ def test_a_graphics_card_takes_chunks_of_one_shape(monkeypatch: pytest.MonkeyPat
     def batch(tables: Any, epsilon: float, max_sweeps: int, method: str, **options: Any) -> Any:
         batches.append(len(tables))
         # As with memory of the card itself: an error of one problem is an error of all.
-        return [cpu.solve(*one, epsilon, max_sweeps, method=method, **options) for one in tables]
+        return batch_on_processor(tables, epsilon, max_sweeps, method, **options)
 
     monkeypatch.setattr(cuda, "available", lambda: "")
     monkeypatch.setattr(cuda, "solve_batch", batch)
-    monkeypatch.setattr(cuda, "solve", lambda *arguments, previous, **more: cpu.solve(*arguments, **more))
+    monkeypatch.setattr(cuda, "solve", on_processor)
     problems = [*many(5), partial(tiny, 0, 24), partial(tiny, 1, 24), *many(2)]
     attempts = solved(problems, device="gpu", chunk=4)
     assert batches == [4, 2]
