@@ -22,8 +22,6 @@ from beltline.gpu_ref.tables import Array, check_tables, ends_of, expectation
 from beltline.gpu_ref.threads import threads, threads_for
 from beltline.gpu_ref.utility import crra
 
-__all__ = ["Allowed", "Compared", "compare"]
-
 _CHUNK = 512
 
 

@@ -103,8 +103,8 @@ def scanned_row(X: Array, W: Array, eta: float, ev: Array, cached: Cached, value
             best, high = here[i] + ev[p + 1], p
         elif wealth == W[i - 1] and i > 1:
             # It has the objectives of the state below.
-            below[i], here[i], above[i], highest[i] = below[i - 1], here[i - 1], above[i - 1], highest[i - 1]
-            p, best, high = policy[i - 1], value[i - 1], highest[i]
+            below[i], here[i], above[i] = below[i - 1], here[i - 1], above[i - 1]
+            p, best, high = policy[i - 1], value[i - 1], highest[i - 1]
         else:
             after = i + 1
             while after < size - 1 and W[after] == wealth:

@@ -23,6 +23,10 @@ _PINNED_LEAST, _PINNED_MOST = 2**17, 2**28
 """Bytes from which a result is copied to pinned memory of its own, and the most that results take of it at a time."""
 
 
+MOST_ACROSS = 2**16 - 1
+"""Largest second, and largest third dimension of a launch in CUDA."""
+
+
 def cupy_module() -> Any:
     """Return CuPy, imported when it is first needed.
 

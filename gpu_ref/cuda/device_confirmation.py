@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.gpu_ref.compare import Allowed, Compared
+from beltline.gpu_ref.comparison import Allowed, Compared
 from beltline.gpu_ref.confirmation import MAX_GAP
 from beltline.gpu_ref.cuda.device import cupy_module, refuse
 from beltline.gpu_ref.cuda.kernels import confirm_kernels, kind_of
@@ -49,9 +49,6 @@ _STRUCT = np.dtype(
     + [(name, np.int32) for name in ("points", "states", "chunks", "padding")]
 )
 """``struct Confirm`` of ``confirm.cu``."""
-
-MOST_PROBLEMS = 2**16 - 1
-"""Largest third dimension of a launch in CUDA."""
 
 
 @functools.cache

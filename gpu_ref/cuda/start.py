@@ -13,13 +13,10 @@ import numpy as np
 
 from beltline.gpu_ref.coarse import FEWEST, INNER, LIMIT, MOST, SHARE, spacing
 from beltline.gpu_ref.cuda import arena
-from beltline.gpu_ref.cuda.device import room
+from beltline.gpu_ref.cuda.device import MOST_ACROSS, room
 from beltline.gpu_ref.cuda.device_tables import Tables
 from beltline.gpu_ref.cuda.kernels import extremes_kernels, kind_of, start_kernels
 from beltline.gpu_ref.methods import Arguments, affords
-
-ROWS_OF_BLOCKS = 2**16 - 1
-"""Largest second dimension of a launch in CUDA."""
 
 MOST_BLOCKS = 128
 """Most blocks that look for the largest or lowest values of a problem."""
@@ -80,7 +77,7 @@ class Start:
         """
         if not all(problem.stays for problem in self.problems if problem.start != "given"):
             count, size = len(self.problems), self.points * self.states
-            over = (min(MOST_BLOCKS, -(-size // 256)), min(count, ROWS_OF_BLOCKS))
+            over = (min(MOST_BLOCKS, -(-size // 256)), min(count, MOST_ACROSS))
             inverted = tables.addresses["inverted"]
             self.least(over, (256,), (tables.rows, np.int32(count), np.int64(size), np.int32(self.states), inverted))
             lowest = (~tables["inverted"].get()).view(np.float64).tolist()
@@ -95,7 +92,7 @@ class Start:
 
     def _over(self) -> tuple[tuple[int, int], tuple[int]]:
         """Return blocks and threads of a launch over the grid points of all problems."""
-        return (math.ceil(self.points / 128), min(len(self.problems), ROWS_OF_BLOCKS)), (128,)
+        return (math.ceil(self.points / 128), min(len(self.problems), MOST_ACROSS)), (128,)
 
     def work(self, tables: Tables) -> bool:
         """Fill ``V0`` on the device; return whether the policy was guessed as well."""

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from beltline.gpu_ref.compare import Allowed, Compared
-from beltline.gpu_ref.cuda.device import Clock, fetch, processors, refuse, room
-from beltline.gpu_ref.cuda.device_confirmation import MOST_PROBLEMS, Comparisons
+from beltline.gpu_ref.comparison import Allowed, Compared
+from beltline.gpu_ref.cuda.device import MOST_ACROSS, Clock, fetch, processors, refuse, room
+from beltline.gpu_ref.cuda.device_confirmation import Comparisons
 from beltline.gpu_ref.cuda.device_tables import Tables, memory
 from beltline.gpu_ref.cuda.exact_sweeps import settle
 from beltline.gpu_ref.cuda.kernels import (
@@ -28,8 +28,8 @@ from beltline.gpu_ref.cuda.kernels import (
     sweeps_kernel,
 )
 from beltline.gpu_ref.cuda.layout import Layout, layout
-from beltline.gpu_ref.cuda.start import MOST_BLOCKS, ROWS_OF_BLOCKS, Start
-from beltline.gpu_ref.methods import PARTS, Arguments, Solution, error_bound, modulus, needs_restart
+from beltline.gpu_ref.cuda.start import MOST_BLOCKS, Start
+from beltline.gpu_ref.methods import Arguments, Solution, error_bound, modulus, needs_restart
 from beltline.gpu_ref.tables import Array
 
 
@@ -81,7 +81,7 @@ class _Check:
         self._problems = problems
         self._moduli: Sequence[float] = ()
         self._comparisons: Comparisons | None = None
-        if moduli is None or len(problems) > MOST_PROBLEMS:
+        if moduli is None or len(problems) > MOST_ACROSS:
             return
         points, states = problems[0].W.shape
         try:
@@ -144,7 +144,7 @@ def _launch_sweeps(
         shared_mem=launch.shared,
     )
     launch.extremes(
-        (min(MOST_BLOCKS, -(-points * states // 256)), min(len(problems), ROWS_OF_BLOCKS)),
+        (min(MOST_BLOCKS, -(-points * states // 256)), min(len(problems), MOST_ACROSS)),
         (256,),
         (tables.rows, np.int32(len(problems)), np.int64(points * states)),
     )
@@ -202,8 +202,9 @@ def solve_in_one_launch(
     largest = _largest(problems, outcomes) if one.rule in ("span", "spans") else np.zeros(len(problems))
     clock.lap("read")
     compared = check.end()
-    clock.lap("verify")
-    seconds = {part: spent / len(problems) for part, spent in clock.seconds.items() if part in PARTS or moduli}
+    if check.needed:
+        clock.lap("verify")
+    seconds = {part: spent / len(problems) for part, spent in clock.seconds.items()}
     solutions = []
     for i, problem in enumerate(problems):
         if i in settled:

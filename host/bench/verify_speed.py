@@ -21,7 +21,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from beltline.gpu_ref.brackets import Indexes, Swept, proven
-from beltline.gpu_ref.compare import Allowed, Compared, compare
+from beltline.gpu_ref.compare import compare
+from beltline.gpu_ref.comparison import Allowed, Compared
 from beltline.gpu_ref.cuda.device import available
 from beltline.gpu_ref.cuda.device_confirmation import Confirmation
 from beltline.gpu_ref.exact import divide_and_conquer

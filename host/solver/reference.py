@@ -32,7 +32,7 @@ from beltline.host.solver.verify import UNBOUNDED, Verification
 from beltline.host.solver.verify_double import checked, confirms, measure
 
 if TYPE_CHECKING:
-    from beltline.gpu_ref.compare import Compared
+    from beltline.gpu_ref.comparison import Compared
     from beltline.gpu_ref.methods import Solution
 
 AGES = {"cpu": ("grid", "binary", "monotone", "warm"), "gpu": ("monotone", "warm")}
@@ -177,12 +177,13 @@ def _solved(
         if problem.horizon is None:
             # Binary search has an error bound without verification only if the last sweep is repeated from the value
             # before it, which the solver must then return.
-            for_gpu = {
-                "previous": method == "binary" and not options.verify,
-                "checked": checked(begun),
-                "contraction": modulus(problem) if confirms(problem, options, method) else None,
-            }
-            known = for_gpu if device == "gpu" else {}
+            known: dict[str, Any] = {}
+            if device == "gpu":
+                known = {
+                    "previous": method == "binary" and not options.verify,
+                    "checked": checked(begun),
+                    "contraction": modulus(problem) if confirms(problem, options, method) else None,
+                }
             solution = module.solve(*tables, options.max_sweeps, method=method, **known, **more)
             policy, exact = solution.policy, METHODS[method].rule != "own"
             if solution.choices is not None:

@@ -118,7 +118,8 @@ def one_sweep(
     miss
         A :data:`Miss`, or None if no maximum was missed.
     """
-    from beltline.gpu_ref.compare import Allowed, compare
+    from beltline.gpu_ref.compare import compare
+    from beltline.gpu_ref.comparison import Allowed
     from beltline.gpu_ref.methods import largest_value
 
     # The last argument of Allowed doubles the slack for choices: a choice that was the best for the V before may lose

@@ -14,7 +14,7 @@ from beltline.host.solver.options import SolveOptions
 from beltline.host.solver.verify import Verification
 
 if TYPE_CHECKING:
-    from beltline.gpu_ref.compare import Allowed, Compared
+    from beltline.gpu_ref.comparison import Allowed, Compared
     from beltline.gpu_ref.tables import Array
 
 GPU_COMPARES = 2**12
@@ -50,7 +50,7 @@ def measure(
     modulus h``, and then the policy, which is that of the sweep before, loses at most twice that. ``compared`` is the
     comparison with an exact sweep if the solver has made it.
     """
-    from beltline.gpu_ref.compare import Allowed
+    from beltline.gpu_ref.comparison import Allowed
 
     contraction = modulus(problem)
     allowed, compare = Allowed(contraction * h), _comparison(problem, device, compared)

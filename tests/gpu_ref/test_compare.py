@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from beltline.gpu_ref import exact_sweep
-from beltline.gpu_ref.compare import Allowed, compare
+from beltline.gpu_ref.compare import compare
+from beltline.gpu_ref.comparison import Allowed
 from beltline.gpu_ref.random_problems import random_problem
 
 CHANGE = 1e-6

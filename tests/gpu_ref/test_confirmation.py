@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from beltline.gpu_ref.brackets import proven, proven_sweep
-from beltline.gpu_ref.compare import Allowed, compare
+from beltline.gpu_ref.compare import compare
+from beltline.gpu_ref.comparison import Allowed
 from beltline.gpu_ref.confirmation import (
     CHUNK_REPAIRS,
     ERROR,

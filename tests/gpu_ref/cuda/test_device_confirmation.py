@@ -9,7 +9,8 @@ import pytest
 
 from beltline.gpu_ref import cpu
 from beltline.gpu_ref.brackets import proven_sweep
-from beltline.gpu_ref.compare import Allowed, compare
+from beltline.gpu_ref.compare import compare
+from beltline.gpu_ref.comparison import Allowed
 from beltline.gpu_ref.cuda import solver
 from beltline.gpu_ref.cuda.device import available, cupy_module
 from beltline.gpu_ref.cuda.device_confirmation import Comparisons, Confirmation

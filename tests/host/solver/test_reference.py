@@ -12,7 +12,7 @@ import pytest
 
 import beltline as bl
 from beltline.gpu_ref import brute_force, cpu, vfi
-from beltline.gpu_ref.compare import Allowed, Compared
+from beltline.gpu_ref.comparison import Allowed, Compared
 from beltline.gpu_ref.cuda import device as cuda_device
 from beltline.gpu_ref.cuda import device_confirmation
 from beltline.gpu_ref.cuda import solver as cuda
