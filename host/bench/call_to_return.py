@@ -15,6 +15,9 @@ so that other work on the computer affects all of them alike. Medians are printe
   start: verified and unverified calls, their parts, and what a call takes besides the solve and the copies;
 - ``batch``: with ``--gpu``, time of one problem of a batch of ``--batch`` calibrations, verified and unverified; the
   time to make the problems is not included.
+
+With the default grid, lines ``measure`` compare medians with what is asked of them. The command returns 1 if a measure
+does not hold. A batch has measures from 1,000 problems, of 1,024 and of 65,536 grid points.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ from typing import Any
 
 from beltline.gpu_ref.cuda.device import available, device_name
 from beltline.host.batch.solve_many import solve_many
+from beltline.host.bench.measures import HEADLINE, at_most
 from beltline.host.bench.options import require_least
 from beltline.host.models.rbc import rbc
 from beltline.host.problem.problem import Problem
@@ -44,6 +48,9 @@ SMALL_BATCH = 1024
 
 LANES = 64
 """Number of lanes of the emulated sweep engine."""
+
+BATCH = 1000
+"""Number of problems of a batch from which its time has a measure."""
 
 OPENS = """
 import time
@@ -81,8 +88,16 @@ def stats(seconds: Sequence[float]) -> str:
     return f"{1e3 * statistics.median(seconds):.3f} ms ({1e3 * min(seconds):.3f})"
 
 
-def small(repeats: int) -> None:
-    """Print the time of a call of a small problem outside its sweeps."""
+def milliseconds(seconds: Sequence[float]) -> float:
+    """Return the median in milliseconds."""
+    return 1e3 * statistics.median(seconds)
+
+
+def small(repeats: int, asked: bool) -> bool:
+    """Print the time of a call of a small problem outside its sweeps; return whether its measure holds, if ``asked``
+    for.
+    """
+    longest = 0.0
     for grid in SMALL:
         problem = rbc(grid=grid)
         for verify in (True, False):
@@ -94,10 +109,16 @@ def small(repeats: int) -> None:
                 f"small    {grid:>6,} x {problem.states} warm, {kind}, beyond the sweeps: {stats(spent)}",
                 flush=True,
             )
+            longest = max(longest, milliseconds(spent))
+    if not asked:
+        return True
+    return at_most("a call of a small problem by warm, beyond its sweeps, the longest median", 0.3, longest, "ms")
 
 
-def shift(problem: Problem, repeats: int) -> None:
-    """Print the time of a verified call by method ``shift``, of its solve, and of the unverified call after it."""
+def shift(problem: Problem, repeats: int) -> bool:
+    """Print the time of a verified call by method ``shift``, of its solve, and of the unverified call after it; return
+    whether the measure holds.
+    """
     way: dict[str, Any] = {"device": "cpu", "method": "shift", "start": "coarse", "progress": False}
     verified, plain = (partial(solve, problem, verify=verify, **way) for verify in (True, False))
     verified()
@@ -121,10 +142,13 @@ def shift(problem: Problem, repeats: int) -> None:
         f"after an unverified one, {stats(after_plain)}",
         flush=True,
     )
+    if problem.points != HEADLINE:
+        return True
+    return at_most("a verified call on cpu by shift from a coarse start, over its solve alone", 1.3, ratio)
 
 
-def machine(problem: Problem, repeats: int) -> None:
-    """Print the time of a call on the emulated machine without its solve."""
+def machine(problem: Problem, repeats: int) -> bool:
+    """Print the time of a call on the emulated machine without its solve; return whether the measure holds."""
     lanes = min(LANES, problem.points // 4)
     call = partial(solve, problem, device="emulator", lanes=lanes, method="shift", start="coarse", progress=False)
     call()
@@ -133,10 +157,13 @@ def machine(problem: Problem, repeats: int) -> None:
         f"machine  {problem.points:,} x {problem.states}, {lanes} lanes, beside the solve: {stats(spent)}",
         flush=True,
     )
+    if problem.points != HEADLINE:
+        return True
+    return at_most("a call on a machine, verified, without its solve", 25.0, milliseconds(spent), "ms")
 
 
-def opening(grid: int, repeats: int) -> None:
-    """Print the time of opening device ``rtl``, in this process and in new processes."""
+def opening(grid: int, repeats: int) -> bool:
+    """Print the time of opening device ``rtl``, in this process and in new ones; return whether the measure holds."""
     call = partial(solve, rbc(grid=grid), tol=1.0, device="rtl", progress=False)
     call()
     here = [timed(call)[1].timing["open"] for _ in range(repeats)]
@@ -147,10 +174,13 @@ def opening(grid: int, repeats: int) -> None:
         )
         fresh.append(float(done.stdout))
     print(f"open     rtl, {grid:,} x 4, again in one process: {stats(here)}, in fresh processes: {stats(fresh)}")
+    return at_most("opening compiled rtl in a new process", 500.0, milliseconds(fresh), "ms")
 
 
-def gpu(problem: Problem, repeats: int) -> None:
-    """Print the time of verified and unverified calls on a CUDA device, and of their parts."""
+def gpu(problem: Problem, repeats: int) -> bool:
+    """Print the time of verified and unverified calls on a CUDA device, and of their parts; return whether the measures
+    hold.
+    """
     way: dict[str, Any] = {"device": "gpu", "method": "shift", "start": "coarse", "progress": False}
     size = f"{problem.points:,} x {problem.states}"
     calls: dict[bool, list[float]] = {True: [], False: []}
@@ -174,10 +204,22 @@ def gpu(problem: Problem, repeats: int) -> None:
             f"{stats(beyond[verify])}; parts in ms: {each}",
             flush=True,
         )
+    if problem.points != HEADLINE:
+        return True
+    return all(
+        [
+            at_most("a verified call on the GPU", 3.0, milliseconds(calls[True]), "ms"),
+            at_most("an unverified call on the GPU", 1.5, milliseconds(calls[False]), "ms"),
+            at_most("a verified call on the GPU, besides load, solve and read", 0.5, milliseconds(beyond[True]), "ms"),
+        ]
+    )
 
 
-def batch(grid: int, count: int, repeats: int) -> None:
-    """Print the time of a problem of a batch on a CUDA device, with all problems made before, verified and not."""
+def batch(grid: int, count: int, repeats: int) -> bool:
+    """Print the time of a problem of a batch on a CUDA device, with all problems made before, verified and not; return
+    whether the measure of verified batches holds.
+    """
+    held = True
     problems = [rbc(grid=grid, eta=1.5 + i / count) for i in range(count)]
     way: dict[str, Any] = {"device": "gpu", "method": "shift", "start": "coarse", "chunk": count, "progress": False}
     for verify in (True, False):
@@ -194,16 +236,21 @@ def batch(grid: int, count: int, repeats: int) -> None:
                 spent.append((time.perf_counter() - begin) / count)
         kind = "verified" if verify else "unverified"
         print(f"batch    {count:,} of {grid:,} x 4, {kind}, each: {stats(spent)}", flush=True)
+        if verify and count >= BATCH and grid in (SMALL_BATCH, HEADLINE):
+            held = at_most(f"each problem of a verified batch of {grid:,} x 4", 0.4, milliseconds(spent), "ms")
+    return held
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
     parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.call_to_return", description=__doc__)
-    parser.add_argument("--grid", type=int, default=65_536, help="grid points of the large problem (default: 65536)")
+    parser.add_argument(
+        "--grid", type=int, default=HEADLINE, help="grid points of the large problem (default: %(default)s)"
+    )
     parser.add_argument("--repeats", type=int, default=15, help="number of calls timed for each (default: %(default)s)")
     parser.add_argument("--rtl", action="store_true", help="time opening device rtl, too, which compiles its gateware")
     parser.add_argument("--gpu", action="store_true", help="time only a CUDA device")
-    parser.add_argument("--batch", type=int, default=1000, help="problems of a batch of --gpu (default: %(default)s)")
+    parser.add_argument("--batch", type=int, default=BATCH, help="problems of a batch of --gpu (default: %(default)s)")
     asked = parser.parse_args(arguments)
     require_least(parser, asked, grid=64, repeats=1, batch=2)
     if asked.gpu and (why := available()):
@@ -211,16 +258,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     large = rbc(grid=asked.grid)
     if asked.gpu:
         print(f"device   {device_name()}")
-        gpu(large, asked.repeats)
-        batch(asked.grid, asked.batch, 1)
-        batch(min(asked.grid, SMALL_BATCH), asked.batch, 3)
-        return 0
-    small(10 * asked.repeats)
-    shift(large, asked.repeats)
-    machine(large, min(asked.repeats, 5))
+        held = [gpu(large, asked.repeats), batch(asked.grid, asked.batch, 1)]
+        held.append(batch(min(asked.grid, SMALL_BATCH), asked.batch, 3))
+        return 0 if all(held) else 1
+    held = [
+        small(10 * asked.repeats, asked.grid == HEADLINE),
+        shift(large, asked.repeats),
+        machine(large, min(asked.repeats, 5)),
+    ]
     if asked.rtl:
-        opening(64, min(asked.repeats, 5))
-    return 0
+        held.append(opening(64, min(asked.repeats, 5)))
+    return 0 if all(held) else 1
 
 
 if __name__ == "__main__":

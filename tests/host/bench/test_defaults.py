@@ -10,7 +10,8 @@ import pytest
 
 import beltline as bl
 from beltline.host.bench import defaults
-from beltline.host.bench.defaults import main
+from beltline.host.bench.defaults import LOOP, OURS, THEIRS, main
+from support.clock import FakeClock
 
 
 def test_values_agree_and_times_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
@@ -29,6 +30,46 @@ def test_values_that_differ_are_reported(monkeypatch: pytest.MonkeyPatch, capsys
     monkeypatch.setattr(defaults, "solve", wrong)
     assert main(["--points", "50", "--repeats", "1"]) == 1
     capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("loop", "pairs", "verdicts"),
+    [
+        (3.1, 20.5, ["3: measured 3.1, holds", "20: measured 20.5, holds"]),
+        (2.9, 20.5, ["3: measured 2.9, does not hold", "20: measured 20.5, holds"]),
+        (3.1, 19.5, ["3: measured 3.1, holds", "20: measured 19.5, does not hold"]),
+        (3.1, None, ["3: measured 3.1, holds"]),
+    ],
+)
+def test_measures_of_the_default(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    loop: float,
+    pairs: float | None,
+    verdicts: list[str],
+) -> None:
+    clock = FakeClock()
+    solved = bl.solve(defaults.savings(20), tol=1e-10, progress=False)
+
+    def taking(seconds: float, found: Any) -> Any:
+        def run(*arguments: Any, **options: Any) -> Any:
+            clock.now += seconds
+            return found
+
+        return run
+
+    monkeypatch.setattr(defaults, "time", clock)
+    monkeypatch.setattr(defaults, "SIZES", (20,))
+    monkeypatch.setattr(defaults, "solve", taking(1.0, solved))
+    monkeypatch.setattr(defaults, "loop", taking(loop, solved.value))
+    # The same as pairs has no measure, however fast it is.
+    runs = {OURS: taking(0.01, solved.value)} | ({THEIRS: taking(pairs, solved.value)} if pairs else {})
+    monkeypatch.setattr(defaults, "discrete_dp", lambda problem: runs)
+    status = main(["--points", "20", "--repeats", "3"])
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("measure")]
+    assert [line.split("asked at least ")[1] for line in lines] == verdicts
+    assert [LOOP in line for line in lines] == [True, False][: len(lines)]
+    assert status == any("not" in verdict for verdict in verdicts)
 
 
 def test_every_method_of_the_rules_is_timed(capsys: pytest.CaptureFixture[str]) -> None:

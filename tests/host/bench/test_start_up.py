@@ -40,3 +40,21 @@ def test_a_solve_that_fails_is_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     with pytest.raises(RuntimeError, match=r"^the solve with 64 grid points did not succeed$"):
         main(["--grid", "64"])
+
+
+@pytest.mark.parametrize(
+    ("whole", "status", "verdict"),
+    [((9.0, 0.7, 0.9, 5.0), 0, "0.9 s, holds"), ((0.5, 1.1, 1.2, 0.9), 1, "1.1 s, does")],
+)
+def test_the_first_solve_is_asked_within_a_second(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    whole: tuple[float, ...],
+    status: int,
+    verdict: str,
+) -> None:
+    # The first of the processes does not count.
+    turns = iter(whole)
+    monkeypatch.setattr(start_up, "run", lambda grid: (0.1, 0.2, 0.3, next(turns)))
+    assert main(["--repeats", "3"]) == status
+    assert f"asked at most 1 s: measured {verdict}" in capsys.readouterr().out.splitlines()[-1]

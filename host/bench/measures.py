@@ -1,0 +1,37 @@
+"""Comparison of a measured time or ratio with what is asked of it: one printed line each, and an exit status."""
+
+from __future__ import annotations
+
+HEADLINE = 65_536
+"""Grid points of the problem of whose calls the measures are asked."""
+
+
+def at_most(what: str, limit: float, measured: float, unit: str = "") -> bool:
+    """Print whether the measured value is at most the limit, and return it.
+
+    Examples
+    --------
+    >>> at_most("a verified call", 3.0, 1.41, "ms")
+    measure  a verified call: asked at most 3 ms: measured 1.41 ms, holds
+    True
+    """
+    return _report(what, f"at most {limit:g}", measured, unit, measured <= limit)
+
+
+def at_least(what: str, limit: float, measured: float, unit: str = "") -> bool:
+    """Print whether the measured value is at least the limit, and return it.
+
+    Examples
+    --------
+    >>> at_least("time of the loop over that of the default", 3.0, 2.5)
+    measure  time of the loop over that of the default: asked at least 3: measured 2.5, does not hold
+    False
+    """
+    return _report(what, f"at least {limit:g}", measured, unit, measured >= limit)
+
+
+def _report(what: str, asked: str, measured: float, unit: str, held: bool) -> bool:
+    unit = f" {unit}" if unit else ""
+    verdict = "holds" if held else "does not hold"
+    print(f"measure  {what}: asked {asked}{unit}: measured {measured:.4g}{unit}, {verdict}", flush=True)
+    return bool(held)
