@@ -127,12 +127,14 @@ class Round:
     Parameters
     ----------
     divide, odd
-        Whether the round was by divide and conquer; 1 if it examined the states of odd points, 0 if of even points.
+        Whether the round was by divide and conquer; 1 if it examined the states of odd points (or, by divide and
+        conquer, of the first points of lanes), 0 if of even points (or of all other points).
     ends
         bool, ``(lanes,)``: lanes that examined only their first and last point.
     lowest, highest
         int64, ``(N_k, N_z)``: brackets that were evaluated. ``lowest`` is -1 for states whose bracket was not, because
-        check or local search had already compared all its candidates, or the round did not examine the state.
+        check or local search had already compared all its candidates, or it was the choice alone in a round that
+        divides, or the round did not examine the state.
     moved
         bool, ``(N_k, N_z)``: states with a better candidate in the bracket, which were repaired from there.
     counts, probes
@@ -453,7 +455,9 @@ def round_clocks(dealt: Dealt, one: Round) -> LaneClocks:
     ``checked`` of the result is the clock in which a lane's scan ends.
     """
     build = dealt.walk.build
-    levels = range(dealt.lane_shift, -1, -1) if one.divide else (0,)
+    levels: Sequence[int] = (0,)
+    if one.divide:
+        levels = (dealt.lane_shift,) if one.odd else range(dealt.lane_shift - 1, -1, -1)
     places: list[NDArray[np.int64]] = []
     passes = np.zeros((build.lanes, len(levels) + 1), np.int64)
     count = 0
