@@ -31,7 +31,7 @@ from beltline.sim.yosys import use_yosys
 FILE = Path(__file__).with_suffix(".json")
 """File of the recorded figures."""
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "sweep-engine.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "sweep-engine-clocks.md"
 """Documentation page with the table of figures."""
 
 BEGIN, END = "<!-- area -->\n", "<!-- end of area -->\n"

@@ -60,6 +60,9 @@ def _side_stream(device: int) -> Any:
 class Comparisons:
     """Compare results of problems of one shape, all on the current CUDA device, with exact sweeps.
 
+    :meth:`begin` and :meth:`end` belong in a ``with`` block. When an error ends it, it waits for kernels that still
+    run: they write to the memory of the comparison, which the next allocation may get, and read the tables.
+
     Parameters
     ----------
     points, states
@@ -98,6 +101,12 @@ class Comparisons:
         self._rows["points"], self._rows["states"], self._rows["chunks"] = points, states, self._chunks
         self._kernels = confirm_kernels(cupy.cuda.Device().id, kind_of([eta for _, eta in numbers]))
         self._stream = _side_stream(cupy.cuda.Device().id)
+
+    def __enter__(self) -> Comparisons:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stream.synchronize()
 
     def begin(self, tables: Mapping[str, NDArray[np.uint64]], allowed: Sequence[Allowed]) -> None:
         """Begin to compare once the work of the current stream is done; do not wait for that.
@@ -206,5 +215,6 @@ class Confirmation:
             self._put("V", V)
         tables = {**self._tables, "V": self._tables["value" if V is value else "V"]}
         pointers = {name: np.array([table.data.ptr], np.uint64) for name, table in tables.items()}
-        self._comparison.begin(pointers, [allowed])
-        return self._comparison.end()[0]
+        with self._comparison:
+            self._comparison.begin(pointers, [allowed])
+            return self._comparison.end()[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -74,10 +75,12 @@ class _Check:
     """Compare the results of a launch with exact sweeps while they are copied to the host.
 
     ``moduli`` are the contraction moduli of the problems; ``None`` for no comparison. There is none either if memory is
-    short besides the ``needed`` bytes of the solve.
+    short besides the ``needed`` bytes of the solve. If an error ends the ``with`` block of a check, it waits for the
+    device: kernels and copies in progress must not write to memory that the next solve gets.
     """
 
     def __init__(self, cupy: Any, problems: Sequence[Arguments], moduli: Sequence[float] | None, needed: int) -> None:
+        self._cupy = cupy
         self._problems = problems
         self._moduli: Sequence[float] = ()
         self._comparisons: Comparisons | None = None
@@ -90,6 +93,15 @@ class _Check:
             return
         self._moduli = moduli
         confirm_kernels(cupy.cuda.Device().id, kind_of([problem.eta for problem in problems]))
+
+    def __enter__(self) -> _Check:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if exception[0] is None:
+            return
+        with self._comparisons or contextlib.nullcontext():
+            self._cupy.cuda.get_current_stream().synchronize()
 
     @property
     def needed(self) -> bool:
@@ -169,41 +181,41 @@ def solve_in_one_launch(
     keeps = previous or local
     needed = memory(points, states, len(problems), previous=keeps, teams=launch.plan.teams)
     refuse(cupy, needed + start.memory())
-    check = _Check(cupy, problems, moduli, needed + start.memory())
     device = cupy.cuda.Device().id
     for kind in {kind_of([problem.eta]) for problem in problems} if local else ():
         exact_kernels(device, kind)
 
     clock = Clock(cupy)
-    clock.restart()
-    tables = Tables(cupy, problems, launch.plan, keeps, launch.near, check.needed, start.tables())
     coarse = _Choices(one.X, one.options["choices"]) if search == COARSE else None
-    extra: tuple[Any, ...] = (np.int32(0), np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0))
-    if coarse is not None:
-        room = cupy.empty((states, coarse.choices.size))
-        given = map(cupy.asarray, (coarse.choices, coarse.left, coarse.weight))
-        extra = (np.int32(coarse.choices.size), *given, room)
-    clock.lap("allocate")
-    tables.load()
-    if check.needed:
-        tables.copy()
-    start.load(tables)
-    clock.lap("load")
-    _launch_sweeps(launch, problems, tables, start.work(tables), extra)
-    check.begin(tables)
-    outcomes = tables["outcome"].get()
     settled: dict[int, Solution] = {}
-    for i, problem in enumerate(problems):
-        if local and outcomes[i, 3]:
-            settled[i] = settle(cupy, problem, tables, i, outcomes[i])
-    clock.lap("solve")
-    values, policies = fetch(tables["value"]), fetch(tables["policy"])
-    befores = fetch(tables["previous"]) if previous else None
-    largest = _largest(problems, outcomes) if one.rule in ("span", "spans") else np.zeros(len(problems))
-    clock.lap("read")
-    compared = check.end()
-    if check.needed:
-        clock.lap("verify")
+    with _Check(cupy, problems, moduli, needed + start.memory()) as check:
+        clock.restart()
+        tables = Tables(cupy, problems, launch.plan, keeps, launch.near, check.needed, start.tables())
+        extra: tuple[Any, ...] = (np.int32(0), np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0))
+        if coarse is not None:
+            room = cupy.empty((states, coarse.choices.size))
+            given = map(cupy.asarray, (coarse.choices, coarse.left, coarse.weight))
+            extra = (np.int32(coarse.choices.size), *given, room)
+        clock.lap("allocate")
+        tables.load()
+        if check.needed:
+            tables.copy()
+        start.load(tables)
+        clock.lap("load")
+        _launch_sweeps(launch, problems, tables, start.work(tables), extra)
+        check.begin(tables)
+        outcomes = tables["outcome"].get()
+        for i, problem in enumerate(problems):
+            if local and outcomes[i, 3]:
+                settled[i] = settle(cupy, problem, tables, i, outcomes[i])
+        clock.lap("solve")
+        values, policies = fetch(tables["value"]), fetch(tables["policy"])
+        befores = fetch(tables["previous"]) if previous else None
+        largest = _largest(problems, outcomes) if one.rule in ("span", "spans") else np.zeros(len(problems))
+        clock.lap("read")
+        compared = check.end()
+        if check.needed:
+            clock.lap("verify")
     seconds = {part: spent / len(problems) for part, spent in clock.seconds.items()}
     solutions = []
     for i, problem in enumerate(problems):

@@ -38,6 +38,20 @@ FAULTS = (
         (TESTS + "cuda/test_far_starts.py::test_largest_value_before_the_shift",),
     ),
     Fault(
+        "an interrupted solve does not wait for the comparison of its results",
+        HERE + "cuda/device_confirmation.py",
+        "        self._stream.synchronize()\n",
+        "        pass\n",
+        (TESTS + "cuda/test_interrupted.py::test_an_interrupted_solve_waits_before_it_gives_memory_back",),
+    ),
+    Fault(
+        "an interrupted solve does not wait for its sweeps and copies",
+        HERE + "cuda/sweeps.py",
+        "            self._cupy.cuda.get_current_stream().synchronize()\n",
+        "            pass\n",
+        (TESTS + "cuda/test_interrupted.py::test_an_interrupted_solve_waits_before_it_gives_memory_back",),
+    ),
+    Fault(
         "a run from a distant start is never repeated",
         HERE + "methods.py",
         "return largest > 8.0 * size and lost",
