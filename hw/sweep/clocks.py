@@ -384,7 +384,7 @@ def lane_clocks(
 _GO = -1
 """Clock of a pass in which the lanes begin. Clock 0, the next one, is the first of a round of turns."""
 
-_JUDGED = 2
+JUDGED = 2
 """Clocks from the last result of a lane's check to ``start`` of its local search."""
 
 _DECIDE = 1
@@ -417,7 +417,7 @@ def pass_clocks(dealt: Dealt, log: SweepLog | None = None, shifts: bool = False,
     done = 0
     notes = np.ones(dealt.grid, np.bool_)
     if log is not None:
-        lanes = lane_clocks(log, np.full(build.lanes, _GO), _JUDGED)
+        lanes = lane_clocks(log, np.full(build.lanes, _GO), JUDGED)
         ends = lanes.ends
         # One register for the decision on the last state; then the pipelines run empty.
         if not build.multipliers:
@@ -425,7 +425,7 @@ def pass_clocks(dealt: Dealt, log: SweepLog | None = None, shifts: bool = False,
             notes = np.asarray(log.walked.any(axis=1), np.bool_)
     if rounds:
         # In each round, all lanes wait for the slowest. A lane with a repair reads all of its states once more.
-        met = np.maximum(lanes.checked + _JUDGED, ends) + 1
+        met = np.maximum(lanes.checked + JUDGED, ends) + 1
         finish = int(met.max()) + _meeting(build)
         for one in rounds:
             lanes = round_clocks(dealt, one)
@@ -488,7 +488,7 @@ def begin_clocks(dealt: Dealt) -> int:
 def seek_clocks(dealt: Dealt, log: SweepLog) -> int:
     """Return the clocks of a pass that looks for other peaks after the last sweep; ``log`` is that of the pass."""
     build = dealt.walk.build
-    lanes = lane_clocks(log, np.full(build.lanes, _GO), _JUDGED)
+    lanes = lane_clocks(log, np.full(build.lanes, _GO), JUDGED)
     return _around(build, int(lanes.ends.max()) + 2)
 
 

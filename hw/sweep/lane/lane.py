@@ -114,8 +114,8 @@ class Lane(wiring.Component):
         Only with ``proof``: which of the two copies holds the values before the sweep.
     round, divide, odd : in, 1 bit each
         Only with ``proof``: ``round`` begins a round over the odd or the even points, or one of divide and conquer
-        (``divide``), over the lane's first point (``odd``) or all others. ``divide`` and ``odd`` do not change during the round. The clock after ``round`` is the first of a turn
-        of the buses and of the ring of searches.
+        (``divide``), over the lane's first point (``odd``) or all others. ``divide`` and ``odd`` do not change during
+        the round. The clock after ``round`` is the first of a turn of the buses and of the ring of searches.
     stored : in, 1 bit
         Only with ``proof``: with ``cold``, searches begin from the choices in the lane's memory all the same.
     finish : in, 1 bit

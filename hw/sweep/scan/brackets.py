@@ -23,9 +23,9 @@ class Brackets(wiring.Component):
 
     A round over odd or even points is one pass with level 0. Divide and conquer (``divide``) has two rounds. That over
     the lane's first point (``odd``) is one pass with level ``point_shift``. The other has a pass for each level from
-    ``point_shift - 1`` down to 0, with the points ``2**level`` modulo ``2**(level + 1)``. In both a bracket reaches from
-    one neighbour's choice to the other's, and a state is skipped only if both are its own choice. A pass begins when all
-    results of the one before have been written.
+    ``point_shift - 1`` down to 0, with the points ``2**level`` modulo ``2**(level + 1)``. In both a bracket reaches
+    from one neighbour's choice to the other's, and a state is skipped only if both are its own choice. A pass begins
+    when all results of the one before have been written.
 
     If a round has seen all choices of the lane rise by at most a point, and none was written since, a round reads only
     the lane's first and last point, whose neighbours are in other lanes.

@@ -34,7 +34,8 @@ def test_rounds_until_none_moves(clocks: Clocks) -> None:
         for _ in range(rng.randrange(4)):
             clock()
 
-    for moves in (0, 1, 2, 3, 2 * ROUNDS - 1, 2 * ROUNDS, 2 * ROUNDS + 1, 2 * ROUNDS + 2, 2 * ROUNDS + 3, 30, LIMIT, LIMIT + 9, None):
+    near = range(2 * ROUNDS - 1, 2 * ROUNDS + 4)
+    for moves in (0, 1, 2, 3, *near, 30, LIMIT, LIMIT + 9, None):
         clock(begin=1, proves=int(moves is not None))
         standing["proven"] = 0
         if moves is None:
