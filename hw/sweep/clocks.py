@@ -190,7 +190,7 @@ def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ign
     pushes = np.zeros((members, RING), np.int64)
     arrivals = np.zeros((members, RING), np.int64)
     walkers = np.zeros((members, contexts, FIELDS), np.int64)
-    visits, passes, behind = scans
+    visits, passes, result_latency = scans
     steps, lasts, ready = np.zeros_like(rows), np.zeros_like(rows), np.zeros_like(rows)
     now, resting = np.int64(_FAR), 0
     exogenous = np.arange(min(points, 1 << lane_shift) * states) % states
@@ -257,7 +257,7 @@ def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ign
                         resting += 1
             if r[k, PHASE] == _SCANS and t < end:
                 t, over = scan_run(
-                    r[k], steps[k], rows[k], lasts[k], ready[k], visits, passes[lane], behind, t, end, taken_at
+                    r[k], steps[k], rows[k], lasts[k], ready[k], visits, passes[lane], result_latency, t, end, taken_at
                 )
                 if over:
                     checked[lane] = t - 1
@@ -346,7 +346,7 @@ def lane_clocks(
     results
         Whether ``found`` of the result is requested.
     scans
-        For a round of a proof, which has scans in place of checks: ``(visits, passes, behind)`` of
+        For a round of a proof, which has scans in place of checks: ``(visits, passes, result_latency)`` of
         :func:`beltline.hw.sweep.scan_clocks.scan_run`, with one row of ``passes`` for each lane. ``checked`` is then
         the clock in which a lane's scan ends; its local search begins in the next clock.
     """
@@ -368,7 +368,7 @@ def lane_clocks(
             dealt.part_shift,
             fetch,
             fetch + UNLOAD_CLOCKS,
-            GatherParameters(build).latency + of_check.behind,
+            GatherParameters(build).latency + of_check.result_latency,
             PREPARE_CLOCKS if build.prepares else 0,
             after,
             walk.clocks,
@@ -477,7 +477,7 @@ def round_clocks(dealt: Dealt, one: Round) -> LaneClocks:
     visits = np.stack([lowest, highest, np.tile(np.arange(dealt.states), rows.size)], axis=1)
     scan = ScanParameters(build)
     log = SweepLog(dealt, one.lowest, one.moved, one.counts, one.probes, np.ones(build.lanes, np.bool_))
-    return lane_clocks(log, np.full(build.lanes, _GO), scans=(visits, passes, scan.behind))
+    return lane_clocks(log, np.full(build.lanes, _GO), scans=(visits, passes, scan.result_latency))
 
 
 def begin_clocks(dealt: Dealt) -> int:

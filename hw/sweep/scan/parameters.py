@@ -89,7 +89,7 @@ class ScanParameters:
         return HALF_WORDS + 1 + EvaluatorParameters(self.build.multiplier).latency
 
     @property
-    def behind(self) -> int:
+    def result_latency(self) -> int:
         """Clocks from ``taken`` of the last half-row of a bracket to its result."""
         return self.fetch + self.evaluated + CONTEST_CLOCKS + 1
 
