@@ -2,7 +2,8 @@
 
 The bracket of a state reaches from the choice of the point before to that of the point after. If every choice is the
 lowest best one of its bracket, and choices do not fall in ``x``, each of them is the best of all candidates, whatever
-the value function: the bracket theorem, ``docs/several-peaks.md``. ``docs/sweep-engine.md`` describes the rounds.
+the value function: the bracket theorem, ``docs/several-peaks.md``. ``docs/sweep-engine-general.md`` describes the
+rounds.
 """
 
 from __future__ import annotations
