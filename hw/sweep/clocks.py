@@ -127,12 +127,14 @@ class Round:
     Parameters
     ----------
     divide, odd
-        Whether the round was by divide and conquer; 1 if it examined the states of odd points, 0 if of even points.
+        Whether the round was by divide and conquer; 1 if it examined the states of odd points (or, by divide and
+        conquer, of the first points of lanes), 0 if of even points (or of all other points).
     ends
         bool, ``(lanes,)``: lanes that examined only their first and last point.
     lowest, highest
         int64, ``(N_k, N_z)``: brackets that were evaluated. ``lowest`` is -1 for states whose bracket was not, because
-        check or local search had already compared all its candidates, or the round did not examine the state.
+        check or local search had already compared all its candidates, or it was the choice alone in a round that
+        divides, or the round did not examine the state.
     moved
         bool, ``(N_k, N_z)``: states with a better candidate in the bracket, which were repaired from there.
     counts, probes
@@ -382,7 +384,7 @@ def lane_clocks(
 _GO = -1
 """Clock of a pass in which the lanes begin. Clock 0, the next one, is the first of a round of turns."""
 
-_JUDGED = 2
+JUDGED = 2
 """Clocks from the last result of a lane's check to ``start`` of its local search."""
 
 _DECIDE = 1
@@ -415,7 +417,7 @@ def pass_clocks(dealt: Dealt, log: SweepLog | None = None, shifts: bool = False,
     done = 0
     notes = np.ones(dealt.grid, np.bool_)
     if log is not None:
-        lanes = lane_clocks(log, np.full(build.lanes, _GO), _JUDGED)
+        lanes = lane_clocks(log, np.full(build.lanes, _GO), JUDGED)
         ends = lanes.ends
         # One register for the decision on the last state; then the pipelines run empty.
         if not build.multipliers:
@@ -423,7 +425,7 @@ def pass_clocks(dealt: Dealt, log: SweepLog | None = None, shifts: bool = False,
             notes = np.asarray(log.walked.any(axis=1), np.bool_)
     if rounds:
         # In each round, all lanes wait for the slowest. A lane with a repair reads all of its states once more.
-        met = np.maximum(lanes.checked + _JUDGED, ends) + 1
+        met = np.maximum(lanes.checked + JUDGED, ends) + 1
         finish = int(met.max()) + _meeting(build)
         for one in rounds:
             lanes = round_clocks(dealt, one)
@@ -453,7 +455,9 @@ def round_clocks(dealt: Dealt, one: Round) -> LaneClocks:
     ``checked`` of the result is the clock in which a lane's scan ends.
     """
     build = dealt.walk.build
-    levels = range(dealt.lane_shift, -1, -1) if one.divide else (0,)
+    levels: Sequence[int] = (0,)
+    if one.divide:
+        levels = (dealt.lane_shift,) if one.odd else range(dealt.lane_shift - 1, -1, -1)
     places: list[NDArray[np.int64]] = []
     passes = np.zeros((build.lanes, len(levels) + 1), np.int64)
     count = 0
@@ -484,7 +488,7 @@ def begin_clocks(dealt: Dealt) -> int:
 def seek_clocks(dealt: Dealt, log: SweepLog) -> int:
     """Return the clocks of a pass that looks for other peaks after the last sweep; ``log`` is that of the pass."""
     build = dealt.walk.build
-    lanes = lane_clocks(log, np.full(build.lanes, _GO), _JUDGED)
+    lanes = lane_clocks(log, np.full(build.lanes, _GO), JUDGED)
     return _around(build, int(lanes.ends.max()) + 2)
 
 
