@@ -230,8 +230,8 @@ def main(arguments: list[str] | None = None) -> int:
     if not asked:
         steps = sorted({way.steps for way in WAYS if way.steps})
         parser.error(
-            f"no variant has start {given.start}, shift {given.shift} and steps {given.steps} together: steps are 0, or "
-            f"one of {', '.join(map(str, steps))} with shift 'point'"
+            f"no variant has start {given.start}, shift {given.shift} and steps {given.steps} together: steps are 0, "
+            f"or one of {', '.join(map(str, steps))} with shift 'point'"
         )
     print(
         f"{'start':<7} {'shift':<9} {'steps':>5} {'sweeps':>7} {'searched':>12} {'evaluated':>12} {'clocks':>11} "
