@@ -42,10 +42,12 @@ def _of_content(machines: Mapping[str, Any], content: str) -> dict[str, Any] | N
     return next((entry for entry in machines.values() if entry["content"] == content), None)
 
 
-def _run(chosen: list[Job], check: bool, anew: bool, progress: Progress | None) -> Iterator[tuple[Job, dict[str, Any]]]:
+def _run(
+    chosen: list[Job], check: bool, everything: bool, progress: Progress | None
+) -> Iterator[tuple[Job, dict[str, Any]]]:
     """Yield each job with its entry. Jobs without an up-to-date entry are measured.
 
-    New entries are stored immediately, unless ``check`` is set. With ``check`` or ``anew``, all jobs are measured. An
+    New entries are stored immediately, unless ``check`` is set. With ``check`` or ``everything``, all are measured. An
     evaluator is measured before a unit that instantiates it.
     """
     fresh: dict[str, Any] = {}
@@ -54,13 +56,13 @@ def _run(chosen: list[Job], check: bool, anew: bool, progress: Progress | None) 
     def entry_of(job: Job) -> dict[str, Any]:
         results = load()
         entry = job.entry_in(results)
-        if entry is None or check or anew or stale(job, results):
+        if entry is None or check or everything or stale(job, results):
             one = None
             if job.around_evaluators and job.name != "evaluator":
                 evaluators = Job("evaluator", job.family)
                 one = evaluators.entry_in(fresh) or entry_of(evaluators)
             # Boards with the same build share its figures.
-            same = None if anew or check else _of_content(results.get("machines", {}), job.content)
+            same = None if everything or check else _of_content(results.get("machines", {}), job.content)
             entry = dict(measured.get(job.content) or same or job.measure(one, progress))
             if job.board:
                 measured[job.content] = entry
@@ -94,7 +96,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--check", action="store_true", help="measure everything, compare it with the stored figures, and write nothing"
     )
-    parser.add_argument("--anew", action="store_true", help="also measure figures that are up to date")
+    parser.add_argument("--all", action="store_true", help="also measure figures that are up to date")
     given = parser.parse_args(argv)
     if given.unit and given.board:
         parser.exit(2, "area: either a unit or a board can be given, not both\n")
@@ -106,7 +108,7 @@ def main(argv: list[str] | None = None) -> int:
     said: list[str] = []
     try:
         with reporting(None) as progress:
-            for job, entry in _run(jobs(given.unit, given.board), given.check, given.anew, progress):
+            for job, entry in _run(jobs(given.unit, given.board), given.check, given.all, progress):
                 print(_line(job, entry), flush=True)
                 said += complaints(job.title, entry)
                 if given.check:

@@ -132,9 +132,8 @@ def _placed(board: Board) -> list[tuple[str, ...]]:
         *((what, _share(report.used[part], report.available[part])) for part, what in _PARTS.items()),
         (SOURCE, f"place and route of build `{report.measured or report.build_hash}`"),
     ]
-    if report.measured:
-        since = "a later version of the gateware, was not placed yet"
-        rows.append(("present build", f"`{report.build_hash}`, {since}"))
+    if report.measured not in ("", report.build_hash):
+        rows.append(("build that is made now", f"`{report.build_hash}`, a later version, which was not placed yet"))
     return rows
 
 

@@ -149,8 +149,10 @@ def solve(X: ArrayLike, W: ArrayLike, Q: ArrayLike, beta: float, eta: float) -> 
     W = np.asarray(W, dtype=np.float64)
     tables = check_tables(X, W, Q, np.zeros(W.shape), beta, eta)
     u = utilities(tables[0], tables[1], eta)
-    if np.isneginf(u.max(axis=2)).any():
-        raise ValueError("every state must have a choice that is affordable")
+    unable = np.argwhere(np.isneginf(u.max(axis=2)))
+    if unable.size:
+        x, s = unable[0]
+        raise ValueError(f"every state must afford a choice, but W[{x}, {s}] = {tables[1][x, s]} affords none of X")
     chain, discount = tables[2].astype(Long), Long(beta)
     modulus = _modulus(chain, discount)
     if not modulus < 1:

@@ -78,7 +78,7 @@ def solve_batch(
     cupy = ready()
     numbers = list(devices) if devices is not None else list(range(cupy.cuda.runtime.getDeviceCount()))
     if not numbers:
-        raise ValueError("devices must name at least one device")
+        raise ValueError(f"devices must list the numbers of at least one CUDA device, not {devices!r}")
     results: list[Solution | None] = [None] * len(arguments)
     failures: list[BaseException] = []
 

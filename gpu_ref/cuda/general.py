@@ -198,5 +198,5 @@ def _solution(
         message = converged(last.change, price_change, len(evaluations), update is not None)
     else:
         status = "sweep limit"
-        message = unfinished(last.change, price_change, max_sweeps, tol, update is not None)
+        message = unfinished(last.change, price_change, max_sweeps, tol, update is not None, last.value)
     return solution_of(last, price_change, prices, evaluations, status, message)

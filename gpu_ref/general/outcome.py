@@ -19,11 +19,25 @@ def converged(residual: float, price_change: float, sweeps: int, moving: bool) -
     return f"The last of {sweeps} sweeps changed the value by {residual:.3g}{prices}."
 
 
-def unfinished(residual: float, price_change: float, max_sweeps: int, tol: float, moving: bool) -> str:
-    """Return the message of an iteration that reached ``max_sweeps``."""
+ALTERNATING = 4.0
+"""Changes of up to this many units in the last place of the largest value may be rounding errors alone, by which values
+can alternate for ever."""
+
+
+def unfinished(residual: float, price_change: float, max_sweeps: int, tol: float, moving: bool, value: Array) -> str:
+    """Return the message of an iteration that reached ``max_sweeps`` with ``value``.
+
+    It says so if the change is no larger than rounding errors of values of this size, so that more sweeps do not help.
+    """
     message = f"After {max_sweeps} sweeps the value still changed by {residual:.3g}, and tol is {tol:g}."
     if moving:
         return f"{message} Prices changed by {price_change:.3g}."
+    largest = np.abs(value).max(initial=0.0)
+    if residual <= ALTERNATING * np.spacing(largest):
+        return (
+            f"{message} Values as large as {largest:.3g} are rounded to multiples of {np.spacing(largest):.2g}, so "
+            "more sweeps may not change them by less: a larger tol is needed."
+        )
     return f"{message} More sweeps (max_sweeps) or a larger tol are needed."
 
 

@@ -41,6 +41,17 @@ class Prices(NamedTuple):
     prices
         The prices from which the tables follow, in any shape and unit. The largest change from one sweep to the next is
         reported, and must fall below ``tol``.
+
+    Examples
+    --------
+    Costs of bonds at their prices, for an alternative named "repay":
+
+    >>> import numpy as np
+    >>> import beltline as bl
+    >>> bonds, prices = np.linspace(-1.0, 0.0, 5), np.full((5, 2), 0.97)
+    >>> found = bl.Prices(tables={"repay": {"cost": prices * bonds[:, None]}}, prices=prices)
+    >>> found.tables["repay"]["cost"].shape
+    (5, 2)
     """
 
     tables: Mapping[str, Mapping[str, Array]]

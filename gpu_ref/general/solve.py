@@ -160,7 +160,7 @@ def _iterate(
             status, message = "converged", converged(last.change, price_change, len(evaluations), update is not None)
         elif len(evaluations) >= max_sweeps:
             status = "sweep limit"
-            message = unfinished(last.change, price_change, max_sweeps, tol, update is not None)
+            message = unfinished(last.change, price_change, max_sweeps, tol, update is not None, last.value)
         if not status:
             guess = last.found.policy
             moving_sweeps += price_change >= tol

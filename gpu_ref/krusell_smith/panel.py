@@ -111,8 +111,17 @@ def places(grid: Array, kind: Any) -> Places:
         The grid is not increasing in that precision, or begins below 0.
     """
     points = grid.astype(kind)
-    if points.ndim != 1 or points.size < 2 or not (np.diff(points) > 0).all() or not points[0] >= 0:
-        raise ValueError(f"the grid of k must increase from 0 or above, also in {np.dtype(kind).name}")
+    if points.ndim != 1 or points.size < 2:
+        raise ValueError(f"the grid of k must have shape (N_k,) with N_k >= 2, not {points.shape}")
+    if not points[0] >= 0:
+        raise ValueError(f"the grid of k must begin at 0 or above, not at {points[0]}")
+    level = np.flatnonzero(~(np.diff(points) > 0))
+    if level.size:
+        i = int(level[0])
+        raise ValueError(
+            f"the grid of k must increase in {points.dtype.name}, but k[{i + 1}] = {points[i + 1]} follows "
+            f"k[{i}] = {points[i]}"
+        )
     whole: Any = np.int32 if kind == np.float32 else np.int64
     shift = np.finfo(kind).nmant - FINE
     leading: Any = points.view(whole) >> shift
@@ -233,20 +242,23 @@ def check_panel(policy: ArrayLike, grid: ArrayLike, means: ArrayLike, start: Arr
     """
     tables = [np.ascontiguousarray(given, dtype=np.float64) for given in (policy, grid, means, start)]
     shape = (tables[1].size, tables[2].size, 2, 2)
-    if tables[0].shape != shape or tables[2].ndim != 1 or tables[2].size < 2 or not (np.diff(tables[2]) > 0).all():
-        raise ValueError(
-            f"policy must have shape {shape} for these grids of k and K, not {tables[0].shape}, and the grid of K must "
-            f"increase"
-        )
-    if not np.isfinite(tables[0]).all():
-        raise ValueError("policy must be finite everywhere")
+    if tables[0].shape != shape:
+        raise ValueError(f"policy must have shape {shape} for these grids of k and K, not {tables[0].shape}")
+    if tables[2].ndim != 1 or tables[2].size < 2 or not (np.diff(tables[2]) > 0).all():
+        raise ValueError(f"the grid of K must increase and have at least 2 points, not {tables[2]}")
+    wrong = np.argwhere(~np.isfinite(tables[0]))
+    if wrong.size:
+        where = [int(i) for i in wrong[0]]
+        raise ValueError(f"policy{where} is {tables[0][tuple(where)]}, not finite")
     if tables[3].size == 1:
         tables[3] = np.full(agents, tables[3].item())
     low, high = tables[1][0], tables[1][-1]
-    if tables[3].shape != (agents,) or not ((tables[3] >= low) & (tables[3] <= high)).all():
-        raise ValueError(
-            f"start must be wealth from {low:g} to {high:g}: one number, or one for each of {agents:,} agents"
-        )
+    wanted = f"start must be wealth from {low:g} to {high:g}: one number, or one for each of {agents:,} agents"
+    if tables[3].shape != (agents,):
+        raise ValueError(f"{wanted}, not an array of shape {tables[3].shape}")
+    outside = np.flatnonzero(~((tables[3] >= low) & (tables[3] <= high)))
+    if outside.size:
+        raise ValueError(f"{wanted}; that of agent {outside[0]} is {tables[3][outside[0]]}")
     return tables
 
 

@@ -132,8 +132,13 @@ def aggregate_chain(transition: Array) -> Array:
         The matrix differs between employed and unemployed agents.
     """
     sums = transition.reshape(2, 2, 2, 2).sum(axis=3)
-    if np.abs(sums[:, 0] - sums[:, 1]).max() > FLOW_TOLERANCE:
-        raise ValueError("transition must move the aggregate state alike for the employed and the unemployed")
+    apart = np.argwhere(np.abs(sums[:, 0] - sums[:, 1]) > FLOW_TOLERANCE)
+    if apart.size:
+        a, b = apart[0]
+        raise ValueError(
+            f"transition must move the aggregate state alike for the employed and the unemployed, but from aggregate "
+            f"state {a} to {b} it has {sums[a, 1]:.6g} for the employed and {sums[a, 0]:.6g} for the unemployed"
+        )
     chain = sums.mean(axis=1)
     return chain / chain.sum(axis=1, keepdims=True)
 
@@ -184,9 +189,11 @@ def draw_shocks(
     chain = np.asarray(transition, dtype=np.float64)
     shares = np.asarray(unemployment, dtype=np.float64)
     if chain.shape != (4, 4) or chain.min() < 0 or np.abs(chain.sum(axis=1) - 1).max() > 1e-9:
-        raise ValueError("transition must be a (4, 4) table of probabilities whose rows sum to 1")
+        raise ValueError(
+            f"transition must be a (4, 4) table of probabilities whose rows sum to 1, not {chain.tolist()!r:.400}"
+        )
     if shares.shape != (2,) or not ((shares > 0) & (shares < 1)).all():
-        raise ValueError("unemployment must be two numbers above 0 and below 1")
+        raise ValueError(f"unemployment must be two numbers above 0 and below 1, not {shares.tolist()!r:.200}")
     if periods < 1:
         raise ValueError(f"periods must be at least 1, not {periods}")
     numbers = whole_numbers(agents, shares)

@@ -98,6 +98,13 @@ class Refined:
         Number of sweeps that maximise; with a horizon the number of ages.
     seconds : float
         Wall-clock seconds of the host computer.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> refined = bl.refine(bl.solve(bl.rbc(grid=257), progress=False))
+    >>> refined.choice.shape, bool(refined.error_bound < refined.grid_error)
+    ((257, 4), True)
     """
 
     result: Result

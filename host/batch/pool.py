@@ -124,7 +124,7 @@ class Workers(Executor):
         """
         with self._lock:
             if self._closed:
-                raise RuntimeError("these workers have been shut down")
+                raise RuntimeError("submit() was called on Workers that have been shut down: make new ones")
             call = _Call(Future(), (fn, args, kwargs))
             self._waiting.append(call)
             self._hand_out()

@@ -206,7 +206,9 @@ class Store:
             The disk could not be written to; the store is unchanged.
         """
         if not self._writing:
-            raise RuntimeError("a store is written to within `with store.writing():`")
+            raise RuntimeError(
+                f"store {str(self.path)!r} is not open for writing: put() belongs in `with store.writing():`"
+            )
         if result.status == Outcome.STOPPED:
             return
         target = self.file(key)

@@ -228,7 +228,11 @@ def main(arguments: list[str] | None = None) -> int:
         and (given.steps is None or way.steps in given.steps)
     ]
     if not asked:
-        parser.error("no way has this start, shift and number of policy evaluation steps")
+        steps = sorted({way.steps for way in WAYS if way.steps})
+        parser.error(
+            f"no variant has start {given.start}, shift {given.shift} and steps {given.steps} together: steps are 0, "
+            f"or one of {', '.join(map(str, steps))} with shift 'point'"
+        )
     print(
         f"{'start':<7} {'shift':<9} {'steps':>5} {'sweeps':>7} {'searched':>12} {'evaluated':>12} {'clocks':>11} "
         f"{'residual':>9} {'others':>7}"

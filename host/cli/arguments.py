@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
+import textwrap
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 # Checks of problems are imported where they are needed: that takes a moment, and `beltline --help` needs none.
 
@@ -20,8 +21,26 @@ LONGEST_SENTENCE = 400
 """Longest message of the parser, in characters."""
 
 
+class _Lines(argparse.HelpFormatter):
+    """A formatter of help texts that begins a new line where a text does."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        # A method of argparse that its own formatters override, too. Continued lines are indented by two columns.
+        lines: list[str] = []
+        for line in text.splitlines():
+            first, *more = textwrap.wrap(line, width, subsequent_indent="  ")
+            lines += [first, *more]
+        return lines
+
+
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose error messages are one line without control characters."""
+    """An argument parser whose error messages are one line without control characters.
+
+    A new line in a help text is printed as one.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **{"formatter_class": _Lines, **options})
 
     def error(self, message: str) -> NoReturn:
         """Print the message and exit with code 2."""

@@ -53,12 +53,12 @@ def _solve_arguments(parser: argparse.ArgumentParser) -> None:
 
     # Without `choices`: argparse would then report the value of a mistyped option as an invalid model.
     default = next(iter(MODELS))
-    known = "; ".join(f"{name}, {entry.about}{' (the default)' * (name == default)}" for name, entry in MODELS.items())
+    known = "\n".join(f"{name}: {entry.about}{' (the default)' * (name == default)}" for name, entry in MODELS.items())
     parser.add_argument(
         "model",
         nargs="?",
         default=default,
-        help=f"{known}; {ECONOMY}, whose options `beltline solve {ECONOMY} --help` lists",
+        help=f"{known}\n{ECONOMY}: Krusell and Smith (1998); `beltline solve {ECONOMY} --help` lists its options",
     )
 
     def option(group: argparse._ArgumentGroup, flag: str, kind: type, default: float, text: str) -> None:

@@ -63,15 +63,24 @@ class DeviceError(RuntimeError):
 
 
 class DeviceInUseError(DeviceError):
-    """The device is in use by another process, another session, or another thread."""
+    """The device is in use by another process, another session, or another thread.
+
+    The message names the process if it is known. Nothing was changed on the device, so the call can be repeated later.
+    """
 
 
 class DeviceLostError(DeviceError):
-    """The device does not respond any more, or returned data that no Beltline device returns."""
+    """The device does not respond any more, or returned data that no Beltline device returns.
+
+    The message has the last status that was read. The device must be opened again.
+    """
 
 
 class DeviceTimeoutError(DeviceError):
-    """The device did not end its run before ``timeout``, or makes no progress."""
+    """The device did not end its run before ``timeout``, or makes no progress.
+
+    After ``timeout`` the run was stopped at the end of its sweep, and the ``checkpoint``, if one was given, was saved.
+    """
 
 
 @runtime_checkable

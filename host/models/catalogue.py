@@ -212,18 +212,18 @@ MODELS: dict[str, Entry] = {
 
 
 def parameters() -> dict[str, tuple[type, str]]:
-    """Return every parameter of any model: its type, and its help, which describes it for each model that has it."""
+    """Return every parameter of any model: its type, and its help, with a line for each model that has it."""
     found: dict[str, tuple[type, str]] = {}
     for model, entry in MODELS.items():
         for name, text in entry.parameters.items():
             default = entry.default(name)
             if name not in found and model == next(iter(MODELS)):
-                found[name] = type(default), f"{text} (default {default})"
+                found[name] = type(default), f"{model}: {text} (default {default})"
             elif name not in found:
                 found[name] = type(default), f"{model}: {text} ({default})"
             else:
                 kind, before = found[name]
-                found[name] = kind, f"{before}; {model}: {text} ({default})"
+                found[name] = kind, f"{before}\n{model}: {text} ({default})"
     return found
 
 

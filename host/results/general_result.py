@@ -89,6 +89,19 @@ class GeneralResult:
         Fraction bits of the fixed-point format for amounts of the good and for values; None in double precision.
     build_hash : int
         Content hash of the gateware build; 0 without one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import beltline as bl
+    >>> grid = np.linspace(0.0, 5.0, 50)
+    >>> wealth = grid[:, None] + 1.0
+    >>> wait, invest = bl.Alternative(name="wait"), bl.Alternative(name="invest", wealth=1.1 * wealth - 0.2)
+    >>> problem = bl.Problem(grid=grid, wealth=wealth, transition=np.eye(1), start=np.zeros((50, 1)), beta=0.9, eta=2.0,
+    ...                      alternatives=[wait, invest])
+    >>> result = bl.solve(problem, progress=False)
+    >>> result.success, result.value.shape, result.policy.shape, result.choice.shape
+    (True, (1, 50, 1), (2, 50, 1), (1, 50, 1))
     """
 
     value: NDArray[np.float64]

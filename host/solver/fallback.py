@@ -15,13 +15,13 @@ def plain(options: SolveOptions) -> SolveOptions:
     return replace(options, method=None, start="given")
 
 
-def astray(result: Result) -> bool:
+def failed(result: Result) -> bool:
     """Return whether a run failed in a way that extrapolation, or the values of another problem, can cause."""
     return result.status in (Outcome.SATURATED, Outcome.NOT_VERIFIED)
 
 
 def or_plain(result: Result, again: Callable[[], Result], what: str = "shifted ones") -> Result:
-    """Return the result of the accelerator or, if it went :func:`astray`, that of plain sweeps if they succeed.
+    """Return the result of the accelerator or, if it :func:`failed`, that of plain sweeps if they succeed.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def or_plain(result: Result, again: Callable[[], Result], what: str = "shifted o
     what
         What plain sweeps replace, for the message.
     """
-    if not astray(result):
+    if not failed(result):
         return result
     other = again()
     if not other.success:

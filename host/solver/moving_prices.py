@@ -147,7 +147,7 @@ def solve_moving(
     if last.converged and price_change < options.tol:
         message = converged(change, price_change, spent.sweeps, True)
         return replace(result, message=f"{message} {image.note}".strip())
-    message = unfinished(change, price_change, spent.sweeps, options.tol, True)
+    message = unfinished(change, price_change, spent.sweeps, options.tol, True, result.value)
     return replace(result, success=False, status=Outcome.LIMIT.value, message=message)
 
 

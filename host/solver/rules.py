@@ -21,13 +21,13 @@ from beltline.host.solver.options import UNNAMED
 AUTO = UNNAMED
 """Name of the method that stands for a choice by these rules."""
 
-EVALUATION_PAYS = 0.9
+EVALUATION_MODULUS = 0.9
 """Contraction modulus from which policy evaluation between sweeps saves more time than it costs."""
 
 EVALUATION_STEPS = 10
 """Number of policy evaluation steps after each sweep that maximises."""
 
-GPU_PAYS = 2**18
+GPU_STATES = 2**18
 """Number of states (grid points times exogenous states) from which a GPU saves more time than its start-up in a new
 process takes."""
 
@@ -60,16 +60,16 @@ def ways(problem: Problem, device: str = "cpu") -> list[Way]:
     evaluated = Way(
         "mpi",
         {"start": "coarse", "inner": EVALUATION_STEPS},
-        f"policy evaluation between sweeps pays from beta {EVALUATION_PAYS:g} on",
+        f"policy evaluation between sweeps saves time from beta {EVALUATION_MODULUS:g} on",
     )
     shifted = Way(
         "shift",
         {"start": "coarse"},
-        f"below beta {EVALUATION_PAYS:g} sweeps are so few that policy evaluation between them does not pay",
+        f"below beta {EVALUATION_MODULUS:g} policy evaluation saves too few sweeps to save time",
     )
     if device == "gpu":
         return [replace(shifted, why="it needs the fewest steps on a GPU, where a sweep takes little time"), evaluated]
-    return [evaluated, shifted] if contraction >= EVALUATION_PAYS else [shifted, evaluated]
+    return [evaluated, shifted] if contraction >= EVALUATION_MODULUS else [shifted, evaluated]
 
 
 def without_gpu(problem: Problem) -> str:
@@ -77,8 +77,8 @@ def without_gpu(problem: Problem) -> str:
     if importlib.util.find_spec("cupy") is None:
         return "there is no GPU"
     states = problem.points * problem.states
-    if states < GPU_PAYS:
-        return f"a GPU saves time from {GPU_PAYS:,} states, and this problem has {states:,}"
+    if states < GPU_STATES:
+        return f"a GPU saves time from {GPU_STATES:,} states, and this problem has {states:,}"
     from beltline.gpu_ref.cuda import solver as cuda
 
     return "there is no GPU" if cuda.available() else ""

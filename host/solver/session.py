@@ -304,11 +304,11 @@ class Session:
         if named and not self._options.get("alternatives"):
             raise ProblemError(
                 f"problem {problem.name!r} has {', '.join(extras(problem)) or 'negative consumption'}, which device "
-                f"{self._name!r} takes with options lanes=, proof=1, costs=1 and alternatives=1 only: pass these, or "
-                f"{WORKAROUND}"
+                f"{self._name!r} supports only with the options lanes=, proof=1, costs=1 and alternatives=1: pass "
+                f"these, or {WORKAROUND}"
             )
         if options.shift:
-            raise ProblemError("method 'shift' takes problems without alternatives: leave method out")
+            raise ProblemError("method 'shift' does not support problems with alternatives: leave method out")
         if options.start in ("stay", "coarse"):
             raise ProblemError(f"start of a problem with alternatives must be 'given' or 'last', not {options.start!r}")
 

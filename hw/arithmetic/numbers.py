@@ -65,7 +65,7 @@ class Fixed:
         with np.errstate(over="ignore"):
             scaled = np.rint(np.ldexp(np.asarray(values, dtype=np.float64), self.fraction))
         if np.isnan(scaled).any():
-            raise ValueError("NaN has no fixed-point form")
+            raise ValueError(f"values must be numbers, but entry {int(np.argmax(np.isnan(scaled)))} is NaN")
         high = scaled >= 2.0**63
         low = scaled < -(2.0**63)
         saturated = high | low
@@ -107,5 +107,6 @@ def encode_fraction(values: ArrayLike) -> NDArray[np.uint64]:
     array = np.asarray(values, dtype=np.float64)
     bad = ~((array >= 0.0) & (array < 1.0))
     if bad.any():
-        raise ValueError(f"beta Q must lie in [0, 1), not {float(array[bad].flat[0])!r}")
+        where = int(np.argmax(bad))
+        raise ValueError(f"beta Q must lie in [0, 1), but entry {where} is {float(array.flat[where])!r}")
     return np.rint(np.ldexp(array, 64)).astype(np.uint64)

@@ -61,7 +61,7 @@ WORD_BYTES = 8
 
 
 class Operation(enum.IntEnum):
-    """The operation that a request requests."""
+    """Operations of requests, by their number in a frame."""
 
     READ_REGISTER = 0
     WRITE_REGISTER = 1

@@ -54,7 +54,7 @@ class CheckParameters:
         return 1 + READ_LATENCY + 2
 
     @property
-    def behind(self) -> int:
+    def result_latency(self) -> int:
         """Clocks from a state's expected values to its result."""
         return PeakParameters().latency
 
@@ -81,7 +81,7 @@ class CheckParameters:
         states = np.tile(np.arange(choices.shape[1]), choices.shape[0])
         opens = start + held if held else 0
         gathered = GatherParameters(self.build).clocks(states, choices.ravel(), lane, start + self.begin, opens)
-        return gathered + self.behind
+        return gathered + self.result_latency
 
 
 class Check(wiring.Component):
@@ -220,7 +220,7 @@ class Check(wiring.Component):
                 getattr(peak, f"feasible_{name}").eq(flags[k]),
                 getattr(peak, f"ev_{name}").eq(getattr(gather, name)),
             ]
-        end = gathered + self.parameters.behind
+        end = gathered + self.parameters.result_latency
         self._count(m, self.old_address, p.valid(p.input(gather.leaving), end - READ_LATENCY))
         m.d.comb += [
             self.valid.eq(p.valid(Timed(gather.out_valid, gathered), end)),
@@ -229,7 +229,9 @@ class Check(wiring.Component):
             Cat(self.stays, self.rises, self.outside).eq(Cat(peak.stays, peak.rises, peak.outside)),
         ]
         if build.alternatives:
-            m.d.comb += self.none.eq(p.delay(p.input(~flags[NEIGHBOURS.index("here")]), self.parameters.behind).value)
+            m.d.comb += self.none.eq(
+                p.delay(p.input(~flags[NEIGHBOURS.index("here")]), self.parameters.result_latency).value
+            )
         self._count(m, self.position, self.valid)
         return m
 

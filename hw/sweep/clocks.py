@@ -127,12 +127,14 @@ class Round:
     Parameters
     ----------
     divide, odd
-        Whether the round was by divide and conquer; 1 if it examined the states of odd points, 0 if of even points.
+        Whether the round was by divide and conquer; 1 if it examined the states of odd points (or, by divide and
+        conquer, of the first points of lanes), 0 if of even points (or of all other points).
     ends
         bool, ``(lanes,)``: lanes that examined only their first and last point.
     lowest, highest
         int64, ``(N_k, N_z)``: brackets that were evaluated. ``lowest`` is -1 for states whose bracket was not, because
-        check or local search had already compared all its candidates, or the round did not examine the state.
+        check or local search had already compared all its candidates, or it was the choice alone in a round that
+        divides, or the round did not examine the state.
     moved
         bool, ``(N_k, N_z)``: states with a better candidate in the bracket, which were repaired from there.
     counts, probes
@@ -188,7 +190,7 @@ def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ign
     pushes = np.zeros((members, RING), np.int64)
     arrivals = np.zeros((members, RING), np.int64)
     walkers = np.zeros((members, contexts, FIELDS), np.int64)
-    visits, passes, behind = scans
+    visits, passes, result_latency = scans
     steps, lasts, ready = np.zeros_like(rows), np.zeros_like(rows), np.zeros_like(rows)
     now, resting = np.int64(_FAR), 0
     exogenous = np.arange(min(points, 1 << lane_shift) * states) % states
@@ -255,7 +257,7 @@ def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ign
                         resting += 1
             if r[k, PHASE] == _SCANS and t < end:
                 t, over = scan_run(
-                    r[k], steps[k], rows[k], lasts[k], ready[k], visits, passes[lane], behind, t, end, taken_at
+                    r[k], steps[k], rows[k], lasts[k], ready[k], visits, passes[lane], result_latency, t, end, taken_at
                 )
                 if over:
                     checked[lane] = t - 1
@@ -344,7 +346,7 @@ def lane_clocks(
     results
         Whether ``found`` of the result is requested.
     scans
-        For a round of a proof, which has scans in place of checks: ``(visits, passes, behind)`` of
+        For a round of a proof, which has scans in place of checks: ``(visits, passes, result_latency)`` of
         :func:`beltline.hw.sweep.scan_clocks.scan_run`, with one row of ``passes`` for each lane. ``checked`` is then
         the clock in which a lane's scan ends; its local search begins in the next clock.
     """
@@ -366,7 +368,7 @@ def lane_clocks(
             dealt.part_shift,
             fetch,
             fetch + UNLOAD_CLOCKS,
-            GatherParameters(build).latency + of_check.behind,
+            GatherParameters(build).latency + of_check.result_latency,
             PREPARE_CLOCKS if build.prepares else 0,
             after,
             walk.clocks,
@@ -382,7 +384,7 @@ def lane_clocks(
 _GO = -1
 """Clock of a pass in which the lanes begin. Clock 0, the next one, is the first of a round of turns."""
 
-_JUDGED = 2
+JUDGED = 2
 """Clocks from the last result of a lane's check to ``start`` of its local search."""
 
 _DECIDE = 1
@@ -415,7 +417,7 @@ def pass_clocks(dealt: Dealt, log: SweepLog | None = None, shifts: bool = False,
     done = 0
     notes = np.ones(dealt.grid, np.bool_)
     if log is not None:
-        lanes = lane_clocks(log, np.full(build.lanes, _GO), _JUDGED)
+        lanes = lane_clocks(log, np.full(build.lanes, _GO), JUDGED)
         ends = lanes.ends
         # One register for the decision on the last state; then the pipelines run empty.
         if not build.multipliers:
@@ -423,7 +425,7 @@ def pass_clocks(dealt: Dealt, log: SweepLog | None = None, shifts: bool = False,
             notes = np.asarray(log.walked.any(axis=1), np.bool_)
     if rounds:
         # In each round, all lanes wait for the slowest. A lane with a repair reads all of its states once more.
-        met = np.maximum(lanes.checked + _JUDGED, ends) + 1
+        met = np.maximum(lanes.checked + JUDGED, ends) + 1
         finish = int(met.max()) + _meeting(build)
         for one in rounds:
             lanes = round_clocks(dealt, one)
@@ -453,7 +455,9 @@ def round_clocks(dealt: Dealt, one: Round) -> LaneClocks:
     ``checked`` of the result is the clock in which a lane's scan ends.
     """
     build = dealt.walk.build
-    levels = range(dealt.lane_shift, -1, -1) if one.divide else (0,)
+    levels: Sequence[int] = (0,)
+    if one.divide:
+        levels = (dealt.lane_shift,) if one.odd else range(dealt.lane_shift - 1, -1, -1)
     places: list[NDArray[np.int64]] = []
     passes = np.zeros((build.lanes, len(levels) + 1), np.int64)
     count = 0
@@ -473,7 +477,7 @@ def round_clocks(dealt: Dealt, one: Round) -> LaneClocks:
     visits = np.stack([lowest, highest, np.tile(np.arange(dealt.states), rows.size)], axis=1)
     scan = ScanParameters(build)
     log = SweepLog(dealt, one.lowest, one.moved, one.counts, one.probes, np.ones(build.lanes, np.bool_))
-    return lane_clocks(log, np.full(build.lanes, _GO), scans=(visits, passes, scan.behind))
+    return lane_clocks(log, np.full(build.lanes, _GO), scans=(visits, passes, scan.result_latency))
 
 
 def begin_clocks(dealt: Dealt) -> int:
@@ -484,7 +488,7 @@ def begin_clocks(dealt: Dealt) -> int:
 def seek_clocks(dealt: Dealt, log: SweepLog) -> int:
     """Return the clocks of a pass that looks for other peaks after the last sweep; ``log`` is that of the pass."""
     build = dealt.walk.build
-    lanes = lane_clocks(log, np.full(build.lanes, _GO), _JUDGED)
+    lanes = lane_clocks(log, np.full(build.lanes, _GO), JUDGED)
     return _around(build, int(lanes.ends.max()) + 2)
 
 

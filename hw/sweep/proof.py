@@ -2,7 +2,8 @@
 
 The bracket of a state reaches from the choice of the point before to that of the point after. If every choice is the
 lowest best one of its bracket, and choices do not fall in ``x``, each of them is the best of all candidates, whatever
-the value function: the bracket theorem, ``docs/several-peaks.md``. ``docs/sweep-engine.md`` describes the rounds.
+the value function: the bracket theorem, ``docs/several-peaks.md``. ``docs/sweep-engine-general.md`` describes the
+rounds.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ class Proof:
 
     Rounds examine the states of odd points and of even points in turn. A round reads only choices of the other half of
     the points, which do not change meanwhile, so its result depends neither on the lanes nor on timing. If ``2 ROUNDS``
-    rounds are not enough, the next one finds the choices of every lane again by divide and conquer; then the rounds
-    continue. A proof ends only with a round that moves no choice and follows a round over the other points, so never
-    with the first one, or the first one after divide and conquer. After ``LIMIT`` rounds in all the sweep remains
-    unproven, which happens only if objectives differ by no more than the rounding of utility.
+    rounds are not enough, two rounds of divide and conquer find all choices again: first those of the first points of
+    lanes, among all candidates, then those of all other points of each lane. Then the rounds continue. A proof ends
+    only with a round that moves no choice and follows a round over the other points, so never with the first one, or
+    the first one after divide and conquer. After ``LIMIT`` rounds in all the sweep remains unproven, which happens only
+    if objectives differ by no more than the rounding of utility.
 
     A state with a better candidate in its bracket is repaired: a local search from there determines choice, cached
     utilities and value.
@@ -113,7 +115,7 @@ class Proof:
         tables = np.atleast_2d(self.x), self.w, self.ev, self.constants.words, limits
         results = lowest, highest, moved
         if divides(number):
-            divide_all(*tables, self.dealt.lane_shift, self.choices.copy(), self.choices, *results, flags)
+            divide_all(*tables, self.dealt.lane_shift, parity_of(number) == 1, self.choices, *results, flags)
         else:
             bracket_all(*tables, parity_of(number), self.choices, *results, crossed, flags)
         self.status |= raised_status(flags)

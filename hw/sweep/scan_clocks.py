@@ -31,7 +31,7 @@ def scan_begin(r, begin, first):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def scan_run(r, steps, rows, lasts, results, visits, passes, behind, now, end, taken_at):  # type: ignore[no-untyped-def]
+def scan_run(r, steps, rows, lasts, results, visits, passes, result_latency, now, end, taken_at):  # type: ignore[no-untyped-def]
     """Simulate a lane's scan from clock ``now`` to ``end``, or until it ends.
 
     Returns the first clock that was not simulated, and whether the scan has ended.
@@ -45,7 +45,7 @@ def scan_run(r, steps, rows, lasts, results, visits, passes, behind, now, end, t
         exogenous state. The first half-row is -1 if all of the bracket has already been compared.
     passes
         int64, ``(passes + 1,)``: number of the first visit of each pass, and of the visit after the last.
-    behind
+    result_latency
         Clocks from ``taken`` of the last half-row of a bracket to its result.
     now, end, taken_at
         Clocks. In ``taken_at`` the lane learns that its request was taken.
@@ -86,7 +86,7 @@ def scan_run(r, steps, rows, lasts, results, visits, passes, behind, now, end, t
             half = 0 if pop else half + 1
         if taken:
             if lasts[popped % RING] != 0:
-                results[pushed_results % RING] = t + behind
+                results[pushed_results % RING] = t + result_latency
                 pushed_results += 1
             popped += 1
         moved = level > 0 and (taken or not head)

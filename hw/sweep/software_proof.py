@@ -14,7 +14,7 @@ from beltline.hw.arithmetic.objective import SATURATED_FLAG, candidate_word, is_
 from beltline.hw.sweep.software_passes import costs_of
 
 SKIPPED = -1
-"""Lower end of a bracket of which nothing is to be evaluated."""
+"""Lower end of a bracket of which nothing is evaluated."""
 
 
 @njit(cache=True)
@@ -80,14 +80,14 @@ def bracket_all(x, w, ev, words, limits, parity, choices, lowest, highest, moved
 
 
 @njit(cache=True, parallel=True)
-def divide_all(x, w, ev, words, limits, lane_shift, before, choices, lowest, highest, moved, flags):  # type: ignore[no-untyped-def]
-    """Find the choices of every lane again by divide and conquer.
+def divide_all(x, w, ev, words, limits, lane_shift, firsts, choices, lowest, highest, moved, flags):  # type: ignore[no-untyped-def]
+    """Find the choices of every lane, of ``2**lane_shift`` points, again by divide and conquer.
 
-    Each lane, of ``2**lane_shift`` points, first finds the choice of its first point, then those of the points half-way
-    between points already done, at distance ``2**k`` from them, with ``k`` falling to 0. The bracket of a point is
-    between the choices of the points at that distance on both sides. Beyond the ends of a lane these are the choices
-    ``before`` the round, int64 ``(N_k, N_z)``, of the neighbouring lanes' nearest points; beyond the grid, the lowest
-    or highest candidate.
+    With ``firsts``, that of its first point among all candidates. Without, those of all other points: first of the
+    points half-way between points already done, at distance ``2**k`` from them, with ``k`` falling to 0. The bracket of
+    a point is between the choices of the points at that distance on both sides; beyond the end of the lane, the choice
+    of the next lane's first point; beyond the grid, the highest candidate. A state is skipped if its bracket is its own
+    choice alone.
 
     ``lowest``, ``highest``, ``moved`` and ``flags`` are written as by :func:`bracket_all`.
     """
@@ -95,20 +95,19 @@ def divide_all(x, w, ev, words, limits, lane_shift, before, choices, lowest, hig
     size = 1 << lane_shift
     for lane in prange((rows + size - 1) // size):
         first, end = lane * size, min((lane + 1) * size, rows)
-        for level in range(lane_shift + 1):
+        for level in range(0 if firsts else 1, 1 if firsts else lane_shift + 1):
             distance = size >> level
             for i in range(first + (distance if level else 0), end, 2 * distance):
                 for s in range(states):
                     own = choices[i, s]
-                    if i > first:
+                    below, above = limits[0, s], limits[1, s]
+                    if not firsts:
                         below = choices[i - distance, s]
-                    else:
-                        below = before[i - 1, s] if i > 0 else limits[0, s]
-                    if i + distance < end:
-                        above = choices[i + distance, s]
-                    else:
-                        above = before[end, s] if end < rows else limits[1, s]
+                        if i + distance < rows:
+                            above = choices[i + distance, s]
                     lo, hi = min(below, above), max(below, above)
+                    if lo == own == hi:
+                        continue
                     lowest[i, s], highest[i, s] = lo, hi
                     found, over = _best(w[i, s], costs_of(x, s), ev, s, words, lo, hi, own)
                     flags[i] |= SATURATED_FLAG if over else 0

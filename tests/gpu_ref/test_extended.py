@@ -93,7 +93,7 @@ def test_iteration_in_double_precision_is_within_its_bound(seed: int) -> None:
 
 
 def test_states_without_a_choice_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"^every state must have a choice that is affordable$"):
+    with pytest.raises(ValueError, match=r"^every state must afford a choice, but W\[0, 0\] = 0.0 affords none of X$"):
         extended.solve(X, np.array([[0.0], [1.0], [2.0]]), np.eye(1), 0.9, 2.0)
     with pytest.raises(ValueError, match=r"^beta times the sums of transition's rows must be below 1, not 1"):
         extended.solve(X, np.array([[1.0], [1.0], [2.0]]), np.eye(1), 1.0, 2.0)

@@ -27,6 +27,7 @@ OF_TABLE = ("tests/hw/sweep/test_group_table.py::test_bytes_of_both_rows",)
 OF_LIMITS = ("tests/hw/sweep/walk/test_limits.py::test_candidates_of_every_search",)
 OF_PROBE = ("tests/hw/sweep/walk/test_probe.py::test_candidates_and_cached_rows",)
 GUESS = "tests/hw/sweep/walk/test_guess.py::"
+OF_DIVISION = ("tests/hw/sweep/test_proof.py::test_rounds_that_divide",)
 OF_BORDERS = ("tests/hw/sweep/scan/test_borders.py::test_ends_and_sides",)
 OF_PARTS = ("tests/host/solver/test_sweep_engine.py::test_groups_move_alone_and_choices_stay",)
 
@@ -307,16 +308,16 @@ FAULTS = (
     Fault(
         "divide and conquer of the model begins at the first point of the grid",
         "hw/sweep/software_proof.py",
-        "before[i - 1, s] if i > 0 else limits[0, s]",
-        "before[i - 1, s] if i > 0 else 0",
-        OF_RANDOM_CANDIDATES,
+        "below, above = limits[0, s], limits[1, s]",
+        "below, above = 0, limits[1, s]",
+        OF_DIVISION,
     ),
     Fault(
         "divide and conquer of the model ends at the last point of the grid",
         "hw/sweep/software_proof.py",
-        "before[end, s] if end < rows else limits[1, s]",
-        "before[end, s] if end < rows else rows - 1",
-        OF_RANDOM_CANDIDATES,
+        "below, above = limits[0, s], limits[1, s]",
+        "below, above = limits[0, s], rows - 1",
+        OF_DIVISION,
     ),
     Fault(
         "a search of the model begins outside the candidates",

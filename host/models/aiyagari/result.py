@@ -85,6 +85,13 @@ class Economy:
         The status in a sentence and, after a failure, what to do.
     steps : tuple of Step
         Steps of the search for the interest rate; the last one is the equilibrium.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> economy = bl.solve(bl.aiyagari(grid=400, states=3), progress=False)
+    >>> economy.success, economy.distribution.shape, bool(0 < economy.gini < 1)
+    (True, (400, 3), True)
     """
 
     model: Calibration

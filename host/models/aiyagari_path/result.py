@@ -105,6 +105,13 @@ class TransitionPath:
         Largest absolute excess of the dates of the path after each step of the search for prices.
     seconds : float
         Wall-clock seconds of the host computer.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> path = bl.solve(bl.aiyagari_path(grid=100, states=3, shock=0.01), progress=False)
+    >>> path.success, path.choice.shape, path.distribution.shape
+    (True, (200, 100, 3), (201, 100, 3))
     """
 
     model: Calibration

@@ -65,6 +65,13 @@ class TypesEconomy:
         Number of interest rates that were tried.
     seconds : float
         Wall-clock seconds of the host computer.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> model = bl.aiyagari_types(grid=100, states=3, betas=[0.93, 0.96], weights=[0.8, 0.2])
+    >>> bl.solve(model, progress=False).choice.shape
+    (2, 100, 3)
     """
 
     model: Calibration

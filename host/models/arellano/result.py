@@ -43,6 +43,13 @@ class DefaultEconomy(ModelResult):
         The :class:`~beltline.host.models.arellano.model.Arellano` that was solved.
     solution : GeneralResult
         Values and choices of the government's problem at the last prices.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> economy = bl.solve(bl.arellano(bonds=61, incomes=7), progress=False)
+    >>> economy.prices.shape, economy.default_value.shape
+    ((61, 7), (7,))
     """
 
     archive_kind: ClassVar[str] = "arellano"

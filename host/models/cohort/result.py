@@ -41,6 +41,13 @@ class CohortResult(ModelResult):
         The :class:`~beltline.host.models.cohort.model.Cohort` that was solved.
     solution : GeneralResult
         Values and choices; the last exogenous state is that of the dead.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> people = bl.solve(bl.cohort(grid=60, states=3), progress=False)
+    >>> people.success, people.consumption.shape == people.distribution.shape
+    (True, True)
     """
 
     archive_kind: ClassVar[str] = "cohort"

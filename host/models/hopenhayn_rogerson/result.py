@@ -85,6 +85,13 @@ class FirmEconomy(ModelResult):
         Values and choices of firms at that price.
     steps : tuple of Step
         Steps of the search for the price.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> economy = bl.solve(bl.hopenhayn_rogerson(tau=0.1, grid=60, states=8), progress=False)
+    >>> economy.distribution.shape, bool(economy.price > 1)
+    ((60, 8), True)
     """
 
     archive_kind: ClassVar[str] = "hopenhayn_rogerson"

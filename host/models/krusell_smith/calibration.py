@@ -121,8 +121,15 @@ class Calibration:
         whole("points", self.points, f"a whole number from 4 to {GRID_LIMIT}", lambda v: 4 <= v <= GRID_LIMIT)
         whole("means", self.means, f"a whole number from 2 to {MEANS_LIMIT}", lambda v: 2 <= v <= MEANS_LIMIT)
         chain = table("transition", self.transition, 2)
-        if chain.shape != (4, 4) or chain.min() < 0 or np.abs(chain.sum(axis=1) - 1).max() > ROW_SUM_TOLERANCE:
-            raise ProblemError("transition must be a (4, 4) table of probabilities whose rows sum to 1")
+        if chain.shape != (4, 4):
+            raise ProblemError(f"transition must have shape (4, 4), not {chain.shape}")
+        sums = chain.sum(axis=1)
+        for s in range(4):
+            if chain[s].min() < 0 or abs(sums[s] - 1) > ROW_SUM_TOLERANCE:
+                raise ProblemError(
+                    f"rows of transition must be probabilities that sum to 1, but row {s} is {chain[s].tolist()}, "
+                    f"which sums to {sums[s]:.15g}"
+                )
         object.__setattr__(self, "transition", chain)
         try:
             _ = self.grid

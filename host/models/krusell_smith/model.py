@@ -28,6 +28,12 @@ class KrusellSmith(Calibration, Model):
     """The economy of Krusell and Smith (1998). :func:`beltline.krusell_smith` makes it and explains its parameters.
 
     A period is a quarter. ``wealth``, ``gross``, ``income``, ``ahead`` and ``problem`` are tables of the household.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> bl.krusell_smith(points=50).grid.shape
+    (50,)
     """
 
     suffixes: ClassVar[tuple[str, ...]] = SUFFIXES

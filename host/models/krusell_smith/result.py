@@ -87,6 +87,13 @@ class Equilibrium:
         Wall-clock seconds of the host computer by part.
     economy : Calibration
         The :class:`~beltline.host.models.krusell_smith.model.KrusellSmith` that was solved.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> found = bl.solve(bl.krusell_smith(), agents=1000, periods=400, progress=False)
+    >>> found.success, found.law.shape, found.policy.shape
+    (True, (2, 2), (100, 4, 2, 2))
     """
 
     success: bool

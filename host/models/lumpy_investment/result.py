@@ -86,6 +86,13 @@ class LumpyInvestmentResult(ModelResult):
         The :class:`~beltline.host.models.lumpy_investment.model.LumpyInvestment` that was solved.
     solution : GeneralResult or DiscreteResult
         Its values and choices; a :class:`~beltline.DiscreteResult` with a convex cost.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> firm = bl.solve(bl.lumpy_investment(steps=4, states=5), progress=False)
+    >>> firm.adjusts.shape == firm.distribution.shape, round(float(firm.distribution.sum()), 9)
+    (True, 1.0)
     """
 
     archive_kind: ClassVar[str] = "lumpy_investment"

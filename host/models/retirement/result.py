@@ -40,6 +40,13 @@ class RetirementResult(ModelResult):
         The :class:`~beltline.host.models.retirement.model.Retirement` that was solved.
     solution : GeneralResult
         Its values and choices.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> lives = bl.solve(bl.retirement(grid=500, ages=10), progress=False)
+    >>> lives.consumption.shape, lives.threshold.shape
+    ((10, 500), (10,))
     """
 
     archive_kind: ClassVar[str] = "retirement"

@@ -113,9 +113,9 @@ class Lane(wiring.Component):
     values : in, 1 bit
         Only with ``proof``: which of the two copies holds the values before the sweep.
     round, divide, odd : in, 1 bit each
-        Only with ``proof``: ``round`` begins a round of divide and conquer (``divide``), or over the odd or the even
-        points. ``divide`` and ``odd`` do not change during the round. The clock after ``round`` is the first of a turn
-        of the buses and of the ring of searches.
+        Only with ``proof``: ``round`` begins a round over the odd or the even points, or one of divide and conquer
+        (``divide``), over the lane's first point (``odd``) or all others. ``divide`` and ``odd`` do not change during
+        the round. The clock after ``round`` is the first of a turn of the buses and of the ring of searches.
     stored : in, 1 bit
         Only with ``proof``: with ``cold``, searches begin from the choices in the lane's memory all the same.
     finish : in, 1 bit
@@ -367,6 +367,7 @@ class Lane(wiring.Component):
             borders.write.eq(tables.found | tables.better),
             borders.position.eq(tables.found_position),
             borders.choice.eq(tables.found_choice),
+            borders.whole.eq(self.divide & self.odd),
             borders.hold.eq(scan.busy),
             *(getattr(borders, name).eq(getattr(self, name)) for name in borders.of_lane),
             self.first.eq(borders.first),

@@ -14,6 +14,7 @@ class Borders(wiring.Component):
 
     It copies the choices of the first and the last point as they are written. Below the first point of the grid the
     lowest candidate is used, and above the last point the highest; with alternatives, these of each exogenous state.
+    With ``whole`` they are used at the ends of every lane.
 
     Latency: a clock from a written choice to ``first`` and ``last``, and a clock from ``lower_last`` and
     ``upper_first`` to ``below`` and ``above``. Throughput: a choice in every clock. A vector of choices has
@@ -32,6 +33,8 @@ class Borders(wiring.Component):
         ``last`` of the lane below, and ``first`` of the lane above.
     lowest, highest : in, a vector of choices each
         Only with alternatives: the lowest and the highest candidate of each exogenous state.
+    whole : in, 1 bit
+        The round compares all candidates of the lane's first point.
     hold : in, 1 bit
         ``below`` and ``above`` do not change.
     last_position : out, ``position_bits``
@@ -58,6 +61,7 @@ class Borders(wiring.Component):
                 "lower_last": In(choices),
                 "upper_first": In(choices),
                 **({name: In(choices) for name in ("lowest", "highest")} if build.alternatives else {}),
+                "whole": In(1),
                 "hold": In(1),
                 "last_position": Out(build.position_bits),
                 **{name: Out(choices) for name in ("first", "last", "below", "above")},
@@ -90,7 +94,7 @@ class Borders(wiring.Component):
             lowest, highest = self.lowest, self.highest
         with m.If(~self.hold):
             m.d.sync += [
-                self.below.eq(Mux(at_begin, lowest, self.lower_last)),
-                self.above.eq(Mux(at_end, highest, self.upper_first)),
+                self.below.eq(Mux(at_begin | self.whole, lowest, self.lower_last)),
+                self.above.eq(Mux(at_end | self.whole, highest, self.upper_first)),
             ]
         return m

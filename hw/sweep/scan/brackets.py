@@ -21,10 +21,11 @@ class Brackets(wiring.Component):
     distance ``2**level`` below and above it. If both neighbours' choices are at most a point from its own, check or
     local search has already compared the whole bracket, and the state is skipped.
 
-    A round over odd or even points is one pass with level 0. A round of divide and conquer (``divide``) has a pass for
-    each level from ``point_shift`` down to 0. The pass of level ``point_shift`` has the lane's first point; the others
-    have the points ``2**level`` modulo ``2**(level + 1)``. In such a round a bracket reaches from one neighbour's
-    choice to the other's, and no state is skipped. A pass begins when all results of the one before have been written.
+    A round over odd or even points is one pass with level 0. Divide and conquer (``divide``) has two rounds. That over
+    the lane's first point (``odd``) is one pass with level ``point_shift``. The other has a pass for each level from
+    ``point_shift - 1`` down to 0, with the points ``2**level`` modulo ``2**(level + 1)``. In both a bracket reaches
+    from one neighbour's choice to the other's, and a state is skipped only if both are its own choice. A pass begins
+    when all results of the one before have been written.
 
     If a round has seen all choices of the lane rise by at most a point, and none was written since, a round reads only
     the lane's first and last point, whose neighbours are in other lanes.
@@ -38,7 +39,8 @@ class Brackets(wiring.Component):
     start : in, 1 bit
         Begins a round. It must not be high while one is in progress.
     divide, odd : in, 1 bit each
-        The round is one of divide and conquer, or else over odd or even points. They must not change during the round.
+        The round is one of divide and conquer, over the first point (``odd``) or the others; or else over odd or even
+        points. They must not change during the round.
     points, states, last_state : in, ``point_bits + 1``, ``count_bits``, ``state_bits``
         Points of the lane, ``N_z``, and ``N_z - 1``. These and the next two must not change during a run.
     point_shift : in, 0 to ``point_bits``
@@ -149,14 +151,14 @@ class Brackets(wiring.Component):
             m.d.sync += running.eq(0)
             with m.If(~self.divide & ~ends & ~rough):
                 m.d.sync += smooth.eq(1)
-            with m.If(self.divide & (level != 0)):
+            with m.If(self.divide & ~self.odd & (level != 0)):
                 m.d.sync += [level.eq(level - 1), from_odd.eq(1), sets.eq(1)]
             with m.Else():
                 m.d.sync += self.busy.eq(0)
         with m.If(self.start):
             m.d.sync += [
-                level.eq(Mux(self.divide, self.point_shift, 0)),
-                from_odd.eq(self.odd & ~self.divide),
+                level.eq(Mux(self.divide, self.point_shift - ~self.odd, 0)),
+                from_odd.eq(self.odd ^ self.divide),
                 sets.eq(1),
                 self.busy.eq(1),
                 self.crossed.eq(0),
@@ -203,7 +205,7 @@ class Brackets(wiring.Component):
         job
             The state with its choice and bracket.
         empty
-            Check or local search has compared the whole bracket.
+            Check or local search has compared the whole bracket; in a round that divides, it is the own choice alone.
         crossed
             A choice is below that of the point before it, in a round that does not divide.
         steep
@@ -227,7 +229,8 @@ class Brackets(wiring.Component):
         near = Cat(*((d.value >= -1) & (d.value <= 1) for d in (of_below, of_above))).all()
         low = p.register(Mux(self.divide, Mux(up, b, a), lowest), time)
         high = p.register(Mux(self.divide, Mux(up, a, b), highest), time)
-        empty = p.register(near & ~self.divide, time)
+        alone = (of_below.value == 0) & (of_above.value == 0)
+        empty = p.register(Mux(self.divide, alone, near), time)
         crossed = p.register(((of_below.value > 0) | (of_above.value < 0)) & ~self.divide, time)
         at_first, at_last = (p.delay(flag, time - flag.time).value for flag in (first, last))
         of_lower, of_upper = of_below.value, of_above.value

@@ -18,8 +18,8 @@ ROUNDS = 4
 If local searches ended on the wrong peak in a block of points, a round repairs only the ends of that block. So long
 blocks need divide and conquer."""
 
-PERIOD = 2 * ROUNDS + 1
-"""Rounds from one round of divide and conquer to the next, of which the last one divides."""
+PERIOD = 2 * ROUNDS + 2
+"""Rounds from one division to the next, of which the last two divide: first points of lanes, then all other points."""
 
 LIMIT = 16 * PERIOD
 """Rounds after which a proof ends without success."""
@@ -41,12 +41,15 @@ CONTEST_CLOCKS = 9
 
 
 def divides(number: int) -> bool:
-    """Return whether round ``number`` is one of divide and conquer."""
-    return number % PERIOD == PERIOD - 1
+    """Return whether round ``number`` is one of the two of divide and conquer."""
+    return number % PERIOD >= PERIOD - 2
 
 
 def parity_of(number: int) -> int:
-    """Return 1 if round ``number`` is over odd points, and 0 if it is over even points."""
+    """Return 1 if round ``number`` is over odd points, and 0 if it is over even points.
+
+    Of a round that divides: 1 if it is over the first points of lanes, and 0 if it is over all other points.
+    """
     return int(number % PERIOD % 2 == 0)
 
 
@@ -55,7 +58,7 @@ def may_end(number: int) -> bool:
 
     It does if the round before looked at the other half of the points.
     """
-    return 0 < number % PERIOD < PERIOD - 1
+    return 0 < number % PERIOD < PERIOD - 2
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,7 @@ class ScanParameters:
         return HALF_WORDS + 1 + EvaluatorParameters(self.build.multiplier).latency
 
     @property
-    def behind(self) -> int:
+    def result_latency(self) -> int:
         """Clocks from ``taken`` of the last half-row of a bracket to its result."""
         return self.fetch + self.evaluated + CONTEST_CLOCKS + 1
 

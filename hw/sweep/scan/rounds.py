@@ -12,9 +12,9 @@ from beltline.hw.sweep.scan.parameters import LIMIT, PERIOD
 class Rounds(wiring.Component):
     """Starts the rounds of a proof in all lanes, and ends the proof.
 
-    After check and local search of a sweep, rounds over odd and over even points alternate; every
-    :data:`beltline.hw.sweep.scan.parameters.PERIOD` rounds one divides. The first round that moves no choice ends the
-    proof, unless it is the very first, the first after one that divides, or one that divides itself. The sweep is then
+    After check and local search of a sweep, rounds over odd and over even points alternate; of every
+    :data:`beltline.hw.sweep.scan.parameters.PERIOD` rounds the last two divide. The first round that moves no choice
+    ends the proof, unless it is the very first, the first after one that divides, or divides itself. The sweep is then
     proven if no choice in this round was below that of the point before it. After
     :data:`beltline.hw.sweep.scan.parameters.LIMIT` rounds the proof ends without success. All lanes finish a round
     before the next one begins.
@@ -39,7 +39,8 @@ class Rounds(wiring.Component):
     go : out, 1 bit
         High for a clock: a round begins.
     divide, odd : out, 1 bit each
-        From the clock after ``go``: the round divides; it is over odd points. They do not change until the next round.
+        From the clock after ``go``: the round divides; it is over odd points or, if it divides, over the first points
+        of lanes. They do not change until the next round.
     finish : out, 1 bit
         High for a clock: the last round has ended.
     proven : out, 1 bit
@@ -58,13 +59,13 @@ class Rounds(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        # `number` counts the rounds begun. `place` counts those since the last one that divided; in that it is PERIOD.
+        # `number` counts the rounds begun. `place` counts those since a division, whose last round has PERIOD.
         number, place = Signal(range(LIMIT + 1)), Signal(range(PERIOD + 1))
         wait = Signal(range(self.guard + 1))
         ready, ends = Signal(), Signal()
         m.d.comb += [
             ready.eq((wait == 0) & self.met),
-            ends.eq((place >= 2) & (place != PERIOD) & ~self.moved),
+            ends.eq((place >= 2) & (place < PERIOD - 1) & ~self.moved),
         ]
         with m.If(wait != 0):
             m.d.sync += wait.eq(wait - 1)
@@ -85,7 +86,7 @@ class Rounds(wiring.Component):
                     m.d.sync += [
                         number.eq(number + 1),
                         place.eq(following),
-                        self.divide.eq(following == PERIOD),
+                        self.divide.eq(following >= PERIOD - 1),
                         self.odd.eq(following[0]),
                         wait.eq(self.guard),
                     ]

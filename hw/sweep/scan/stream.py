@@ -20,10 +20,10 @@ from beltline.hw.sweep.scan.parameters import AHEAD_HALVES, AHEAD_JOBS, ScanPara
 class Stream(wiring.Component):
     """Requests the half-rows of one bracket after the other, and streams their candidates through the lane's evaluator.
 
-    What the buses have accepted proceeds without a stop. Latency: a result comes :attr:`ScanParameters.behind` clocks
-    after the last ``taken`` of its bracket. Throughput: a candidate in every clock; a half-row takes 4 clocks, also
-    where the bracket has fewer of its words. Contract: ``valid`` and ``job`` do not change before ``pop``; results have
-    no ready. Widths are those of :class:`beltline.hw.sweep.parameters.SweepParameters`.
+    Half-rows that the buses have accepted pass without a stop. Latency: :attr:`ScanParameters.result_latency` clocks
+    from the last ``taken`` of a bracket to its result. Throughput: a candidate in every clock; a half-row takes 4
+    clocks, also where the bracket has fewer of its words. Contract: ``valid`` and ``job`` do not change before ``pop``;
+    results have no ready. Widths are those of :class:`beltline.hw.sweep.parameters.SweepParameters`.
 
     Attributes
     ----------

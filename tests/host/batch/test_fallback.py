@@ -51,7 +51,7 @@ def test_on_a_graphics_card(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None
         )
 
 
-def test_a_neighbour_that_leads_astray(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_neighbour_that_is_a_bad_start(monkeypatch: pytest.MonkeyPatch) -> None:
     def far(neighbours: Neighbours, work: Any) -> Any:
         # In a convex problem the staged search ends at the last grid point.
         square = np.arange(work.image.start.shape[0], dtype=np.int64)[:, None] ** 2
@@ -79,7 +79,7 @@ def test_a_neighbour_that_leads_astray(monkeypatch: pytest.MonkeyPatch) -> None:
         )
 
 
-def test_shifts_that_lead_astray(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shifts_that_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = solved(2, lanes=2)
     result = Completed.result
 

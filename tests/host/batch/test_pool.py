@@ -182,7 +182,9 @@ def test_shutdown_waits_for_what_was_asked_for() -> None:
     with bl.Workers(1) as workers:
         futures = [workers.submit(pow, 2, number) for number in range(9)]
     assert [future.result(timeout=0) for future in futures] == [2**number for number in range(9)]
-    with pytest.raises(RuntimeError, match=r"^these workers have been shut down$"):
+    with pytest.raises(
+        RuntimeError, match=r"^submit\(\) was called on Workers that have been shut down: make new ones$"
+    ):
         workers.submit(pow, 2, 2)
 
 

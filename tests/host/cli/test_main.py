@@ -448,7 +448,11 @@ def test_as_a_program() -> None:
 
 
 def test_help_names_units_and_defaults() -> None:
-    text = " ".join(run("solve", "--help").stdout.split())
+    printed = run("solve", "--help").stdout
+    # Each model has a line of its own.
+    assert re.search(r"^ +cohort: discount factor per year \(0\.96\)$", printed, re.M)
+    assert re.search(r"^ +cohort: life cycle of a cohort", printed, re.M)
+    text = " ".join(printed.split())
     for piece in (
         "grid points of capital, up to 65536 on a machine and 1048576 on cpu and gpu (default 65536)",
         "discount factor per quarter, between 0 and 1 (default 0.984)",

@@ -371,16 +371,22 @@ def test_refusals(number: int) -> None:
     [
         (
             {"device": "emulator", "lanes": 2, "proof": 1, "costs": 1},
-            "problem 'default 1' has alternatives, which device 'emulator' takes with options lanes=, proof=1, costs=1 "
-            "and alternatives=1 only: pass these, or solve it",
+            "problem 'default 1' has alternatives, which device 'emulator' supports only with the options lanes=, "
+            "proof=1, costs=1 and alternatives=1: pass these, or solve it",
         ),
-        ({"device": "rtl"}, "problem 'default 1' has alternatives, which device 'rtl' takes with options lanes=,"),
+        (
+            {"device": "rtl"},
+            "problem 'default 1' has alternatives, which device 'rtl' supports only with the options lanes=,",
+        ),
         (
             {**EMULATOR, "costs": 0},
             "option 'alternatives' is for a sweep engine that takes costs: pass lanes=, proof=1 and costs=1 too",
         ),
         ({**EMULATOR, "alternatives": 2}, "alternatives must be 0 or 1, not 2"),
-        ({**EMULATOR, "method": "shift"}, "method 'shift' takes problems without alternatives: leave method out"),
+        (
+            {**EMULATOR, "method": "shift"},
+            "method 'shift' does not support problems with alternatives: leave method out",
+        ),
         ({**EMULATOR, "value_bits": 52, "tol": 1e-4}, "value_bits = 52 can overflow: the values of alternatives can "),
     ],
 )

@@ -17,7 +17,7 @@ from beltline.gpu_ref.methods import Solution
 from beltline.host.devices import DEVICES, f2, pynq
 from beltline.host.devices.base import Backend, DeviceInUseError
 from beltline.host.solver.processor_session import ProcessorSession
-from beltline.host.solver.rules import GPU_PAYS, boards, ways, without_gpu
+from beltline.host.solver.rules import GPU_STATES, boards, ways, without_gpu
 from support.fakes import BruteDevice
 from support.paths import ROOT
 
@@ -145,7 +145,7 @@ def test_a_gpu_is_asked_where_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     assert without_gpu(GIVEN) == "there is no GPU"
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object() if name == "cupy" else find(name))
     assert [way.method for way in ways(GIVEN, "gpu")] == ["shift", "mpi"]
-    assert without_gpu(GIVEN) == f"a GPU saves time from {GPU_PAYS:,} states, and this problem has 128"
+    assert without_gpu(GIVEN) == f"a GPU saves time from {GPU_STATES:,} states, and this problem has 128"
 
 
 def test_sessions_on_processors() -> None:

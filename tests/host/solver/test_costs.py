@@ -310,7 +310,10 @@ def test_refusals(options: dict[str, Any], sentence: str) -> None:
 
 def test_what_else_of_the_general_form_is_refused() -> None:
     given = with_cost("laffer", 1, 30, horizon=3)
-    others = "problem 'laffer 1' has cost, {}, which device 'emulator' takes with options lanes=, proof=1, costs=1 and"
+    others = (
+        "problem 'laffer 1' has cost, {}, which device 'emulator' supports only with the options lanes=, proof=1, "
+        "costs=1 and alternatives=1: pass these"
+    )
     for change, sentence in (
         ({"eta": 0.0}, "a machine takes eta above 0, and problem 'laffer 1' has eta = 0: solve it with"),
         ({"beta": np.full(3, 0.9)}, others.format("beta by state")),

@@ -91,12 +91,12 @@ def test_far_starts_leave_no_trace(method: str, start: float, verify: bool) -> N
 
 
 @pytest.mark.parametrize("beta", [0.96, 0.995])
-def test_coarse_starts_that_go_astray_are_not_taken(beta: float) -> None:
+def test_coarse_starts_that_diverge_are_not_taken(beta: float) -> None:
     given = kinked(beta)
     tables = given.grid, given.wealth, given.transition, given.beta, given.eta
-    astray = coarse_start(*tables, 1e-6)
-    assert np.abs(astray).max() > 1e12
-    assert not nearer(*tables, given.start, astray)
+    diverged = coarse_start(*tables, 1e-6)
+    assert np.abs(diverged).max() > 1e12
+    assert not nearer(*tables, given.start, diverged)
     stays = stay_start(given.grid, given.wealth, given.beta, given.eta)
     assert np.abs(stays).max() < 1e7
     results = {

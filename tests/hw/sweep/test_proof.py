@@ -26,7 +26,7 @@ from beltline.hw.sweep.proof import Proof
 from beltline.hw.sweep.scan import parameters
 from beltline.hw.sweep.scan.parameters import PERIOD
 from beltline.hw.sweep.software_passes import search_all, whole_grid
-from beltline.hw.sweep.software_proof import _best, bracket_all, divide_all
+from beltline.hw.sweep.software_proof import SKIPPED, _best, bracket_all, divide_all
 from beltline.hw.sweep.walk.parameters import WalkParameters
 from support.machines import begun
 from support.peaks import KINDS, FullSearch, savings
@@ -200,7 +200,7 @@ def proof_of(image: Image, ev: NDArray[np.int64], begin: NDArray[np.int64], lane
     return Proof(dealt, *tables, choices, kept, value, np.zeros(lanes, np.bool_))
 
 
-@pytest.mark.parametrize("period", [3, PERIOD, 10_000])
+@pytest.mark.parametrize("period", [4, PERIOD, 10_000])
 def test_any_first_policy_is_repaired(period: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Proofs repair any first policy, by divide and conquer after two rounds or after more, and by rounds alone."""
     monkeypatch.setattr(parameters, "PERIOD", period)
@@ -223,6 +223,8 @@ def test_any_first_policy_is_repaired(period: int, monkeypatch: pytest.MonkeyPat
         divided += done.divided
         moved += int(done.moved.sum())
         assert done.divided == sum(one.divide for one in done.rounds)
+        # What divide and conquer has found is the best of all candidates, in every lane.
+        assert not any(one.moved.any() for one in done.rounds[period:])
         widths = [(one.highest - one.lowest + 1)[one.lowest >= 0].sum() for one in done.rounds]
         assert done.evaluations > sum(widths)
     assert moved > 100
@@ -252,42 +254,56 @@ def test_the_ends_of_the_grid_look_to_the_ends_of_the_candidates(top: bool) -> N
 
 
 @pytest.mark.parametrize("turned", [False, True])
-def test_lanes_that_divide_read_what_stood_before_the_round(turned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A lane in divide and conquer reads other lanes' choices from before the round, whatever order lanes run in."""
+@pytest.mark.parametrize("firsts", [False, True])
+def test_rounds_that_divide(firsts: bool, turned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Divide and conquer compares all candidates of first points, then those between choices found, in any order of
+    lanes; it leaves out a state whose bracket is its choice.
+    """
     monkeypatch.setattr(software_proof, "prange", lambda count: range(count)[:: -1 if turned else 1])
     size = 16
-    ends_moved = 0
+    ends_moved = left_out = 0
     for seed in range(4):
         image, ev = rough(seed)
         rows, states = ev.shape
         before = np.random.default_rng(seed).integers(0, rows, ev.shape)
+        # One choice in both states of 20 points, and in the second state of all: their brackets are that choice.
+        before[20:40] = 33
+        before[:, 1] = 12
+        limits = whole_grid(rows, states)
+        limits[:, 1] = 12
         choices, wanted = before.copy(), before.copy()
-        lowest, highest = np.zeros((2, *ev.shape), np.int64)
+        lowest, highest = np.full((2, *ev.shape), SKIPPED, np.int64)
         moved, flags = np.zeros(ev.shape, np.bool_), np.zeros(rows, np.uint8)
         results = lowest, highest, moved, flags
-        tables = image.grid[None], image.wealth, ev, image.constants.words, whole_grid(rows, states)
-        divide_all.py_func(*tables, size.bit_length() - 1, before, choices, *results)
-        for first in range(0, rows, size):
-            end = min(first + size, rows)
-            order = [(first, size)]
-            for distance in (8, 4, 2, 1):
-                order += [(i, distance) for i in range(first + distance, end, 2 * distance)]
-            for (i, distance), s in itertools.product(order, range(states)):
-                sides = [before[first - 1, s] if first else 0, before[end, s] if end < rows else rows - 1]
-                if i > first:
-                    sides[0] = wanted[i - distance, s]
-                if i + distance < end:
-                    sides[1] = wanted[i + distance, s]
-                lo, hi = min(sides), max(sides)
-                assert (lowest[i, s], highest[i, s]) == (lo, hi), (seed, i, s)
-                u, feasible, _ = UtilityParameters().model(image.wealth[i, s] - image.grid, image.constants)
-                able = [j for j in range(lo, hi + 1) if feasible[j]]
-                wanted[i, s] = max(able, key=lambda j: (int(u[j]) + int(ev[j, s]), -j), default=before[i, s])
+        tables = image.grid[None], image.wealth, ev, image.constants.words, limits
+        divide_all.py_func(*tables, size.bit_length() - 1, firsts, choices, *results)
+        order = [(i, 0) for i in range(0, rows, size)]
+        if not firsts:
+            order = [
+                (first + i, distance)
+                for distance in (8, 4, 2, 1)
+                for first in range(0, rows, size)
+                for i in range(distance, min(size, rows - first), 2 * distance)
+            ]
+        for (i, distance), s in itertools.product(order, range(states)):
+            sides = limits[:, s].tolist()
+            if distance:
+                sides = [wanted[i - distance, s], wanted[i + distance, s] if i + distance < rows else limits[1, s]]
+            lo, hi = min(sides), max(sides)
+            if lo == hi == wanted[i, s]:
+                left_out += 1
+                assert lowest[i, s] == SKIPPED
+                continue
+            assert (lowest[i, s], highest[i, s]) == (lo, hi), (seed, i, s)
+            u, feasible, _ = UtilityParameters().model(image.wealth[i, s] - image.grid, image.constants)
+            able = [j for j in range(lo, hi + 1) if feasible[j]]
+            wanted[i, s] = max(able, key=lambda j: (int(u[j]) + int(ev[j, s]), -j), default=before[i, s])
         assert np.array_equal(choices, wanted)
         assert np.array_equal(moved, wanted != before)
         assert not flags.any()
-        ends_moved += int(moved[size - 1 :: size].any(axis=1).sum() * moved[size::size].any(axis=1).sum())
+        ends_moved += int(moved[:: size if firsts else 1].any(axis=1).sum())
     assert ends_moved > 10
+    assert left_out > 10
 
 
 def test_rounds_are_the_same_on_all_lanes_until_one_divides() -> None:
@@ -298,13 +314,13 @@ def test_rounds_are_the_same_on_all_lanes_until_one_divides() -> None:
         one, two = (proof_of(image, ev, begin, lanes) for lanes in (1, 8))
         assert len(one.rounds) > 3
         assert len(one.rounds) == len(two.rounds) or len(one.rounds) >= PERIOD
-        for a, b in zip(one.rounds[: PERIOD - 1], two.rounds, strict=False):
+        for a, b in zip(one.rounds[: PERIOD - 2], two.rounds, strict=False):
             assert np.array_equal(a.lowest, b.lowest)
             assert np.array_equal(a.highest, b.highest)
             assert np.array_equal(a.moved, b.moved)
             # Odd points, then even ones.
             assert (a.lowest[1 - a.odd :: 2] < 0).all()
-        assert [a.odd for a in one.rounds[: PERIOD - 1]] == ([1, 0] * 4)[: len(one.rounds)]
+        assert [a.odd for a in one.rounds[: PERIOD - 2]] == ([1, 0] * 4)[: len(one.rounds)]
         for table in ("choices", "kept", "value", "proven"):
             assert np.array_equal(getattr(one, table), getattr(two, table))
 
@@ -423,7 +439,7 @@ def test_a_utility_that_leaves_its_range_in_a_bracket_ends_the_run(
 ) -> None:
     """A run ends if the bracket of the first point evaluates a utility out of range, though no search did."""
     if divide:
-        monkeypatch.setattr(parameters, "PERIOD", 1)
+        monkeypatch.setattr(parameters, "PERIOD", 2)
         monkeypatch.setattr(proof, "LIMIT", 1)
     image, ev = rough(1)
     ev[0] -= 2**60

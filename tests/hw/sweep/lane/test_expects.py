@@ -18,7 +18,7 @@ PARAMETERS = LaneParameters(SweepParameters(grid=64, states=3, lanes=2, slots=4)
 BUILD = PARAMETERS.build
 POINTS = BUILD.grid // BUILD.lanes
 WORD = 1 << 64
-BEHIND = PARAMETERS.expectation.latency + 2
+RESULT_CLOCKS = PARAMETERS.expectation.latency + 2
 """Clocks from a point's last value to its first expectation, with a register before and one after the unit."""
 
 NAMES = ("go", "half", "states", "weight_write", "weight_row", "weight_column", "data", "check_valid", "check_point")
@@ -75,7 +75,7 @@ def test_expected_values(clocks: Clocks, gaps: float) -> None:
                 else:
                     noted |= int(rng.random() < 0.2)
                     clock(standing, check_valid=1, check_point=x, check_note=noted)
-            first = now + (READ_LATENCY if patches else SHIFT_CLOCKS) + BEHIND
+            first = now + (READ_LATENCY if patches else SHIFT_CLOCKS) + RESULT_CLOCKS
             for s in range(states):
                 exact = (sum(q * v for q, v in zip(weights[s], values, strict=True)) + WORD // 2) // WORD
                 ev = min(max(exact, MINIMUM), MAXIMUM)

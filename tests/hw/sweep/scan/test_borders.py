@@ -14,7 +14,7 @@ from support.streams import Clocks
 BUILD = SweepParameters(grid=64, states=3, lanes=2, slots=4)
 BITS = BUILD.index_bits
 INPUTS = ("write", "position", "choice", "points", "count", "states", "first_point", "last_index")
-INPUTS += ("lower_last", "upper_first", "hold")
+INPUTS += ("lower_last", "upper_first", "hold", "whole")
 LIMITS = ("lowest", "highest")
 
 
@@ -41,6 +41,7 @@ def test_ends_and_sides(clocks: Clocks, alternatives: bool) -> None:
             standing |= {name: sum(word << BITS * k for k, word in enumerate(limits[name])) for name in LIMITS}
         for clock in range(300):
             row = standing | {"hold": int(rng.random() < 0.3), "write": int(clock > 3 and rng.random() < 0.6)}
+            row |= {"whole": int(rng.random() < 0.3)}
             row |= {name: rng.getrandbits(BITS << BUILD.state_bits) for name in ("lower_last", "upper_first")}
             at = rng.choice((0, points - 1, rng.randrange(points))) * states + rng.randrange(states)
             row |= {"position": at, "choice": rng.randrange(64)}
@@ -54,8 +55,9 @@ def test_ends_and_sides(clocks: Clocks, alternatives: bool) -> None:
             if not row["hold"] and clock > 3:
                 for k in range(states):
                     lower, upper = (row[name] >> BITS * k & 63 for name in ("lower_last", "upper_first"))
-                    known["below", k] = limits["lowest"][k] if first == 0 else lower
-                    known["above", k] = limits["highest"][k] if first + points == last_index + 1 else upper
+                    known["below", k] = limits["lowest"][k] if first == 0 or row["whole"] else lower
+                    at_end = first + points == last_index + 1 or row["whole"]
+                    known["above", k] = limits["highest"][k] if at_end else upper
     found = clocks(Borders(build), columns)
     seen = 0
     for t, words in enumerate(wanted):

@@ -34,7 +34,8 @@ def test_rounds_until_none_moves(clocks: Clocks) -> None:
         for _ in range(rng.randrange(4)):
             clock()
 
-    for moves in (0, 1, 2, 3, 2 * ROUNDS - 1, 2 * ROUNDS, 2 * ROUNDS + 1, 2 * ROUNDS + 2, 30, LIMIT, LIMIT + 9, None):
+    near = range(2 * ROUNDS - 1, 2 * ROUNDS + 4)
+    for moves in (0, 1, 2, 3, *near, 30, LIMIT, LIMIT + 9, None):
         clock(begin=1, proves=int(moves is not None))
         standing["proven"] = 0
         if moves is None:
@@ -56,11 +57,12 @@ def test_rounds_until_none_moves(clocks: Clocks) -> None:
                 standing["proven"] = int(proven)
                 break
             clock(go=1, met=1, moved=moved, crossed=crossed)
-            divide = number % (2 * ROUNDS + 1) == 2 * ROUNDS
+            divide = number % (2 * ROUNDS + 2) >= 2 * ROUNDS
             since = 0 if divide else since + 1
+            firsts = number % (2 * ROUNDS + 2) == 2 * ROUNDS
             number += 1
             standing["divide"] = int(divide)
-            standing["odd"] = None if divide else since % 2
+            standing["odd"] = int(firsts) if divide else since % 2
             moved = int(number <= moves)
             wait(rng.randrange(2))
         for _ in range(rng.randrange(3)):
@@ -73,10 +75,13 @@ def test_rounds_until_none_moves(clocks: Clocks) -> None:
 
 
 def test_rounds_and_the_model_agree() -> None:
-    """Rounds take odd and even points four times, then divide and conquer; no first round of a kind ends a proof."""
-    kinds = [*[("odd", False), ("even", True)], *[("odd", True), ("even", True)] * (ROUNDS - 1), ("divides", False)]
+    """Rounds take odd and even points four times, then divide and conquer in two; no first round of a kind ends a
+    proof.
+    """
+    kinds = [*[("odd", False), ("even", True)], *[("odd", True), ("even", True)] * (ROUNDS - 1)]
+    kinds += [("firsts", False), ("others", False)]
     assert len(kinds) == PERIOD
     for number, (kind, ends) in enumerate(kinds * 3):
-        assert divides(number) == (kind == "divides")
+        assert divides(number) == (kind in ("firsts", "others"))
         assert may_end(number) == ends
-        assert kind == "divides" or parity_of(number) == (kind == "odd")
+        assert parity_of(number) == (kind in ("odd", "firsts"))

@@ -57,7 +57,9 @@ class Lane:
         if not divide:
             yield from ((point, 1) for point in range(int(odd), self.points, 2))
             return
-        yield 0, full
+        if odd:
+            yield 0, full
+            return
         distance = full // 2
         while distance:
             yield from ((point, distance) for point in range(distance, self.points, 2 * distance))
@@ -74,6 +76,8 @@ class Lane:
             b = int(choices[point + distance, s]) if point + distance < self.points else int(above[s])
             if divide:
                 lo, hi = sorted((a, b))
+                if lo == own == hi:
+                    continue
             else:
                 lo, hi = min(a, own, b), max(a, own, b)
                 crossed |= not a <= own <= b
@@ -156,7 +160,8 @@ def test_finds_the_lowest_best_of_every_bracket(
     rounds, wanted, smooth = [], [], False
     still = rises_in_steps = 0
     for k in range(36 + SETTLING):
-        divide, odd = k % 6 == 5 and k < 36, k % 2
+        divide = k % 6 >= 4 and k < 36
+        odd = (k + (k // 6 if divide else 0)) % 2
         spread = (0, 1, 3, top)[k % 4]
         base = np.sort(rng.integers(0, build.grid, (points, states)), axis=0)
         if k % 3 and k < 24:

@@ -1,0 +1,154 @@
+"""Print where the clocks of sovereign default go on a machine: ``python -m beltline.host.bench.default_passes``.
+
+The economy of Arellano (2008) is solved on the software model of a sweep engine with alternatives, from a coarser grid.
+The clock model's clocks of all runs on the last grid are divided among the passes of a sweep. The first sweep of a run,
+which searches every state at new costs, is listed apart from the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from beltline.host.devices.software_model import ModelDevice
+from beltline.host.models.arellano.model import STATES_AN_INCOME, Arellano, arellano
+from beltline.host.problem.checks import ProblemError
+from beltline.host.solver.solve import solve
+from beltline.hw.interface.parameters import ROW_WORDS, STATES_LIMIT, MachineParameters
+from beltline.hw.interface.registers import Engine, Mode
+from beltline.hw.sweep.clocks import JUDGED, NEVER, Round, SweepLog, lane_clocks, pass_clocks, round_clocks
+from beltline.hw.sweep.datapath import ROUND_BEGINS
+from beltline.hw.sweep.model import SweepSoftwareMachine
+from beltline.hw.sweep.parameters import SweepParameters
+from beltline.hw.sweep.trees import join_clocks
+
+HEADER = "| pass | clocks | share | in first sweeps of runs | in other sweeps |"
+
+BEGINS, CHECK, SEARCH, MEETS = "beginnings and ends of runs", "check", "local search", "waits before rounds"
+SCANS = {(False, 1): "scans of odd points", (False, 0): "scans of even points"} | {
+    (True, 1): "division: scans of first points",
+    (True, 0): "division: scans of other points",
+}
+REPAIRS, EXPECTS = "repairs", "expectations, end of the sweep"
+PASSES = (BEGINS, CHECK, SEARCH, *SCANS.values(), REPAIRS, MEETS, EXPECTS)
+
+
+def passes_of(log: SweepLog, rounds: Sequence[Round]) -> Counter[str]:
+    """Divide the clocks of a sweep with a proof among its passes; each ends with the slowest lane."""
+    build = log.dealt.walk.build
+    total = pass_clocks(log.dealt, log, rounds=rounds)
+    spent: Counter[str] = Counter()
+    lanes = lane_clocks(log, np.zeros(build.lanes, np.int64), JUDGED)
+    if lanes.checked.max() != NEVER:
+        spent[CHECK] = int(lanes.checked.max())
+    spent[SEARCH] = max(0, int(lanes.ends.max()) - spent[CHECK])
+    for one in rounds:
+        lanes = round_clocks(log.dealt, one)
+        scanned = int(lanes.checked.max()) + 1
+        spent[SCANS[one.divide, one.odd]] += scanned
+        spent[REPAIRS] += max(0, int(lanes.ends.max()) + 1 - scanned)
+    spent[MEETS] = (1 + len(rounds)) * (join_clocks(build) + ROUND_BEGINS)
+    spent[EXPECTS] = total - spent.total()
+    return spent
+
+
+class CountingMachine(SweepSoftwareMachine):
+    """The software model, which divides the clocks of sweeps of a grid among their passes.
+
+    Parameters
+    ----------
+    build
+        Sizes of the engine.
+    points
+        Points of the grid whose sweeps are counted.
+
+    Attributes
+    ----------
+    first, other
+        Clocks of each pass, in first sweeps of runs and in all others.
+    """
+
+    def __init__(self, build: SweepParameters, points: int) -> None:
+        super().__init__(build, logged=True)
+        self.points = points
+        self.first: Counter[str] = Counter()
+        self.other: Counter[str] = Counter()
+
+    def _begin(self, mode: Mode) -> None:
+        super()._begin(mode)
+        if self._grid == self.points:
+            self.first[BEGINS] += self._clocks
+
+    def _prepare(self, *arguments: Any) -> None:
+        super()._prepare(*arguments)
+        if self._grid == self.points:
+            assert self.log is not None
+            (self.first if len(self.sweep_clocks) == 1 else self.other).update(passes_of(self.log, self._rounds))
+
+
+def built(model: Arellano, lanes: int, multipliers: int, slots: int) -> SweepParameters:
+    """Return the smallest build with ``lanes`` lanes that takes the economy.
+
+    Raises
+    ------
+    ValueError
+        There is no such build.
+    """
+    grid = max(ROW_WORDS * lanes, 1 << (model.bonds - 1).bit_length())
+    states = STATES_AN_INCOME * model.incomes
+    turns = {"multipliers": multipliers} if states > STATES_LIMIT else {}
+    kinds: dict[str, Any] = {"proof": True, "costs": True, "alternatives": True, "slots": slots, **turns}
+    return SweepParameters.of(
+        MachineParameters(grid, 1 << (states - 1).bit_length(), engine=Engine.SWEEP, lanes=lanes, **kinds)
+    )
+
+
+def rows(model: Arellano, build: SweepParameters) -> Iterator[str]:
+    """Yield the lines of the table."""
+    machine = CountingMachine(build, model.bonds)
+    found: Any = solve(model, device=ModelDevice(machine), progress=False)
+    if not found.success:
+        raise ProblemError(f"{model.bonds} x {model.incomes} is not solved: {found.message}")
+    clocks = found.solution.clocks
+    machine.first[BEGINS] += clocks - machine.first.total() - machine.other.total()
+    yield (
+        f"{model.bonds} x {model.incomes}, {build.lanes} lanes, {build.multipliers or build.states} multipliers, "
+        f"slots={build.slots}: {found.solution.sweeps:,} sweeps, {clocks:,} clocks"
+    )
+    yield ""
+    yield HEADER
+    yield "|---|" + "---:|" * 4
+    for name in PASSES:
+        first, other = machine.first[name], machine.other[name]
+        yield f"| {name} | {first + other:,} | {(first + other) / clocks:.1%} | {first:,} | {other:,} |"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Solve the economy and print the table; return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.default_passes", description=__doc__)
+    for name, default, what in (
+        ("bonds", 251, "bonds"),
+        ("incomes", 51, "incomes"),
+        ("lanes", 32, "lanes, a power of two"),
+        ("multipliers", 16, "multipliers for expected values"),
+        ("slots", 0, "lanes that share a row bus, 4 or 8; 0 for what builds have by default"),
+    ):
+        parser.add_argument(f"--{name}", type=int, default=default, help=f"{what} (default: %(default)s)")
+    given = parser.parse_args(arguments)
+    try:
+        model = arellano(bonds=given.bonds, incomes=given.incomes)
+        build = built(model, given.lanes, given.multipliers, given.slots)
+        for line in rows(model, build):
+            print(line, flush=True)
+    except ValueError as error:
+        parser.error(str(error))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,39 @@
+"""The clocks of sovereign default, divided among the passes of a sweep."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from beltline.host.bench import default_passes
+from beltline.host.models.arellano.model import arellano
+from beltline.host.solver.solve import solve
+
+OPTIONS = ("--bonds", "61", "--incomes", "7", "--lanes", "4")
+
+
+def test_passes_add_up_to_the_clocks_of_all_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert default_passes.main([*OPTIONS]) == 0
+    said, _, header, _, *rows = capsys.readouterr().out.splitlines()
+    assert header == default_passes.HEADER
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+    assert tuple(row[0] for row in cells) == default_passes.PASSES
+    clocks = {row[0]: [int(cell.replace(",", "")) for cell in (row[1], *row[3:])] for row in cells}
+    build: dict[str, Any] = {"lanes": 4, "proof": 1, "costs": 1, "alternatives": 1}
+    found: Any = solve(arellano(bonds=61, incomes=7), device="emulator", progress=False, **build)
+    assert said.endswith(f"{found.solution.sweeps:,} sweeps, {found.solution.clocks:,} clocks")
+    assert sum(total for total, _, _ in clocks.values()) == found.solution.clocks
+    for total, first, other in clocks.values():
+        assert total == first + other
+        assert min(first, other) >= 0
+    # First sweeps of runs search every state without a check.
+    assert clocks[default_passes.CHECK][1] == 0 < clocks[default_passes.CHECK][2]
+    assert clocks[default_passes.BEGINS][2] == 0
+
+
+@pytest.mark.parametrize(("option", "word"), [("--lanes", "3"), ("--slots", "5"), ("--bonds", "60")])
+def test_what_is_refused(option: str, word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        default_passes.main([*OPTIONS, option, word])
+    assert option[2:] in capsys.readouterr().err
