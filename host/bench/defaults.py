@@ -141,12 +141,12 @@ def compare(points: int, repeats: int) -> bool:
             same &= gap <= bounds[name] + result.error_bound
             text = f", {spent / seconds['bl.solve']:.1f} times as long; values differ by {gap:.2g} at most"
         print(f"  {name:<30}{1e3 * spent:10.2f} ms{text}", flush=True)
-    held = [
+    passed = [
         at_least(f"savings {points:,} x 5: {name} over bl.solve", times, seconds[name] / seconds["bl.solve"])
         for name, times in ASKED.items()
         if points in SIZES and name in seconds
     ]
-    return same and all(held)
+    return same and all(passed)
 
 
 def problems(largest: int) -> list[Problem]:
@@ -237,13 +237,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0 if rules(asked.repeats, "gpu" if asked.gpu else "cpu", asked.largest) else 1
     if asked.gpu:
         return 0 if on_gpu(asked.repeats) else 1
-    held = [compare(points, asked.repeats) for points in asked.points]
+    passed = [compare(points, asked.repeats) for points in asked.points]
     if importlib.util.find_spec("quantecon") is None:
         print(
             "QuantEcon is not installed, so that its DiscreteDP is not timed and its measure not taken: "
             "pip install 'beltline[bench]'"
         )
-    return 0 if all(held) else 1
+    return 0 if all(passed) else 1
 
 
 if __name__ == "__main__":

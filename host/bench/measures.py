@@ -30,8 +30,8 @@ def at_least(what: str, limit: float, measured: float, unit: str = "") -> bool:
     return _report(what, f"at least {limit:g}", measured, unit, measured >= limit)
 
 
-def _report(what: str, asked: str, measured: float, unit: str, held: bool) -> bool:
+def _report(what: str, asked: str, measured: float, unit: str, passed: bool) -> bool:
     unit = f" {unit}" if unit else ""
-    verdict = "holds" if held else "does not hold"
+    verdict = "holds" if passed else "does not hold"
     print(f"measure  {what}: asked {asked}{unit}: measured {measured:.4g}{unit}, {verdict}", flush=True)
-    return bool(held)
+    return bool(passed)

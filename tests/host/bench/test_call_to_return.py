@@ -196,10 +196,10 @@ def test_measures_of_calls_on_a_gpu(
         return {"load": 0.2, "solve": whole - outside - 0.5, "read": 0.3, "verify": 0.1, "outside": outside - 0.1}
 
     calls(clock, monkeypatch, takes)
-    held = call_to_return.gpu(rbc(grid=64), 3)
+    passed = call_to_return.gpu(rbc(grid=64), 3)
     asked = ("asked at most 3 ms: ", "asked at most 1.5 ms: ", "asked at most 0.5 ms: ")
     assert measures(capsys) == [f"{start}measured {end}" for start, end in zip(asked, expected, strict=True)]
-    assert held == (not any("not" in end for end in expected))
+    assert passed == (not any("not" in end for end in expected))
 
 
 @pytest.mark.parametrize(("small", "large", "status"), [(0.39, 0.38, 0), (0.41, 0.38, 1), (0.39, 0.42, 1)])
