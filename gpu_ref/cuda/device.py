@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import math
+import os
 import threading
 import time
 import weakref
@@ -14,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-_PIECE, _COPIERS = 2**25, 4
-"""Bytes of the pieces in which a large table is copied through pinned memory, and the number of threads that copy them
-from there, or to there.
+_LARGE, _LEAST_COPIERS, _MOST_COPIERS = 2**27, 4, 8
+"""Bytes from which a table is copied in pieces through pinned memory, which is also the size of all pieces together,
+and the least and the largest number of threads that copy them from there, or to there, each a piece at a time.
 """
 
 _PINNED_LEAST, _PINNED_MOST = 2**17, 2**28
@@ -145,30 +146,38 @@ class _Pinned:
 _pinned = _Pinned(_PINNED_MOST)
 
 
+@functools.cache
+def copiers() -> int:
+    """Return the number of threads that copy a large table: half as many as cores, within limits."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(max(cores // 2, _LEAST_COPIERS), _MOST_COPIERS)
+
+
 def fetch(table: Any) -> np.ndarray[Any, Any]:
     """Copy a table from the device to host memory; complete when the work of the current stream is.
 
     A large table comes in pieces through pinned memory, which several threads copy to their place, since most of the
     time is spent on the first access to newly allocated memory.
     """
-    if table.nbytes < 4 * _PIECE:
+    if table.nbytes < _LARGE:
         lent = _pinned.lend(table.shape, table.dtype) if table.nbytes >= _PINNED_LEAST else None
         copied: np.ndarray[Any, Any] = table.get() if lent is None else table.get(out=lent, blocking=False)
         return copied
     found = np.empty(table.shape, table.dtype)
     source, target = table.reshape(-1), found.reshape(-1)
-    size = _PIECE // table.itemsize
-    pinned = [importlib.import_module("cupyx").empty_pinned((size,), table.dtype) for _ in range(_COPIERS)]
-    with ThreadPoolExecutor(_COPIERS) as pool:
+    threads = copiers()
+    size = _LARGE // threads // table.itemsize
+    pinned = [importlib.import_module("cupyx").empty_pinned((size,), table.dtype) for _ in range(threads)]
+    with ThreadPoolExecutor(threads) as pool:
         under_way: list[Future[None]] = []
         for i, begin in enumerate(range(0, target.size, size)):
-            if i >= _COPIERS:
-                under_way[i - _COPIERS].result()
+            if i >= threads:
+                under_way[i - threads].result()
             end = min(begin + size, target.size)
-            piece = pinned[i % _COPIERS][: end - begin]
+            piece = pinned[i % threads][: end - begin]
             source[begin:end].get(out=piece)
             under_way.append(pool.submit(np.copyto, target[begin:end], piece))
-        for last in under_way[-_COPIERS:]:
+        for last in under_way[-threads:]:
             last.result()
     return found
 
@@ -179,29 +188,30 @@ def send(table: Any, parts: Sequence[np.ndarray[Any, Any]]) -> None:
     Several are copied together through pinned memory, to which several threads copy them first.
     """
     each = max(1, parts[0].nbytes)
-    together = min(_PIECE // each, -(-len(parts) // _COPIERS))
+    threads = copiers()
+    together = min(_LARGE // threads // each, -(-len(parts) // threads))
     if together < 2:
         for i, part in enumerate(parts):
             table[i].set(part)
         return
     stream = importlib.import_module("cupy").cuda.get_current_stream()
     shape = (together, *parts[0].shape)
-    pinned = [importlib.import_module("cupyx").empty_pinned(shape, table.dtype) for _ in range(_COPIERS)]
+    pinned = [importlib.import_module("cupyx").empty_pinned(shape, table.dtype) for _ in range(threads)]
     turns = [range(i, min(i + together, len(parts))) for i in range(0, len(parts), together)]
 
     def gather(turn: int) -> np.ndarray[Any, Any]:
-        piece = pinned[turn % _COPIERS]
+        piece = pinned[turn % threads]
         for place, i in enumerate(turns[turn]):
             piece[place] = parts[i]
         return piece[: len(turns[turn])]
 
-    with ThreadPoolExecutor(_COPIERS) as pool:
-        pieces = [pool.submit(gather, turn) for turn in range(min(_COPIERS, len(turns)))]
+    with ThreadPoolExecutor(threads) as pool:
+        pieces = [pool.submit(gather, turn) for turn in range(min(threads, len(turns)))]
         for turn, own in enumerate(turns):
             table[own.start : own.stop].set(pieces[turn].result())
             stream.synchronize()
-            if turn + _COPIERS < len(turns):
-                pieces.append(pool.submit(gather, turn + _COPIERS))
+            if turn + threads < len(turns):
+                pieces.append(pool.submit(gather, turn + threads))
 
 
 class Clock:

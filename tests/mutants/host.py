@@ -214,6 +214,20 @@ FAULTS = (
         ("tests/host/bench/test_defaults.py::test_measures_of_the_default",),
     ),
     Fault(
+        "a large table is copied by as many threads on any computer",
+        "gpu_ref/cuda/device.py",
+        "return min(max(cores // 2, _LEAST_COPIERS), _MOST_COPIERS)",
+        "return _LEAST_COPIERS",
+        ("tests/gpu_ref/cuda/test_copies.py::test_threads_that_copy",),
+    ),
+    Fault(
+        "pinned memory is filled again before the device has copied it",
+        "gpu_ref/cuda/device.py",
+        "            stream.synchronize()\n            if turn + threads",
+        "            if turn + threads",
+        ("tests/gpu_ref/cuda/test_copies.py::test_tables_return_unchanged",),
+    ),
+    Fault(
         "equal grid points are accepted",
         "host/problem/problem.py",
         "falls = np.diff(self.grid) <= 0",
