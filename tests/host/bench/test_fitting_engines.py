@@ -21,7 +21,7 @@ IDLE, BUSY = 100.0, 250.0
 
 
 class Clock:
-    """A clock that moves while somebody sleeps or solves, and a counter of the energy used meanwhile."""
+    """A clock that moves during a wait or a solve, and a counter of the energy used meanwhile."""
 
     def __init__(self) -> None:
         self.now, self.joules = 0.0, 7.0
@@ -91,11 +91,11 @@ def test_rows_of_a_computer_with_a_counted_gpu(
 
 def test_a_computer_without_a_gpu_says_why(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(fitting_engines, "CASES", ((1024, PLAIN),))
-    monkeypatch.setattr(fitting_engines.cuda, "available", lambda: "There is none.")
+    monkeypatch.setattr(fitting_engines.cuda, "available", lambda: "No card was found.")
     assert main(["--tol", "1e-2", "--seconds", "0.01"]) == 0
     text = capsys.readouterr().out
     assert [row[9] for row in rows_of(text)[2:]] == ["time modelled", "time modelled, 85 W assumed", "measured"]
-    assert text.endswith("\nNo GPU: There is none.\n")
+    assert text.endswith("\nNo GPU: No card was found.\n")
 
 
 @pytest.mark.parametrize(
