@@ -61,8 +61,9 @@ vivado-ooc: $(READY) ## Write the files with which Vivado places and routes sing
 area: $(READY) ## Measure what is out of date in docs/area.md: an hour for all. UNIT=, BOARD=: one; CHECK=1: compare all
 	$(RUN) -m beltline.constraints.area $(if $(UNIT),--unit '$(UNIT)') $(if $(BOARD),--board '$(BOARD)') $(if $(CHECK),--check)
 
-engines: $(READY) ## Print the clocks of both engines for the headline problem, with and without shifts and a coarse start: a minute
+engines: $(READY) ## Print the clocks of both engines for the headline problem, then time and energy beside CPU and GPU: minutes
 	$(RUN) -m beltline.host.bench.engines
+	$(RUN) -m beltline.host.bench.fitting_engines
 
 models: $(READY) ## Print the tables of the models' pages: minutes
 	$(RUN) -m beltline.host.bench.model_tables

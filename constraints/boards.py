@@ -74,11 +74,11 @@ def _fabric_clock(reference: int, divisor: int = 6) -> int:
     return round(reference * 90 / 2 / divisor)
 
 
-def _sweep(board: Board, grid: int, states: int, clock_hz: int, lanes: int = 1) -> Board:
+def _sweep(board: Board, grid: int, states: int, clock_hz: int, lanes: int = 1, slots: int = 0) -> Board:
     """Return the same board with a sweep engine in place of its assembly line."""
     machine = MachineParameters(
         grid=grid, states=states, bus_bits=board.machine.bus_bits, clock_hz=clock_hz,
-        multiplier=board.machine.multiplier, engine=Engine.SWEEP, lanes=lanes,
+        multiplier=board.machine.multiplier, engine=Engine.SWEEP, lanes=lanes, slots=slots,
     )  # fmt: skip
     return replace(board, name=board.name + SWEEP, title=f"{board.title}, sweep engine", machine=machine)
 
@@ -190,7 +190,7 @@ _SWEEPS = {
     "pynq-z2": (1024, 4, 50_000_000),
     "zcu104": (8192, 4, _fabric_clock(33_333_333, 12), 4),
     "kv260": (4096, 4, _fabric_clock(33_333_000, 12), 4),
-    "f2": (65_536, 4, 125_000_000, 32),
+    "f2": (65_536, 4, 125_000_000, 32, 4),
     "ecp5": (2048, 2, 60_000_000),
 }
 """Boards that have a second build, with a sweep engine: arguments of :func:`_sweep`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 from beltline.constraints import fabric_clock
@@ -54,9 +55,19 @@ REGIONS: tuple[tuple[str, ...], ...] = (
 """Complete clock regions that the small shell leaves to the custom logic, by super logic region. Source: the HDK's
 ``hdk/common/shell_stable/build/constraints/small_shell_level_1_fp_cl.xdc``, release 2.0.2."""
 
-SHARES = (11, 8, 13)
+REGION_LUTS = (381_000, 328_000, 435_000)
+"""LUTs that the small shell leaves to the custom logic in each super logic region, by the same file."""
+
+SHARES = (12, 7, 13)
 """Number of 32 lanes in each super logic region, in proportion to its LUTs, with fewer in the middle one, which has the
-shell's buses."""
+shell's buses and the engine's row buses."""
+
+
+def lanes_of_regions(lanes: int) -> list[range]:
+    """Return the numbers of the lanes that are placed in each super logic region."""
+    whole = sum(SHARES)
+    ends = [lanes * sum(SHARES[:count]) // whole for count in range(len(SHARES) + 1)]
+    return [range(first, end) for first, end in pairwise(ends)]
 
 
 def _template(name: str) -> str:
@@ -147,11 +158,9 @@ def _floorplan(lanes: int, converters: bool) -> list[str]:
         "# Lanes by super logic region, in complete clock regions of the small shell's floorplan. The middle region",
         "# has the shell's buses, so the units that connect to them are placed there. Vivado places all other cells.",
     ]
-    whole = sum(SHARES)
-    for number, regions in enumerate(REGIONS):
+    for number, (regions, own) in enumerate(zip(REGIONS, lanes_of_regions(lanes), strict=True)):
         block = f"pblock_SLR{number}"
-        first, end = (lanes * sum(SHARES[: number + more]) // whole for more in (0, 1))
-        cells = [f"machine/machine/data/lane{lane}" for lane in range(first, end)]
+        cells = [f"machine/machine/data/lane{lane}" for lane in own]
         if number == 1:
             cells += ["ocl_slice", "pcis_slice", "machine/registers", "machine/tables"]
             cells += ["ocl_converter", "pcis_converter"] if converters else []

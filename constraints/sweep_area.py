@@ -1,7 +1,8 @@
 """Measure the area of the sweep engine for several sizes: ``python -m beltline.constraints.sweep_area``.
 
 One lane, with all modules that it instantiates, and everything around the lanes are synthesised separately. The area is
-their sum, with the lane multiplied by the number of lanes. Nothing is placed or routed.
+their sum, with the lane multiplied by the number of lanes. Nothing is placed or routed. Each of the two is recorded
+with the hash of its Verilog and of the tools, and measured again only if this has changed; a lane takes some minutes.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from beltline.constraints.area_jobs import figures_hash
+from beltline.constraints.board_builds import recorded as recorded_builds
 from beltline.constraints.boards import BOARDS, Flow
 from beltline.constraints.chips import CHIPS, Chip, chip_of, family_of
 from beltline.constraints.netlist import Area, Netlist
@@ -90,37 +93,130 @@ def instanced(files: Mapping[str, str], top: str, boxes: tuple[str, ...] = ()) -
     return {name: files[name] for name in files if name in wanted}
 
 
-def measure(preset: Preset, progress: Progress | None = None) -> dict[str, Any]:
-    """Measure a preset by synthesis; returns its figures as the file stores them.
+@dataclass(frozen=True)
+class Part:
+    """A part of a preset that is synthesised alone.
 
-    Raises
-    ------
-    SimulationError
-        A tool failed.
+    Parameters
+    ----------
+    files
+        Its Verilog, ``{file name: text}``.
+    top
+        Name of its top module.
+    boxes
+        Modules that it instantiates but that are not part of it.
+    family
+        Family of the chip.
     """
-    use_yosys(progress)
+
+    files: dict[str, str]
+    top: str
+    boxes: tuple[str, ...]
+    family: str
+
+    @property
+    def content(self) -> str:
+        """Hash of the Verilog, of the command and of the tools' versions.
+
+        Of a module that is not part of it only the ports count, and the constant that is the build hash does not.
+        """
+        texts = {name: text for name, text in self.files.items() if name != f"{content.BUILD_MODULE}.v"}
+        for box in self.boxes:
+            texts[f"{box}.v"] = "\n".join(_PORT.findall(texts[f"{box}.v"]))
+        return figures_hash(texts, self.family)
+
+    def measure(self, progress: Progress | None = None) -> dict[str, Any]:
+        """Measure the part by synthesis; returns its entry in the file, with the numbers of the boxes' instances.
+
+        Raises
+        ------
+        SimulationError
+            A tool failed.
+        """
+        made = synthesise(self.files, self.top, self.family, self.boxes, progress)
+        found = Netlist(made.modules[self.top], dict.fromkeys(self.boxes, LogicPath(0, 0, 0, 0)))
+        path = found.path()
+        return {
+            "content": self.content,
+            **asdict(found.area()),
+            "lut_sites": found.sites(),
+            "levels": path.levels,
+            "begins": path.begins,
+            "ends": path.ends,
+            "multiplications": made.multiplications,
+            "tables": made.tables,
+            "tables_in_ram": made.tables_in_ram,
+            "instances": {box: found.instances(box) for box in self.boxes},
+        }
+
+
+_PORT = re.compile(r"^\s*(?:module|input|output)\b.*$", re.M)
+"""A line of generated Verilog that says which ports a module has."""
+
+_COUNTED = ("multiplications", "tables", "tables_in_ram")
+"""Figures of the Verilog, added up for the complete engine."""
+
+PARTS = ("lane", "rest")
+"""Names of the parts."""
+
+
+def parts_of(preset: Preset) -> tuple[str, dict[str, Part]]:
+    """Generate a preset's Verilog; returns its build hash and its parts by name. Needs Yosys."""
+    use_yosys()
     if preset.serial:
         files, top = verilog.generate_serial(SerialParameters(preset.machine)), serial_machine.MODULE
     else:
         files, top = verilog.generate(preset.machine), axi_machine.MODULE
-    own = instanced(files, lane.MODULE)
-    one = synthesise(own, lane.MODULE, preset.family, progress=progress)
-    of_lane = Netlist(one.modules[lane.MODULE])
-    around = instanced(files, top, (lane.MODULE,))
-    rest = synthesise(around, top, preset.family, (lane.MODULE,), progress)
-    boxes = {lane.MODULE: LogicPath(0, 0, 0, 0)}
-    of_rest = Netlist(rest.modules[top], boxes)
-    count = of_rest.instances(lane.MODULE)
+    boxes = (lane.MODULE,)
+    parts = {
+        "lane": Part(instanced(files, lane.MODULE), lane.MODULE, (), preset.family),
+        "rest": Part(instanced(files, top, boxes), top, boxes, preset.family),
+    }
+    return content.build_hash(files), parts
+
+
+def measure(
+    preset: Preset, entry: Mapping[str, Any] | None = None, progress: Progress | None = None
+) -> Iterator[dict[str, Any]]:
+    """Measure those parts of a preset that are not up to date in ``entry``, by synthesis.
+
+    Yields the entry after each part, as the file stores it.
+
+    Raises
+    ------
+    SimulationError
+        A tool failed, or the number of lanes in the netlist is wrong.
+    """
+    digits, parts = parts_of(preset)
+    now: dict[str, Any] = {**(entry or {}), "hash": ""}
+    for name in PARTS:
+        if now.get(name, {}).get("content") != parts[name].content:
+            now[name] = parts[name].measure(progress)
+            if all(part in now for part in PARTS):
+                yield now
+    count = now["rest"]["instances"][lane.MODULE]
     if count != preset.machine.lanes:
         raise SimulationError(f"the netlist has {count} lanes, not {preset.machine.lanes}")
-    return {
-        "hash": content.build_hash(files),
-        "lane": asdict(of_lane.area()) | {"lut_sites": of_lane.sites(), "levels": of_lane.path().levels},
-        "rest": asdict(of_rest.area()) | {"lut_sites": of_rest.sites(), "levels": of_rest.path().levels},
-        "multiplications": one.multiplications * count + rest.multiplications,
-        "tables": one.tables * count + rest.tables,
-        "tables_in_ram": one.tables_in_ram * count + rest.tables_in_ram,
-    }
+    sums = {what: now["lane"][what] * count + now["rest"][what] for what in _COUNTED}
+    yield now | {"hash": digits} | sums
+
+
+def stale(name: str, entry: Mapping[str, Any]) -> list[str]:
+    """Return a sentence for each part of preset ``name`` that was measured with other Verilog or tools. Needs Yosys."""
+    _, parts = parts_of(PRESETS[name])
+    return [
+        f"{name}: {FILE.name} has figures of other Verilog or tools for the {part}; "
+        f"python -m beltline.constraints.sweep_area --preset {name} measures them again"
+        for part in PARTS
+        if entry[part].get("content") != parts[part].content
+    ]
+
+
+def earlier(name: str, entry: Mapping[str, Any]) -> bool:
+    """Return whether the figures of a preset are of another build than the recorded one, or without hashes."""
+    if any("content" not in entry[part] for part in PARTS):
+        return True
+    return name in recorded_builds() and entry["hash"] != recorded_builds()[name].digits
 
 
 def recorded() -> dict[str, Any]:
@@ -162,25 +258,34 @@ def table(results: Mapping[str, Any]) -> str:
         levels = max(entry["lane"]["levels"], entry["rest"]["levels"])
         holds = f"{machine.grid:,} x {machine.states}"
         rows.append(f"| `{name}` | {preset.chip.name} | {holds} | {machine.lanes} | {' | '.join(cells)} | {levels} |")
+    if old := [f"`{name}`" for name in PRESETS if name in results and earlier(name, results[name])]:
+        rows += ["", f"Measured with an earlier version of the gateware: {', '.join(old)}."]
     return "\n".join(rows) + "\n"
+
+
+def _write(results: Mapping[str, Any]) -> None:
+    """Store the content of the file, in the order of presets, and update the page."""
+    figures = {name: results[name] for name in PRESETS if name in results}
+    FILE.write_text(json.dumps(figures, indent=1) + "\n", encoding="ascii")
+    page = PAGE.read_text(encoding="utf-8")
+    head, rest = page.split(BEGIN)
+    PAGE.write_text(f"{head}{BEGIN}{table(figures)}{END}{rest.split(END)[1]}", encoding="utf-8")
 
 
 def main(argv: list[str] | None = None) -> int:
     """Measure presets, record the figures, and write them to the page; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m beltline.constraints.sweep_area", description=__doc__)
     parser.add_argument("--preset", choices=PRESETS, action="append", help="measure only this preset (default: all)")
+    parser.add_argument("--anew", action="store_true", help="also measure what is up to date")
     given = parser.parse_args(argv)
     for name in given.preset or PRESETS:
+        before = {} if given.anew else recorded().get(name, {})
         try:
-            entry = measure(PRESETS[name], lambda line: print(line, file=sys.stderr))
+            for entry in measure(PRESETS[name], before, lambda line: print(line, file=sys.stderr)):
+                # Read the file again, since another process may have stored results meanwhile.
+                _write(recorded() | {name: entry})
         except SimulationError as error:
             parser.exit(1, f"sweep_area: {name}: {error}\n")
-        results = (json.loads(FILE.read_text(encoding="ascii")) if FILE.exists() else {}) | {name: entry}
-        figures = {name: results[name] for name in PRESETS if name in results}
-        FILE.write_text(json.dumps(figures, indent=1) + "\n", encoding="ascii")
-        page = PAGE.read_text(encoding="utf-8")
-        head, rest = page.split(BEGIN)
-        PAGE.write_text(f"{head}{BEGIN}{table(figures)}{END}{rest.split(END)[1]}", encoding="utf-8")
         print(f"{name}: " + ", ".join(f"{what} {share:.1%}" for what, share in shares(name, entry).items()))
     return 0
 

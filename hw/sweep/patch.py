@@ -67,7 +67,7 @@ class Patch(wiring.Component):
 
     Throughput: :class:`PatchParameters`. Contract: ``clear``, then the notes of all points in order, then ``start``. No
     ``ready``: neither notes nor states can be delayed. ``force``, ``points`` and ``states`` must not change until
-    ``busy`` falls, ``points`` from the first note on.
+    ``busy`` falls, ``points`` from the clock before the first note on.
 
     Attributes
     ----------
@@ -133,7 +133,9 @@ class Patch(wiring.Component):
         m.submodules.words = words = Queue(NOTES, _AHEAD)
 
         # Notes are collected in a word, which is written after its last note or that of the last point.
-        number = Signal(build.point_bits + 1)
+        # A register for the last point keeps the subtraction out of the path to the memory's write enable.
+        number, last_point = Signal(build.point_bits + 1), Signal(build.point_bits + 1)
+        m.d.sync += last_point.eq(self.points - 1)
         gathered, word = Signal(NOTES), Signal(NOTES)
         low = number[:_NOTE_BITS]
         m.d.comb += word.eq(Mux(low == 0, 0, gathered) | (self.note << low))
@@ -142,14 +144,14 @@ class Patch(wiring.Component):
         with m.If(self.clear):
             m.d.sync += number.eq(0)
         m.d.comb += [
-            notes.write.eq(self.note_valid & (low.all() | (number == self.points - 1))),
+            notes.write.eq(self.note_valid & (low.all() | (number == last_point))),
             notes.write_address.eq(number[_NOTE_BITS:]),
             notes.write_data.eq(word),
         ]
 
         # Read words while there is space for them in the queue.
         last_word = Signal(build.point_bits + 1)
-        m.d.comb += last_word.eq((self.points - 1)[_NOTE_BITS:])
+        m.d.comb += last_word.eq(last_point[_NOTE_BITS:])
         left = Signal(build.point_bits + 1)
         on_the_way = Signal(range(_AHEAD + 1))
         read, pop = Signal(), Signal()

@@ -176,7 +176,7 @@ def test_every_lane_has_a_place(mhz: int, written: Write) -> None:
     cells = LANES | BUSES | (CONVERTERS if mhz == 125 else set())
     model = placed(board, written(board), cells | {RESETS})
     assert set(model.placed) == {f"WRAPPER/CL/{cell}" for cell in cells}
-    for number, lanes in enumerate((11, 8, 13)):
+    for number, lanes in enumerate((12, 7, 13)):
         block = f"pblock_SLR{number}"
         assert sum(place == block for cell, place in model.placed.items() if "/lane" in cell) == lanes
         # A super logic region of a VU47P is four clock regions high.

@@ -303,9 +303,30 @@ FAULTS = (
     Fault(
         "the recorded changes of the last points of a lane are lost",
         "hw/sweep/patch.py",
-        "notes.write.eq(self.note_valid & (low.all() | (number == self.points - 1))),",
+        "notes.write.eq(self.note_valid & (low.all() | (number == last_point))),",
         "notes.write.eq(self.note_valid & low.all()),",
         ("tests/hw/sweep/test_patch.py::test_states_of_noted_points_in_order",),
+    ),
+    Fault(
+        "the recorded changes of the last points of a lane are written one point late",
+        "hw/sweep/patch.py",
+        "last_point.eq(self.points - 1)",
+        "last_point.eq(self.points)",
+        ("tests/hw/sweep/test_patch.py::test_states_of_noted_points_in_order",),
+    ),
+    Fault(
+        "the area of a lane is not measured again after its Verilog changed",
+        "constraints/sweep_area.py",
+        'if now.get(name, {}).get("content") != parts[name].content:',
+        "if name not in now:",
+        ("tests/constraints/test_sweep_area.py::test_only_a_part_whose_verilog_changed_is_measured",),
+    ),
+    Fault(
+        "the energy of an idle card is not subtracted from that of a solve",
+        "host/bench/fitting_engines.py",
+        "less = found.joules - idle * found.call",
+        "less = found.joules",
+        ("tests/host/bench/test_fitting_engines.py::test_rows_of_a_computer_with_a_counted_gpu",),
     ),
     Fault(
         "the check of cached choices reads the utilities of the next state",
