@@ -136,7 +136,7 @@ extern "C" __global__ void __launch_bounds__(512)
         // Stop also if rounding keeps the change from shrinking.
         if (!(measured >= below * a.epsilon) || (done > limit / 16 && measured >= last)) break;
         last = measured;
-        for (int held = 0; held < inner; held++) {
+        for (int evaluation = 0; evaluation < inner; evaluation++) {
             expect();
 #pragma unroll
             for (int k = 0; k < PER; k++) {

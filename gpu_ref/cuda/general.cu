@@ -95,7 +95,7 @@ struct Work {
     // Address at which the expectation of `x' = 0` is, or would be if it were needed.
     __device__ __forceinline__ double* future(int d, int s) const {
         if (g.near) return near + b.from[d];
-        return TEAM ? g.kept_ev + own(d, s) : g.ev + at(d, s);
+        return TEAM ? g.team_ev + own(d, s) : g.ev + at(d, s);
     }
 
     __device__ __forceinline__ Column column(int d, int s, int costs) const {
@@ -142,22 +142,22 @@ struct Work {
                 if (!c.free && !(c.cost[i] < c.wealth[x])) i = -1;
                 c.policy[x] = i;
             }
-            g.kept[at(d, s) + x] = i >= 0 ? utility(c.wealth[x] - c.cost[i], c.eta) : -INFINITE;
+            g.chosen_utility[at(d, s) + x] = i >= 0 ? utility(c.wealth[x] - c.cost[i], c.eta) : -INFINITE;
         }
     }
 
-    // The value of an alternative: found by a search or, if `held` (policy evaluation), that of the fixed choice.
-    __device__ __forceinline__ double value_of(int d, int s, int x, bool held) const {
+    // The value of an alternative: found by a search or, if `fixed` (policy evaluation), that of the fixed choice.
+    __device__ __forceinline__ double value_of(int d, int s, int x, bool fixed) const {
         const long long o = at(d, s) + x;
         if (b.kind[d] == TABLE) return g.wealth[o];
-        if (b.kind[d] == SEARCHED && !held) return g.values[o];
+        if (b.kind[d] == SEARCHED && !fixed) return g.values[o];
         const int i = b.kind[d] == FORCED ? g.low[o] : g.policy[o];
-        return i >= 0 ? g.kept[o] + future(d, s)[i] : -INFINITE;
+        return i >= 0 ? g.chosen_utility[o] + future(d, s)[i] : -INFINITE;
     }
 
     // Compute the value of each regime, the maximum or the log-sum of its alternatives, and the averages over regimes for
     // alternatives that lead to several.
-    __device__ __forceinline__ void aggregate(int s, int input, int output, bool held, double& change, unsigned& marks) {
+    __device__ __forceinline__ void aggregate(int s, int input, int output, bool fixed, double& change, unsigned& marks) {
         for (int x = begin + threadIdx.x; x < end; x += THREADS) {
             double seen[REGIMES];
             for (int r = 0; r < g.regimes; r++) {
@@ -165,7 +165,7 @@ struct Work {
                 int which = -1;
                 for (int d = 0; d < g.count; d++) {
                     if (b.regime[d] != r) continue;
-                    const double v = value_of(d, s, x, held);
+                    const double v = value_of(d, s, x, fixed);
                     if (which < 0 || v > best) {
                         best = v;
                         which = d;
@@ -176,7 +176,7 @@ struct Work {
                     const bool finite = fabs(best) < INFINITE;
                     for (int d = 0; d < g.count; d++) {
                         if (b.regime[d] != r) continue;
-                        const double weight = finite ? exp((value_of(d, s, x, held) - best) / g.sigma) : 0.0;
+                        const double weight = finite ? exp((value_of(d, s, x, fixed) - best) / g.sigma) : 0.0;
                         g.chances[at(d, s) + x] = weight;
                         total += weight;
                     }
@@ -187,7 +187,7 @@ struct Work {
                     }
                 }
                 V(output, r, s)[x] = seen[r] = best;
-                if (!held) {
+                if (!fixed) {
                     change = fmax(change, fabs(best - __ldcg(V(input, r, s) + x)));
                     if (!(fabs(best) < INFINITE)) marks |= BROKEN;
                     int* const choice = g.choice + (r * g.states + s) * g.points + x;
@@ -225,7 +225,7 @@ struct Work {
         meet(b, all, 0);
     }
 
-    __device__ __forceinline__ Told sweep(int input, int output, int costs, bool fresh, bool moved, bool cold, int& stamp) {
+    __device__ __forceinline__ Report sweep(int input, int output, int costs, bool fresh, bool moved, bool cold, int& stamp) {
         expect_all(input);
         double change = 0.0;
         unsigned marks = 0;
@@ -245,14 +245,14 @@ struct Work {
     // Policy evaluation if there is only one alternative; replaces `aggregate`.
     __device__ __forceinline__ void hold_alone(int s, int from, int to) const {
         const int* const policy = g.policy + at(0, s);
-        const double* const kept = g.kept + at(0, s);
+        const double* const chosen_utility = g.chosen_utility + at(0, s);
         double* const value = V(to, 0, s);
         for (int first = begin + (int)threadIdx.x; first < end; first += TOGETHER * THREADS) {
             double found[TOGETHER];
 #pragma unroll
             for (int k = 0; k < TOGETHER; k++) {
                 const int x = min(first + k * THREADS, end - 1), i = policy[x];
-                found[k] = i >= 0 ? kept[x] + expect(0, s, i, from) : -INFINITE;
+                found[k] = i >= 0 ? chosen_utility[x] + expect(0, s, i, from) : -INFINITE;
             }
 #pragma unroll
             for (int k = 0; k < TOGETHER; k++)
@@ -280,7 +280,7 @@ struct Work {
     }
 
     // Policy evaluation steps, starting from buffer `from`; returns the buffer of the last.
-    __device__ __forceinline__ int hold(int from, int other, int costs, int steps) {
+    __device__ __forceinline__ int evaluate_policy(int from, int other, int costs, int steps) {
         double none = 0.0;
         unsigned marks = 0;
         for (int s = group; s < g.states; s += (int)g.groups)
@@ -357,7 +357,7 @@ struct Work {
                     largest = fmax(largest, fabs(__ldcg(V(input, r, s) + x)));
         largest = meet(b, all, 0, true, largest).number;
         double worst = 0.0;
-        Link* const links = (Link*)(g.told + 8 * gridDim.x + 8 * group * g.parts);
+        Link* const links = (Link*)(g.reports + 8 * gridDim.x + 8 * group * g.parts);
         const double unit = 1.1102230246251565e-16;
         for (int s = group; s < g.states; s += (int)g.groups) {
             for (int d = 0; d < g.count; d++) {
@@ -413,8 +413,8 @@ struct Work {
 extern "C" __global__ void __launch_bounds__(THREADS, 1) general(const __grid_constant__ General g) {
     __shared__ Block b;
     const int group = (int)(blockIdx.x / g.parts), part = (int)(blockIdx.x % g.parts);
-    Meeting all = {g.flags, g.told, (int)gridDim.x, (int)blockIdx.x, 0};
-    Meeting team = {g.flags + 2 * gridDim.x + 2 * group * g.parts, g.told + 4 * gridDim.x + 4 * group * g.parts, (int)g.parts, part, 0};
+    Meeting all = {g.flags, g.reports, (int)gridDim.x, (int)blockIdx.x, 0};
+    Meeting team = {g.flags + 2 * gridDim.x + 2 * group * g.parts, g.reports + 4 * gridDim.x + 4 * group * g.parts, (int)g.parts, part, 0};
     const int span = (int)((g.points + g.parts - 1) / g.parts);
     if (threadIdx.x < 2) b.pieces[threadIdx.x] = b.several[threadIdx.x] = b.changed[threadIdx.x] = 0;
     b.fault = 0;
@@ -438,7 +438,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) general(const __grid_co
     const int begun = sweeps;
     int steps = moves > g.patience ? 0 : (int)g.steps, status = RUNNING, stamp = 0, output = 0;
     double change = 0.0, price_change = 0.0;
-    Told last = {0.0, 0, 0};
+    Report last = {0.0, 0, 0};
     int next = costs;
     w.prepare(input, costs);
     while (true) {
@@ -474,8 +474,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) general(const __grid_co
         }
         moves += price_change >= g.tol;
         if (moves > g.patience) steps = 0;
-        const int held = price_change < g.tol ? steps : min(steps, (int)g.moving_steps);
-        input = held ? w.hold(output, (output + 1) % 3, costs, held) : output;
+        const int evaluations = price_change < g.tol ? steps : min(steps, (int)g.moving_steps);
+        input = evaluations ? w.evaluate_policy(output, (output + 1) % 3, costs, evaluations) : output;
         if (sweeps - begun >= g.chunk) break;
     }
     double slack = INFINITE;

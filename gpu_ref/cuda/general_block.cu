@@ -22,7 +22,7 @@ struct Block {
 };
 
 // What blocks exchange at a barrier: the largest number, all marks, the sum of counts.
-struct Told {
+struct Report {
     double number;
     unsigned marks;
     int count;
@@ -49,7 +49,7 @@ __device__ __forceinline__ double largest_of_block(double v, double* totals) {
 }
 
 // Wait for all blocks, and exchange marks; if `more`, which must be the same in all blocks, also `number` and `count`.
-__device__ __noinline__ Told meet(Block& b, Meeting& m, unsigned marks, bool more = false, double number = 0.0, int count = 0) {
+__device__ __noinline__ Report meet(Block& b, Meeting& m, unsigned marks, bool more = false, double number = 0.0, int count = 0) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     marks = __reduce_or_sync(0xffffffffu, marks);
     if (more) number = largest_of_warp(number);
@@ -101,13 +101,13 @@ __device__ __noinline__ Told meet(Block& b, Meeting& m, unsigned marks, bool mor
         }
     }
     __syncthreads();
-    Told told = {b.found[0], (unsigned)b.marks[0], b.counts[0]};
+    Report report = {b.found[0], (unsigned)b.marks[0], b.counts[0]};
     for (int w = 1; w < last; w++) {
-        told.number = fmax(told.number, b.found[w]);
-        told.marks |= (unsigned)b.marks[w];
-        told.count += b.counts[w];
+        report.number = fmax(report.number, b.found[w]);
+        report.marks |= (unsigned)b.marks[w];
+        report.count += b.counts[w];
     }
-    return told;
+    return report;
 }
 
 // Wait for all blocks without exchanging anything.

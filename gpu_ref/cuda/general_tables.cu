@@ -11,12 +11,12 @@ struct General {
     const int *kind, *regime, *leads_to, *reach, *low, *high;
     const unsigned char* flat;
     const double *wealth, *cost, *transition, *beta, *kappa, *mix;
-    double *V, *mixed, *ev, *kept_ev, *values, *kept, *floor, *chances, *slack, *best;
+    double *V, *mixed, *ev, *team_ev, *values, *chosen_utility, *floor, *chances, *slack, *best;
     int *policy, *choice, *least, *most, *moved, *list, *info;
     u64* evaluations;
     const double* face;
     double *prices, *priced;
-    double *state, *told;
+    double *state, *reports;
     u64* flags;
     double eta, sigma, tol, gross, shift;
     long long negative, steps, most_sweeps, chunk, cold, repay, defaults;
