@@ -276,10 +276,10 @@ def main(argv: list[str] | None = None) -> int:
     """Measure presets, record the figures, and write them to the page; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m beltline.constraints.sweep_area", description=__doc__)
     parser.add_argument("--preset", choices=PRESETS, action="append", help="measure only this preset (default: all)")
-    parser.add_argument("--anew", action="store_true", help="also measure what is up to date")
+    parser.add_argument("--all", action="store_true", help="also measure what is up to date")
     given = parser.parse_args(argv)
     for name in given.preset or PRESETS:
-        before = {} if given.anew else recorded().get(name, {})
+        before = {} if given.all else recorded().get(name, {})
         try:
             for entry in measure(PRESETS[name], before, lambda line: print(line, file=sys.stderr)):
                 # Read the file again, since another process may have stored results meanwhile.

@@ -26,12 +26,21 @@ HEADER = (
 )
 
 
+def grid_of(model: Arellano, lanes: int) -> int:
+    """Return the grid points of the smallest build with ``lanes`` lanes that takes the economy."""
+    return max(ROW_WORDS * lanes, 1 << (model.bonds - 1).bit_length())
+
+
+def multipliers_of(model: Arellano, multipliers: int) -> dict[str, int]:
+    """Return the option ``multipliers`` of a build for the economy; none if a build has one for each of its states."""
+    return {"multipliers": multipliers} if STATES_AN_INCOME * model.incomes > STATES_LIMIT else {}
+
+
 def expectation_clocks(model: Arellano, lanes: int, multipliers: int) -> int:
     """Return the clocks that expectations take in a sweep, in the lane with most points."""
     states = STATES_AN_INCOME * model.incomes
-    grid = max(ROW_WORDS * lanes, 1 << (model.bonds - 1).bit_length())
-    turns = -(-states // multipliers) if states > STATES_LIMIT else 1
-    return min(model.bonds, grid // lanes) * states * turns
+    turns = -(-states // multipliers) if multipliers_of(model, multipliers) else 1
+    return min(model.bonds, grid_of(model, lanes) // lanes) * states * turns
 
 
 def rows(sizes: tuple[tuple[int, int], ...], lanes: int, multipliers: int) -> Iterator[str]:
@@ -47,7 +56,7 @@ def rows(sizes: tuple[tuple[int, int], ...], lanes: int, multipliers: int) -> It
             spent = time.perf_counter() - begin
             own = min(lanes, max(1, 1 << ((bonds // ROW_WORDS).bit_length() - 1)))
             states = STATES_AN_INCOME * incomes
-            turns = {"multipliers": multipliers} if states > STATES_LIMIT else {}
+            turns = multipliers_of(model, multipliers)
             build = {"lanes": own, "proof": 1, "costs": 1, "alternatives": 1, **turns}
             found: Any = solve(model, start=start, device="emulator", progress=False, **build)
             if not found.success:

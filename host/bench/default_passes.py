@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from beltline.host.bench.default_clocks import grid_of, multipliers_of
 from beltline.host.devices.software_model import ModelDevice
 from beltline.host.models.arellano.model import STATES_AN_INCOME, Arellano, arellano
 from beltline.host.problem.checks import ProblemError
 from beltline.host.solver.solve import solve
-from beltline.hw.interface.parameters import ROW_WORDS, STATES_LIMIT, MachineParameters
+from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Engine, Mode
 from beltline.hw.sweep.clocks import JUDGED, NEVER, Round, SweepLog, lane_clocks, pass_clocks, round_clocks
 from beltline.hw.sweep.datapath import ROUND_BEGINS
@@ -99,12 +100,11 @@ def built(model: Arellano, lanes: int, multipliers: int, slots: int) -> SweepPar
     ValueError
         There is no such build.
     """
-    grid = max(ROW_WORDS * lanes, 1 << (model.bonds - 1).bit_length())
-    states = STATES_AN_INCOME * model.incomes
-    turns = {"multipliers": multipliers} if states > STATES_LIMIT else {}
+    states = 1 << (STATES_AN_INCOME * model.incomes - 1).bit_length()
+    turns = multipliers_of(model, multipliers)
     kinds: dict[str, Any] = {"proof": True, "costs": True, "alternatives": True, "slots": slots, **turns}
     return SweepParameters.of(
-        MachineParameters(grid, 1 << (states - 1).bit_length(), engine=Engine.SWEEP, lanes=lanes, **kinds)
+        MachineParameters(grid_of(model, lanes), states, engine=Engine.SWEEP, lanes=lanes, **kinds)
     )
 
 

@@ -34,9 +34,9 @@ from beltline.constraints.chips import chip_of
 from beltline.gpu_ref.cuda import device as cuda
 from beltline.host.bench import energy
 from beltline.host.bench.energy import Meter
-from beltline.host.bench.engines import FAST, PLAIN, STARTS
+from beltline.host.bench.engines import FAST, PLAIN, shown, start_seconds
 from beltline.host.bench.suite import machine
-from beltline.host.bench.sweep_acceleration import Way, build_of, solve, start_of
+from beltline.host.bench.sweep_acceleration import Way, build_of, solve
 from beltline.host.models.rbc import rbc
 from beltline.host.problem.problem import Problem
 from beltline.host.solver.solve import solve as solve_on
@@ -120,7 +120,7 @@ def measured(call: Callable[[], Any], meter: Meter, seconds: float) -> Measured:
 
 
 def _number(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+    return "" if math.isnan(value) else shown(value)
 
 
 def _row(*cells: str) -> str:
@@ -132,14 +132,7 @@ def _engine_rows(problem: Problem, way: Way, tol: float, title: str) -> Iterator
     board = BOARDS[BOARD]
     many = f"{MANY_LANES} lanes at {CLOCK_HZ / 1e6:g} MHz, fit no board"
     fits = f"`{BOARD}`: {board.machine.lanes} lanes at {board.machine.clock_hz / 1e6:g} MHz, {chip_of(board).name}"
-    begun = "0"
-    if way.start == "coarse":
-        times = []
-        for _ in range(STARTS + 1):
-            begin = time.perf_counter()
-            start_of(problem, way, tol)
-            times.append(time.perf_counter() - begin)
-        begun = _number(statistics.median(times[1:]) * 1e3)
+    begun = _number(start_seconds(problem, way, tol) * 1e3) if way.start == "coarse" else "0"
     for name, build, clock_hz, watts in (
         (many, build_of(problem.points, MANY_LANES), CLOCK_HZ, math.nan),
         (fits, SweepParameters.of(board.machine), board.machine.clock_hz, WATTS),
