@@ -46,7 +46,7 @@ def test_no_part_imports_against_the_direction() -> None:
 def test_circles_and_arrows_against_the_direction_are_found() -> None:
     graph = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": set(), "e": {"a"}}
     assert PARTS["circles"](graph) == [["a", "b", "c"]]
-    assert PARTS["part_of"]("hw.sweep.walk.fetch") == "hw/sweep"
+    assert PARTS["part_of"]("hw.sweep.search.fetch") == "hw/sweep"
     assert PARTS["part_of"]("host") == "host"
     assert PARTS["part_of"]("__init__") == "beltline"
     with pytest.raises(ValueError, match=r"^host/elsewhere/x\.py is in no part that docs/parts\.py knows$"):

@@ -41,7 +41,7 @@ PASSES = (BEGINS, CHECK, SEARCH, *SCANS.values(), REPAIRS, MEETS, EXPECTS)
 
 def passes_of(log: SweepLog, rounds: Sequence[Round]) -> Counter[str]:
     """Divide the clocks of a sweep with a proof among its passes; each ends with the slowest lane."""
-    build = log.dealt.walk.build
+    build = log.dealt.search.build
     total = pass_clocks(log.dealt, log, rounds=rounds)
     spent: Counter[str] = Counter()
     lanes = lane_clocks(log, np.zeros(build.lanes, np.int64), JUDGED)

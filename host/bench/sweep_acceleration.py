@@ -190,7 +190,7 @@ def solve(
     work = count + sum(map(sum, (machine.checked, machine.evaluations, machine.patched)))
     return Solved(
         machine.sweeps,
-        sum(machine.walked),
+        sum(machine.searched),
         machine.evaluations,
         machine.clocks,
         work / build.lanes / machine.clocks,

@@ -78,24 +78,24 @@ class AxiRegisters(wiring.Component):
             return ~address[:2].any() & hits(address[2:], lambda r: r.access in (access, Access.READ_WRITE))
 
         writable = Signal()
-        held = Signal()
+        locked_out = Signal()
         m.d.comb += [
             writable.eq(legal(write_address, Access.WRITE) & strobes.all()),
-            held.eq(self.locked & ~hits(write_address[2:], lambda r: r.access is Access.WRITE)),
+            locked_out.eq(self.locked & ~hits(write_address[2:], lambda r: r.access is Access.WRITE)),
             self.registers.write_data.eq(data),
         ]
         with m.FSM() as fsm:
             # The formal proofs refer to these signals.
             self.states = {name: fsm.ongoing(name) for name in ("IDLE", "RESPOND", "READ", "DELIVER")}
-            self.held = {"write": write_address, "read": read_address, "strobes": strobes}
+            self.stored = {"write": write_address, "read": read_address, "strobes": strobes}
             with m.State("IDLE"):
                 with m.If(have_address & have_data):
                     m.d.comb += [
                         self.registers.address.eq(write_address[2:]),
-                        self.registers.write.eq(writable & ~held),
-                        self.refused.eq(writable & held),
+                        self.registers.write.eq(writable & ~locked_out),
+                        self.refused.eq(writable & locked_out),
                     ]
-                    good = writable & ~held
+                    good = writable & ~locked_out
                     m.d.sync += [bus.bvalid.eq(1), bus.bresp.eq(Mux(good, Response.OKAY, Response.SLVERR))]
                     m.next = "RESPOND"
                 with m.Elif(have_read):

@@ -142,7 +142,7 @@ class TableSums(wiring.Component):
         Byte strobes of a write of the host that is carried out.
     write_table, write_address, write_data : in; 3, ``address_bits`` and 64 bits
         Its table, address in words, and data.
-    held : in, 1 bit
+    pause : in, 1 bit
         The host reads a word in this clock.
     stop : in, 1 bit
         A run is in progress: stop reading.
@@ -168,7 +168,7 @@ class TableSums(wiring.Component):
                 "write_table": In(3),
                 "write_address": In(self.address_bits),
                 "write_data": In(8 * WORD_BYTES),
-                "held": In(1),
+                "pause": In(1),
                 "stop": In(1),
                 "read": Out(1),
                 "read_table": Out(3),
@@ -183,7 +183,7 @@ class TableSums(wiring.Component):
         p = Pipeline(m)
         port = self.port
         going, left = Signal(), Signal(self.address_bits + 1)
-        m.d.comb += [self.read.eq(going & ~self.held & ~self.stop), self.read_table.eq(port.table)]
+        m.d.comb += [self.read.eq(going & ~self.pause & ~self.stop), self.read_table.eq(port.table)]
         with m.If(self.read):
             m.d.sync += [self.read_address.eq(self.read_address + 1), left.eq(left - 1), going.eq(left != 1)]
         arrives = p.valid(p.input(self.read), self.read_clocks)

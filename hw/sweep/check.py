@@ -19,7 +19,7 @@ from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.peak import NEIGHBOURS, Peak, PeakParameters
 from beltline.hw.sweep.row_buses import RowPort
 
-KEPT_BITS = len(NEIGHBOURS) * (WIDTH + 1)
+CACHED_BITS = len(NEIGHBOURS) * (WIDTH + 1)
 """Bits of the cached utilities of a state with choice ``i``.
 
 From the lowest bit on: utilities of ``i - 1``, ``i`` and ``i + 1``, signed 64 bits each, and whether each is feasible.
@@ -58,7 +58,7 @@ class CheckParameters:
         """Clocks from a state's expected values to its result."""
         return PeakParameters().latency
 
-    def clocks(self, choices: NDArray[np.int64], lane: int, start: int, held: int = 0) -> NDArray[np.int64]:
+    def clocks(self, choices: NDArray[np.int64], lane: int, start: int, hold: int = 0) -> NDArray[np.int64]:
         """Return the clock of each result, if the lane loses no turn on the bus to another lane.
 
         Parameters
@@ -69,7 +69,7 @@ class CheckParameters:
             Number of the lane, which determines its turns on the bus.
         start
             Clock of ``start``, counted from the end of the last reset.
-        held
+        hold
             Clocks from ``start`` to the first one in which the check is not held: 0 if it never is, else at least
             ``PREPARE_CLOCKS``.
 
@@ -79,7 +79,7 @@ class CheckParameters:
             ``(points * N_z,)``: clocks, counted from the end of the last reset.
         """
         states = np.tile(np.arange(choices.shape[1]), choices.shape[0])
-        opens = start + held if held else 0
+        opens = start + hold if hold else 0
         gathered = GatherParameters(self.build).clocks(states, choices.ravel(), lane, start + self.begin, opens)
         return gathered + self.result_latency
 
@@ -89,26 +89,26 @@ class Check(wiring.Component):
 
     Throughput: a state in every clock, if the expected values arrive in time (:class:`Gather`). Latency from ``start``
     to the first result: ``parameters.begin`` clocks, then the time until the first rows arrive, then the latencies of
-    :class:`Gather` and :class:`Peak`. Contract: ``valid`` without ``ready``. In names, ``kept`` stands for cached.
+    :class:`Gather` and :class:`Peak`. Contract: ``valid`` without ``ready``. ``cached`` stands for cached utilities.
 
     Attributes
     ----------
     start : in, 1 bit
         Begins a pass. It must not be high during a pass.
-    held : in, 1 bit
+    hold : in, 1 bit
         Only in builds that prepare a check (:attr:`beltline.hw.sweep.parameters.SweepParameters.prepares`): the pass
         waits before its first request. After ``PREPARE_CLOCKS`` clocks the request is ready, and is made in the lane's
-        first turn without ``held``.
+        first turn without ``hold``.
     count : in, ``position_bits + 1`` bits
         Number of states in the lane, at least 1. Sampled with ``start``.
     last_state : in, ``state_bits`` bits
         ``N_z - 1`` of the problem. It must not change during a pass.
-    choice_address, kept_address, old_address : out, ``position_bits`` bits
+    choice_address, cached_address, old_address : out, ``position_bits`` bits
         Read addresses of the lane's memories of choices, cached utilities and values. Their latency is
         ``READ_LATENCY``.
     choice_data : in, ``index_bits`` bits
         The choice that was read.
-    kept_data : in, ``KEPT_BITS`` bits
+    cached_data : in, ``CACHED_BITS`` bits
         The cached utilities that were read.
     old_data : in, signed 64 bits
         The value that was read, in units of value.
@@ -140,13 +140,13 @@ class Check(wiring.Component):
         super().__init__(
             {
                 "start": In(1),
-                **({"held": In(1)} if build.prepares else {}),
+                **({"hold": In(1)} if build.prepares else {}),
                 "count": In(bits + 1),
                 "last_state": In(build.state_bits),
                 "choice_address": Out(bits),
                 "choice_data": In(build.index_bits),
-                "kept_address": Out(bits),
-                "kept_data": In(KEPT_BITS),
+                "cached_address": Out(bits),
+                "cached_data": In(CACHED_BITS),
                 "old_address": Out(bits),
                 "old_data": In(signed(WIDTH)),
                 "fetch": Out(RowPort(build.row_bits, build.state_bits)),
@@ -174,12 +174,12 @@ class Check(wiring.Component):
         if build.prepares:
             # While the check is held, only its first state enters, and its request waits.
             entered = Signal()
-            enters = ~(self.held & entered)
+            enters = ~(self.hold & entered)
             with m.If(gather.valid & gather.ready):
                 m.d.sync += entered.eq(1)
             with m.If(self.start):
                 m.d.sync += entered.eq(0)
-            m.d.comb += self.fetch.request.eq(gather.fetch.request & ~self.held)
+            m.d.comb += self.fetch.request.eq(gather.fetch.request & ~self.hold)
 
         # Read choices while there is space for them in the queue.
         left = Signal(bits + 1)
@@ -211,9 +211,9 @@ class Check(wiring.Component):
 
         # Cached utilities are read to arrive together with the expected values, old values together with the result.
         gathered = gather.parameters.latency
-        self._count(m, self.kept_address, p.valid(p.input(gather.leaving), gathered - READ_LATENCY))
-        words = [self.kept_data.word_select(k, WIDTH) for k in range(len(NEIGHBOURS))]
-        flags = self.kept_data[len(NEIGHBOURS) * WIDTH :]
+        self._count(m, self.cached_address, p.valid(p.input(gather.leaving), gathered - READ_LATENCY))
+        words = [self.cached_data.word_select(k, WIDTH) for k in range(len(NEIGHBOURS))]
+        flags = self.cached_data[len(NEIGHBOURS) * WIDTH :]
         for k, name in enumerate(NEIGHBOURS):
             m.d.comb += [
                 getattr(peak, f"u_{name}").eq(words[k]),

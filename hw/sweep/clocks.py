@@ -2,7 +2,7 @@
 
 The model follows registers, queues and bus turns of all lanes clock by clock. Only lanes with turns in the same clock
 influence each other, on the buses. So each group of such lanes is simulated apart from the others, from turn to turn.
-In names, ``walk`` stands for local search, ``walker`` for one of the searches of a lane, ``probe`` for one evaluation.
+In names, ``context`` is the number of a search in its lane, and ``probe`` stands for one evaluation.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from beltline.hw.sweep.patch_clocks import patches
 from beltline.hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters
 from beltline.hw.sweep.scan.parameters import ScanParameters
 from beltline.hw.sweep.scan_clocks import REGISTERS, scan_begin, scan_run
+from beltline.hw.sweep.search.halves import UNLOAD_CLOCKS
+from beltline.hw.sweep.search.parameters import SearchParameters
+from beltline.hw.sweep.search_clocks import FIELDS, LAST, LEFT, search_begin, search_run
 from beltline.hw.sweep.trees import join_clocks, largest_norm_clocks
-from beltline.hw.sweep.walk.halves import UNLOAD_CLOCKS
-from beltline.hw.sweep.walk.parameters import WalkParameters
-from beltline.hw.sweep.walk_clocks import FIELDS, LAST, LEFT, walk_begin, walk_run
 
 NEVER = -1
 """In place of a clock: there is no such event."""
@@ -56,7 +56,7 @@ _NOTHING, _LOST = -1, -2
 """Requests to a lane's memory in a clock: none so far; for different rows, of which the first is served."""
 
 # What a lane is doing: check, local search, nothing any more, scan of a proof.
-_CHECKS, _WALKS, _RESTS, _SCANS = range(4)
+_CHECKS, _SEARCHES, _RESTS, _SCANS = range(4)
 
 
 @dataclass(frozen=True)
@@ -65,25 +65,25 @@ class Dealt:
 
     Parameters
     ----------
-    walk
+    search
         Parameters of the build's local search.
     grid, states
         ``N_k`` and ``N_z`` of the problem.
     """
 
-    walk: WalkParameters
+    search: SearchParameters
     grid: int
     states: int
 
     @property
     def lane_shift(self) -> int:
         """``c``: lane ``l`` has the points ``l 2**c`` to ``(l + 1) 2**c - 1``."""
-        return (ROW_WORDS * self.walk.build.local_rows(self.grid)).bit_length() - 1
+        return (ROW_WORDS * self.search.build.local_rows(self.grid)).bit_length() - 1
 
     @property
     def part_shift(self) -> int:
         """Each search has ``2**part_shift`` points of its lane, in one exogenous state."""
-        return max(0, self.lane_shift - self.walk.part_bits)
+        return max(0, self.lane_shift - self.search.part_bits)
 
     def points(self, lane: int) -> int:
         """Return the number of points of lane number ``lane``, 0 if the problem ends before it."""
@@ -100,7 +100,7 @@ class SweepLog:
         Assignment of states to lanes and searches.
     choices
         int64, ``(N_k, N_z)``: choices before the sweep, which the check reads; 0 in the first sweep of a run.
-    walked
+    searched
         bool, ``(N_k, N_z)``: states that were searched.
     counts
         int64, ``(lanes, contexts)``: number of evaluations of each search.
@@ -114,7 +114,7 @@ class SweepLog:
 
     dealt: Dealt
     choices: NDArray[np.int64]
-    walked: NDArray[np.bool_]
+    searched: NDArray[np.bool_]
     counts: NDArray[np.int64]
     probes: NDArray[np.int32]
     unchecked: NDArray[np.bool_]
@@ -152,7 +152,7 @@ class Round:
 
 
 @njit(cache=True)
-def _grant(r, rows, arrivals, wanted, width, now, fetch, fetch_walk):  # type: ignore[no-untyped-def]
+def _grant(r, rows, arrivals, wanted, width, now, fetch, fetch_search):  # type: ignore[no-untyped-def]
     """Grant the requests of a group in its turn, clock ``now``, as ``RowBuses``: ``r[:, GRANTED]`` and ``arrivals``.
 
     Of lanes that request rows of one lane the lowest is served, and those that request the same row, up to another.
@@ -168,7 +168,7 @@ def _grant(r, rows, arrivals, wanted, width, now, fetch, fetch_walk):  # type: i
             else:
                 wanted[source] = row
                 r[k, GRANTED] = 1
-                arrivals[k, r[k, SENT] % RING] = now + (fetch if r[k, PHASE] == _CHECKS else fetch_walk)
+                arrivals[k, r[k, SENT] % RING] = now + (fetch if r[k, PHASE] == _CHECKS else fetch_search)
                 r[k, SENT] += 1
 
 
@@ -176,8 +176,8 @@ def _grant(r, rows, arrivals, wanted, width, now, fetch, fetch_walk):  # type: i
 def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ignore[no-untyped-def]
     """Simulate all lanes with turns in clocks ``phase (mod slots)``; :func:`lane_clocks` gives the arguments."""
     lane_bits, bits, top, lane_shift, part_shift, fetch = of_build[:6]
-    fetch_walk, check_behind, prepared, after, ring, decided = of_build[6:]
-    choices, walked, counts, log, unchecked = tables
+    fetch_search, check_behind, prepared, after, ring, decided = of_build[6:]
+    choices, searched, counts, log, unchecked = tables
     checked, ends, found = results
     lanes, contexts = counts.shape
     points, states = choices.shape
@@ -189,7 +189,7 @@ def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ign
     rows = np.zeros((members, RING), np.int64)
     pushes = np.zeros((members, RING), np.int64)
     arrivals = np.zeros((members, RING), np.int64)
-    walkers = np.zeros((members, contexts, FIELDS), np.int64)
+    searches = np.zeros((members, contexts, FIELDS), np.int64)
     visits, passes, result_latency = scans
     steps, lasts, ready = np.zeros_like(rows), np.zeros_like(rows), np.zeros_like(rows)
     now, resting = np.int64(_FAR), 0
@@ -213,14 +213,14 @@ def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ign
             queues = windows[k], places[k], rows[k], arrivals[k]
             prepare(r[k], *queues, exogenous, own_choices, top, at - prepared, at)
         else:
-            r[k, PHASE] = _WALKS
-            walk_begin(r[k], walkers[k], own, part_shift, bits, states, ring)
+            r[k, PHASE] = _SEARCHES
+            search_begin(r[k], searches[k], own, part_shift, bits, states, ring)
             r[k, LAST] = begins[lane] + ring + decided
     now -= (now - phase) % slots
     wanted = np.empty(1 << lane_bits, np.int64)
     while resting < members:
         # Of the clocks from `now` to `end`, all lanes of the group have their turn in the first.
-        _grant(r, rows, arrivals, wanted, width, now, fetch, fetch_walk)
+        _grant(r, rows, arrivals, wanted, width, now, fetch, fetch_search)
         end = now + slots
         for k in range(members):
             taken_at = now + TAKEN_CLOCKS if r[k, GRANTED] != 0 else np.int64(_FAR)
@@ -246,10 +246,10 @@ def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ign
                 )
                 if r[k, DONE] == own_choices.size:
                     checked[lane] = t - 1 + check_behind
-                    if walked[first:last].any():
-                        r[k, PHASE] = _WALKS
+                    if searched[first:last].any():
+                        r[k, PHASE] = _SEARCHES
                         r[k, BEGIN] = checked[lane] + after
-                        walk_begin(r[k], walkers[k], last - first, part_shift, bits, states, ring)
+                        search_begin(r[k], searches[k], last - first, part_shift, bits, states, ring)
                         r[k, LAST] = r[k, BEGIN] + ring + decided
                         t = max(t, r[k, BEGIN])
                     else:
@@ -261,22 +261,22 @@ def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ign
                 )
                 if over:
                     checked[lane] = t - 1
-                    if walked[first:last].any():
-                        r[k, PHASE] = _WALKS
+                    if searched[first:last].any():
+                        r[k, PHASE] = _SEARCHES
                         r[k, BEGIN] = t
-                        walk_begin(r[k], walkers[k], last - first, part_shift, bits, states, ring)
+                        search_begin(r[k], searches[k], last - first, part_shift, bits, states, ring)
                         r[k, LAST] = r[k, BEGIN] + ring + decided
                     else:
                         r[k, PHASE] = _RESTS
                         resting += 1
-            if r[k, PHASE] == _WALKS and t < end:
-                t = walk_run(
+            if r[k, PHASE] == _SEARCHES and t < end:
+                t = search_run(
                     r[k],
-                    walkers[k],
+                    searches[k],
                     rows[k],
                     pushes[k],
                     arrivals[k],
-                    walked[first:last],
+                    searched[first:last],
                     log[lane * contexts : (lane + 1) * contexts],
                     found[first:last],
                     part_shift,
@@ -351,7 +351,7 @@ def lane_clocks(
         the clock in which a lane's scan ends; its local search begins in the next clock.
     """
     dealt = log.dealt
-    walk, build = dealt.walk, dealt.walk.build
+    search, build = dealt.search, dealt.search.build
     of_check = CheckParameters(build)
     fetch = RowBusesParameters(build, build.inner_bits).latency
     checked = np.full(build.lanes, NEVER, np.int64)
@@ -371,10 +371,10 @@ def lane_clocks(
             GatherParameters(build).latency + of_check.result_latency,
             PREPARE_CLOCKS if build.prepares else 0,
             after,
-            walk.clocks,
-            walk.decided,
+            search.clocks,
+            search.decided,
         ),
-        (log.choices, log.walked, log.counts, log.probes, log.unchecked),
+        (log.choices, log.searched, log.counts, log.probes, log.unchecked),
         (checked, ends, found),
         scans,
     )
@@ -408,7 +408,7 @@ def pass_clocks(dealt: Dealt, log: SweepLog | None = None, shifts: bool = False,
     rounds
         Rounds of its proof, empty for a sweep without a proof.
     """
-    build = dealt.walk.build
+    build = dealt.search.build
     settle = LaneParameters(build).settle
     turns = build.turns(dealt.states)
     # From a state that the patch reads to the last turn of its point's last expectation.
@@ -422,7 +422,7 @@ def pass_clocks(dealt: Dealt, log: SweepLog | None = None, shifts: bool = False,
         # One register for the decision on the last state; then the pipelines run empty.
         if not build.multipliers:
             done = int(lanes.checked.max()) + 1 + settle + 2
-            notes = np.asarray(log.walked.any(axis=1), np.bool_)
+            notes = np.asarray(log.searched.any(axis=1), np.bool_)
     if rounds:
         # In each round, all lanes wait for the slowest. A lane with a repair reads all of its states once more.
         met = np.maximum(lanes.checked + JUDGED, ends) + 1
@@ -454,7 +454,7 @@ def round_clocks(dealt: Dealt, one: Round) -> LaneClocks:
 
     ``checked`` of the result is the clock in which a lane's scan ends.
     """
-    build = dealt.walk.build
+    build = dealt.search.build
     levels: Sequence[int] = (0,)
     if one.divide:
         levels = (dealt.lane_shift,) if one.odd else range(dealt.lane_shift - 1, -1, -1)
@@ -482,12 +482,12 @@ def round_clocks(dealt: Dealt, one: Round) -> LaneClocks:
 
 def begin_clocks(dealt: Dealt) -> int:
     """Return the clocks of a run before its first sweep: the check of its configuration, and the prologue."""
-    return check_clocks(dealt.walk.build.multiplier) + pass_clocks(dealt)
+    return check_clocks(dealt.search.build.multiplier) + pass_clocks(dealt)
 
 
 def seek_clocks(dealt: Dealt, log: SweepLog) -> int:
     """Return the clocks of a pass that looks for other peaks after the last sweep; ``log`` is that of the pass."""
-    build = dealt.walk.build
+    build = dealt.search.build
     lanes = lane_clocks(log, np.full(build.lanes, _GO), JUDGED)
     return _around(build, int(lanes.ends.max()) + 2)
 

@@ -72,7 +72,7 @@ class SweepDatapath(Datapath):
             sends = self._midpoints(m, p, lanes, midpoints)
             # When the shifts are known, the norm is again that of the lanes.
             assert ShiftParameters(build).clocks(1) > LANE_CLOCKS + max(norm.clocks, norm.below_clocks)
-        self._held, self._plain_after = Signal(), Signal(init=1)
+        self._evaluates, self._plain_after = Signal(), Signal(init=1)
         self._seek, self._above, self._again = Signal(), Signal(), Signal()
         self._point_shift = Signal(range(build.point_bits + 1))
         # Tables stay where a run is broken off.
@@ -113,7 +113,7 @@ class SweepDatapath(Datapath):
                 lane.prologue.eq(prologue),
                 lane.cold.eq(cold),
                 lane.half.eq(half),
-                lane.fixed.eq(self._held),
+                lane.fixed.eq(self._evaluates),
                 lane.seek.eq(self._seek),
                 lane.above.eq(self._above),
                 *self._added(lane, shift),
@@ -167,7 +167,7 @@ class SweepDatapath(Datapath):
         m.d.comb += [
             # The sequencer gives the kind of a pass one clock after `begin`.
             rounds.begin.eq(p.valid(p.input(self.begin), 1)),
-            rounds.proves.eq(~self.prologue & ~self._held),
+            rounds.proves.eq(~self.prologue & ~self._evaluates),
             self.proven.eq(rounds.proven),
         ]
         begins, ends = (p.valid(p.input(flag), ROUND_BEGINS) for flag in (rounds.go, rounds.finish))
@@ -210,7 +210,7 @@ class SweepDatapath(Datapath):
         mode = settings.mode
         wanted = mode[STEPS_FIELD]
         shifts = has_flag(mode, Mode.SHIFT)
-        held, plain, left = self._held, Signal(init=1), Signal(8)
+        evaluates, plain, left = self._evaluates, Signal(init=1), Signal(8)
         last = Signal()
         at_limit = Signal()
         seeks = has_flag(mode, Mode.PEAKS) if self.parameters.features.peaks else Const(0, 1)
@@ -219,21 +219,21 @@ class SweepDatapath(Datapath):
             at_limit.eq(self.sweeps + 1 == settings.sweep_limit),
         ]
         ends = ~self.prologue & (at_limit | (plain & self.below & ~has_flag(mode, Mode.HORIZON)))
-        next_plain, next_held, next_left = Signal(), Signal(), Signal(8)
+        next_plain, next_evaluates, next_left = Signal(), Signal(), Signal(8)
         m.d.comb += [
             self.plain.eq(plain),
             next_plain.eq(self.prologue | self.below | last),
-            next_left.eq(Mux(held, left - 1, wanted)),
-            next_held.eq(~next_plain & (next_left != 0)),
+            next_left.eq(Mux(evaluates, left - 1, wanted)),
+            next_evaluates.eq(~next_plain & (next_left != 0)),
             shift.states.eq(settings.states),
         ]
         with m.FSM():
             with m.State("IDLE"), m.If(self.begin):
                 m.next = "PASS"
             with m.State("PASS"), m.If(ended):
-                m.d.sync += [held.eq(next_held), left.eq(next_left)]
+                m.d.sync += [evaluates.eq(next_evaluates), left.eq(next_left)]
                 # `plain` still describes the sweep that ends, until the sequencer has decided on it.
-                kind_after = next_plain | ~(next_held | shifts)
+                kind_after = next_plain | ~(next_evaluates | shifts)
                 m.d.sync += self._plain_after.eq(kind_after)
                 with m.If(ends & seeks):
                     m.d.comb += shift.clear.eq(1)
@@ -308,7 +308,7 @@ class SweepDatapath(Datapath):
         m.d.sync += shift.eq(sum((grid > least << k for k in range(build.local_bits)), start=Value.cast(0)))
         point_shift = self._point_shift
         part_shift = Signal(range(build.point_bits + 1))
-        part_bits = LaneParameters(build).walk.part_bits
+        part_bits = LaneParameters(build).search.part_bits
         whole, rest = Signal(build.lane_bits + 1), Signal(build.point_bits + 1)
         full = Signal(build.point_bits + 1)
         m.d.sync += [
@@ -335,7 +335,7 @@ class SweepDatapath(Datapath):
             m.d.sync += [
                 lane.points.eq(Mux(is_full, full, Mux(has_rest, rest, 0))),
                 lane.count.eq(Mux(is_full, full_count, Mux(has_rest, rest_count, 0))),
-                *([] if build.midpoints else [lane.refers.eq(of_middle == number)]),
+                *([] if build.midpoints else [lane.has_reference.eq(of_middle == number)]),
                 lane.first_point.eq(Const(number, max(1, build.lane_bits)) << point_shift),
             ]
             m.d.comb += [

@@ -13,16 +13,16 @@ from beltline.hw.sweep.lane import lane
 from beltline.hw.sweep.lane.parameters import LaneParameters
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
-from beltline.hw.sweep.walk.parameters import WalkParameters
+from beltline.hw.sweep.search.parameters import SearchParameters
 
 
 def _modules(build: MachineParameters) -> dict[str, wiring.Component]:
     return {lane.MODULE: lane.Lane(LaneParameters(SweepParameters.of(build)))}
 
 
-def _walk(build: MachineParameters) -> WalkParameters:
+def _search(build: MachineParameters) -> SearchParameters:
     """Return the parameters of the local search of a build."""
-    return LaneParameters(SweepParameters.of(build)).walk
+    return LaneParameters(SweepParameters.of(build)).search
 
 
 def _software(build: MachineParameters) -> SweepSoftwareMachine:
@@ -31,7 +31,7 @@ def _software(build: MachineParameters) -> SweepSoftwareMachine:
 
 def _run_clocks(build: MachineParameters, grid: int, states: int, sweeps: int) -> int | None:
     """Return the clocks of a run without sweeps; ``None`` with sweeps, whose clocks depend on the choices, too."""
-    return None if sweeps else begin_clocks(Dealt(_walk(build), grid, states)) + END_CLOCKS
+    return None if sweeps else begin_clocks(Dealt(_search(build), grid, states)) + END_CLOCKS
 
 
 def quiet_clocks(build: MachineParameters) -> int:
@@ -39,14 +39,14 @@ def quiet_clocks(build: MachineParameters) -> int:
 
     The problem is the largest of the build.
     """
-    dealt = Dealt(_walk(build), build.grid, build.states)
+    dealt = Dealt(_search(build), build.grid, build.states)
     shape = build.grid, build.states
     log = SweepLog(
         dealt,
         choices=np.repeat(np.arange(build.grid)[:, None], build.states, axis=1),
-        walked=np.zeros(shape, np.bool_),
-        counts=np.zeros((build.lanes, dealt.walk.contexts), np.int64),
-        probes=np.zeros((build.lanes * dealt.walk.contexts, 1), np.int32),
+        searched=np.zeros(shape, np.bool_),
+        counts=np.zeros((build.lanes, dealt.search.contexts), np.int64),
+        probes=np.zeros((build.lanes * dealt.search.contexts, 1), np.int32),
         unchecked=np.zeros(build.lanes, np.bool_),
     )
     return pass_clocks(dealt, log)

@@ -161,7 +161,7 @@ def gather_run(r, windows, places, rows, arrivals, states, indexes, left, top, n
 def prepare(r, windows, places, rows, arrivals, states, indexes, top, begin, opens):  # type: ignore[no-untyped-def]
     """Simulate the gather unit of a check that is held: the first state enters in clock ``begin``.
 
-    The simulation ends before clock ``opens``, the first one without ``held``. Arguments are those of
+    The simulation ends before clock ``opens``, the first one without ``hold``. Arguments are those of
     :func:`gather_run`.
     """
     left = np.empty(0, np.int64)

@@ -23,9 +23,9 @@ from beltline.hw.sweep.extremes import midpoints
 from beltline.hw.sweep.lane.parameters import MOST_SHIFT, LaneParameters
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.proof import Proof
+from beltline.hw.sweep.search.parameters import SearchParameters
 from beltline.hw.sweep.shift import ShiftParameters
 from beltline.hw.sweep.software_passes import add_all, check_all, evaluate_all, search_all, search_peaks, whole_grid
-from beltline.hw.sweep.walk.parameters import WalkParameters
 
 _FIRST_CAPACITY = 64
 """Evaluations of each search for which the log has room at first."""
@@ -40,7 +40,7 @@ class Proven(NamedTuple):
         Number of rounds.
     divided
         Number of these rounds that were by divide and conquer.
-    walked
+    searched
         Number of states that were repaired, that is, searched again from a better candidate.
     evaluations
         Utilities that were evaluated, for brackets and repairs.
@@ -50,7 +50,7 @@ class Proven(NamedTuple):
 
     rounds: int
     divided: int
-    walked: int
+    searched: int
     evaluations: int
     clocks: int
 
@@ -58,8 +58,7 @@ class Proven(NamedTuple):
 class SweepSoftwareMachine(SoftwareMachine):
     """Software model of the sweep engine: its tables, runs and counters.
 
-    In names, ``walk`` stands for local search, ``walker`` for one of the searches that share a lane's evaluator,
-    and ``kept`` for cached utilities.
+    In names, ``cached`` stands for cached utilities.
 
     Parameters
     ----------
@@ -80,10 +79,10 @@ class SweepSoftwareMachine(SoftwareMachine):
         uint64, ``(states * states,)`` of the build, in the order of ``q``: the second matrix of window ``Q``. It has
         the weights of the shifts (:class:`beltline.hw.sweep.shift.ShiftParameters`), or in a build with alternatives
         the groups (:class:`beltline.hw.interface.groups.Groups`).
-    kept
+    cached
         int64, ``(N_k, N_z, 3)``, in units of value: cached utilities of ``i - 1``, ``i``, ``i + 1`` for the choice
         ``i``. ``INFEASIBLE`` for a candidate that is not on the grid or cannot be afforded.
-    checked, walked, patched, evaluations, sweep_clocks
+    checked, searched, patched, evaluations, sweep_clocks
         One number for each sweep of the run: states checked, states searched, states read once more for expectations,
         utilities evaluated, and clocks (only if they are counted).
     seek_clocks
@@ -99,7 +98,7 @@ class SweepSoftwareMachine(SoftwareMachine):
 
     def __init__(self, build: SweepParameters, contexts: int | None = None, logged: bool = False) -> None:
         self.build = build
-        self.walk = LaneParameters(build).walk if contexts is None else WalkParameters(build, contexts)
+        self.search = LaneParameters(build).search if contexts is None else SearchParameters(build, contexts)
         self._logged = logged
         self._capacity = _FIRST_CAPACITY
         self.shift_weights = np.zeros(build.states * build.states, np.uint64)
@@ -139,7 +138,7 @@ class SweepSoftwareMachine(SoftwareMachine):
         """End a run at once. Counters become 0; the tables do not change."""
         super().reset()
         self.checked: list[int] = []
-        self.walked: list[int] = []
+        self.searched: list[int] = []
         self.patched: list[int] = []
         self.evaluations: list[int] = []
         self.sweep_clocks: list[int] = []
@@ -162,7 +161,7 @@ class SweepSoftwareMachine(SoftwareMachine):
         return sweeps == 1
 
     def _begin(self, mode: Mode) -> None:
-        self._dealt = Dealt(self.walk, self._grid, self._states)
+        self._dealt = Dealt(self.search, self._grid, self._states)
         self._costs = self.x[None]
         if self.build.costs:
             # The costs of the problem's points in the problem's states, one row for each state.
@@ -184,10 +183,10 @@ class SweepSoftwareMachine(SoftwareMachine):
         self._steps_wanted = int(mode) >> STEPS_FIELD.start & 255 if self._groups is None else 0
         self._plain, self._evaluates, self._left = True, False, 0
         self._before = self._after = np.zeros(self._states, np.int64)
-        self._moves = np.zeros((self.build.lanes, self.walk.contexts), np.int64)
+        self._moves = np.zeros((self.build.lanes, self.search.contexts), np.int64)
         self._unchecked = np.ones(self.build.lanes, np.bool_)
         self._smooth = np.zeros(self.build.lanes, np.bool_)
-        self.kept = np.full((self._grid, self._states, 3), INFEASIBLE, np.int64)
+        self.cached = np.full((self._grid, self._states, 3), INFEASIBLE, np.int64)
         if self._logged:
             self._clocks = begin_clocks(self._dealt)
 
@@ -226,7 +225,7 @@ class SweepSoftwareMachine(SoftwareMachine):
         A state that can afford nothing keeps the lowest value. ``INFEASIBLE`` is cleared: :meth:`_expected` sets it if
         a whole group can afford nothing.
         """
-        poor = self.kept[:, :, 1] == INFEASIBLE
+        poor = self.cached[:, :, 1] == INFEASIBLE
         value[:, self._keeps] = before[:, self._keeps]
         flags = np.zeros(self._grid, np.uint8)
         added = np.where(poor, 0, value)
@@ -269,7 +268,7 @@ class SweepSoftwareMachine(SoftwareMachine):
     def _sweep(self, value: NDArray[np.int64]) -> Status:
         last, self._found = self._found, self._found.copy()
         tables = (self._costs, self._wealth, self._ev, self._constants)
-        walked = np.ones(last.shape, np.bool_)
+        searched = np.ones(last.shape, np.bool_)
         raised = Status(0)
         guesses: NDArray[np.int64] = last
         cold = self.sweeps == 0
@@ -278,7 +277,7 @@ class SweepSoftwareMachine(SoftwareMachine):
             guesses = np.repeat(np.arange(self._grid, dtype=np.int64), self._states).reshape(last.shape)
         if not cold:
             flags = np.zeros(self._grid, np.uint8)
-            of_choices = last, self.kept, self._ev, value, walked
+            of_choices = last, self.cached, self._ev, value, searched
             if self._evaluates:
                 self._unchecked[:] = False
                 evaluate_all(*of_choices, flags)
@@ -288,8 +287,8 @@ class SweepSoftwareMachine(SoftwareMachine):
         room = self._capacity if self._logged else 0
         while True:
             moves = self._moves.copy()
-            given = guesses, self._found, self.kept, value, moves
-            done = search_all(self._dealt, *tables, walked, *given, cold, room, limits=self._limits)
+            given = guesses, self._found, self.cached, value, moves
+            done = search_all(self._dealt, *tables, searched, *given, cold, room, limits=self._limits)
             if not self._logged or done.counts.max() <= room:
                 break
             # Repeat the searches, with room in the log for all their evaluations.
@@ -297,11 +296,11 @@ class SweepSoftwareMachine(SoftwareMachine):
         self._moves = moves
         count = np.array([self._dealt.points(lane) for lane in range(self.build.lanes)]) * self._states
         self.checked.append(int(count[~self._unchecked].sum()))
-        self.walked.append(int(walked.sum()))
-        self.patched.append(int(walked.any(axis=1).sum()) * self._states)
+        self.searched.append(int(searched.sum()))
+        self.patched.append(int(searched.any(axis=1).sum()) * self._states)
         self.evaluations.append(done.evaluations)
         if self._logged:
-            self.log = SweepLog(self._dealt, last, walked, done.counts, done.probes, self._unchecked)
+            self.log = SweepLog(self._dealt, last, searched, done.counts, done.probes, self._unchecked)
         raised |= done.status
         # If at least half of a lane's choices moved, its next sweep searches all states without a check, unless the
         # proof repaired some.
@@ -310,7 +309,7 @@ class SweepSoftwareMachine(SoftwareMachine):
         if not cold:
             moved[: starts.size] = np.add.reduceat((self._found != last).sum(axis=1), starts)
         if self.build.proof:
-            self._smooth[np.flatnonzero(walked.any(axis=1)) >> self._dealt.lane_shift] = False
+            self._smooth[np.flatnonzero(searched.any(axis=1)) >> self._dealt.lane_shift] = False
             repaired = np.zeros(self._grid, np.bool_)
             raised |= self._prove(value, repaired)
             moved[: starts.size][np.logical_or.reduceat(repaired, starts)] = 0
@@ -329,14 +328,14 @@ class SweepSoftwareMachine(SoftwareMachine):
             return Status(0)
         room = self._capacity if self._logged else 0
         tables = self._costs, self._wealth, self._ev, self._constants
-        proof = Proof(self._dealt, *tables, self._found, self.kept, value, self._smooth, room, self._limits)
+        proof = Proof(self._dealt, *tables, self._found, self.cached, value, self._smooth, room, self._limits)
         self._proven = proof.proven
         repaired |= proof.moved.any(axis=1)
         self._rounds = proof.rounds
         if self._logged:
             self._capacity = proof.room
-        walked = int(proof.moved.sum())
-        self.proven_by.append(Proven(len(proof.rounds), proof.divided, walked, proof.evaluations, 0))
+        searched = int(proof.moved.sum())
+        self.proven_by.append(Proven(len(proof.rounds), proof.divided, searched, proof.evaluations, 0))
         self.evaluations[-1] += proof.evaluations
         return proof.status
 
@@ -345,14 +344,14 @@ class SweepSoftwareMachine(SoftwareMachine):
 
         With ``above`` the search starts from the highest candidates.
         """
-        dealt, build, walk = self._dealt, self.build, self.walk
-        shape = (build.lanes, walk.contexts)
-        of_walks = self._costs, self._wealth, self._ev, self._constants.words, (dealt.lane_shift, dealt.part_shift)
+        dealt, build, search = self._dealt, self.build, self.search
+        shape = (build.lanes, search.contexts)
+        of_searches = self._costs, self._wealth, self._ev, self._constants.words, (dealt.lane_shift, dealt.part_shift)
         room = self._capacity if self._logged else 0
         while True:
-            counts, others = np.zeros(shape, np.int64), np.zeros((build.lanes, 1 << walk.part_bits), np.bool_)
-            probes = np.empty((build.lanes * walk.contexts, room), np.int32)
-            search_peaks(*of_walks, build.state_bits, self._found, above, others, counts, probes)
+            counts, others = np.zeros(shape, np.int64), np.zeros((build.lanes, 1 << search.part_bits), np.bool_)
+            probes = np.empty((build.lanes * search.contexts, room), np.int32)
+            search_peaks(*of_searches, build.state_bits, self._found, above, others, counts, probes)
             if not self._logged or counts.max() <= room:
                 break
             room = self._capacity = int(counts.max()) * 5 // 4

@@ -43,7 +43,7 @@ class Proof:
         Assignment of states to lanes and searches.
     x, w, ev, constants
         Tables and constants, as in :func:`beltline.hw.sweep.software_passes.search_all`.
-    choices, kept, value
+    choices, cached, value
         int64, ``(N_k, N_z)``, ``(N_k, N_z, 3)``, ``(N_k, N_z)``: choices, cached utilities and values of the sweep.
         Overwritten for states that are repaired.
     smooth
@@ -73,7 +73,7 @@ class Proof:
     ev: NDArray[np.int64]
     constants: UtilityConstants
     choices: NDArray[np.int64]
-    kept: NDArray[np.int64]
+    cached: NDArray[np.int64]
     value: NDArray[np.int64]
     smooth: NDArray[np.bool_]
     room: int = 0
@@ -120,11 +120,11 @@ class Proof:
             bracket_all(*tables, parity_of(number), self.choices, *results, crossed, flags)
         self.status |= raised_status(flags)
         self.evaluations += int((highest - lowest + 1)[lowest != SKIPPED].sum())
-        walk = self.dealt.walk
+        search = self.dealt.search
         found = self.choices.copy()
         while True:
-            moves = np.zeros((walk.build.lanes, walk.contexts), np.int64)
-            given = self.x, self.w, self.ev, self.constants, moved, found, self.choices, self.kept, self.value, moves
+            moves = np.zeros((search.build.lanes, search.contexts), np.int64)
+            given = self.x, self.w, self.ev, self.constants, moved, found, self.choices, self.cached, self.value, moves
             done = search_all(self.dealt, *given, exact=True, room=self.room, limits=limits)
             if not self.room or done.counts.max() <= self.room:
                 break

@@ -8,11 +8,11 @@ from __future__ import annotations
 from beltline.compiled import njit
 from beltline.hw.sweep.gather_clocks import ASKED, BEGIN, HEAD, LEVEL, RING, TABLE_BITS
 from beltline.hw.sweep.scan.parameters import AHEAD_HALVES, AHEAD_STATES, BRACKET_CLOCKS
-from beltline.hw.sweep.walk_clocks import REGISTERS as OF_WALK
+from beltline.hw.sweep.search_clocks import REGISTERS as OF_SEARCH
 
 # Indexes of a lane's registers, after those of its local search.
 (READY, PASS, STEPPED, FILTERED, WAITING, JOBS, JOB_HEAD, JOB, HALF, FLYING, POPPED, RESULTS, RESULT, REGISTERS) = (
-    range(OF_WALK, OF_WALK + 14)
+    range(OF_SEARCH, OF_SEARCH + 14)
 )
 
 _SETS = 3

@@ -1,9 +1,9 @@
 """Compiled software model of check and local search, bit by bit, for objectives with any number of peaks.
 
 If an objective has several peaks, the peak that a local search finds depends on where it starts. So searches, guesses
-and steps are those of the gateware, :class:`beltline.hw.sweep.walk.walk.Walk`. In names, ``walk`` stands for local
-search, ``walker`` for one of the searches of a lane, ``probe`` for one evaluation of a candidate, and ``kept`` for
-cached utilities.
+and steps are those of the gateware, :class:`beltline.hw.sweep.search.local_search.LocalSearch`. In names, ``context``
+is the number of a search in its lane, ``probe`` stands for one evaluation of a candidate, and ``cached`` for cached
+utilities.
 
 Arrays of all functions: ``N_k`` points, ``N_z`` exogenous states; values, utilities and expected values are int64 in
 units of value.
@@ -31,27 +31,27 @@ from beltline.hw.arithmetic.objective import (
 from beltline.hw.arithmetic.utility_constants import UtilityConstants
 from beltline.hw.interface.registers import Status
 from beltline.hw.sweep.clocks import Dealt
-from beltline.hw.sweep.walk.parameters import DECAY
-from beltline.hw.sweep.walk_clocks import OFF_GRID
+from beltline.hw.sweep.search.parameters import DECAY
+from beltline.hw.sweep.search_clocks import OFF_GRID
 
 _EXPONENT_LIMIT = 15
 """A step of a search is at most ``2**_EXPONENT_LIMIT`` points."""
 
 
 @njit(cache=True, parallel=True)
-def check_all(choices, kept, ev, value, walked, unchecked, lane_shift, poor, flags):  # type: ignore[no-untyped-def]
+def check_all(choices, cached, ev, value, searched, unchecked, lane_shift, poor, flags):  # type: ignore[no-untyped-def]
     """Check the choices of all states: the first pass of a sweep.
 
     A choice ``i`` remains if it is feasible and ``O(i-1) < O(i) >= O(i+1)``.
 
     Parameters
     ----------
-    choices, kept, ev
+    choices, cached, ev
         int64, ``(N_k, N_z)``, ``(N_k, N_z, 3)``, ``(N_k, N_z)``: choices, cached utilities of ``i - 1``, ``i``,
         ``i + 1``, and expected values.
     value
         int64, ``(N_k, N_z)``: receives the values of states whose choice remains.
-    walked
+    searched
         bool, ``(N_k, N_z)``: receives which states must be searched.
     unchecked
         bool, ``(lanes,)``: lanes in which every state is to be searched without a check.
@@ -66,13 +66,13 @@ def check_all(choices, kept, ev, value, walked, unchecked, lane_shift, poor, fla
     for i in prange(choices.shape[0]):
         flag = 0
         if unchecked[i >> lane_shift]:
-            walked[i] = True
+            searched[i] = True
             continue
         for s in range(choices.shape[1]):
             j = choices[i, s]
-            below, here, above = kept[i, s, 0], kept[i, s, 1], kept[i, s, 2]
+            below, here, above = cached[i, s, 0], cached[i, s, 1], cached[i, s, 2]
             if poor and here == INFEASIBLE:
-                walked[i, s], value[i, s] = False, MINIMUM
+                searched[i, s], value[i, s] = False, MINIMUM
                 continue
             best = objective_word(here, ev[j, s])
             stays = here != INFEASIBLE
@@ -80,7 +80,7 @@ def check_all(choices, kept, ev, value, walked, unchecked, lane_shift, poor, fla
                 stays = stays and is_above(best, objective_word(below, ev[j - 1, s]))
             if above != INFEASIBLE:
                 stays = stays and not is_above(objective_word(above, ev[j + 1, s]), best)
-            walked[i, s] = not stays
+            searched[i, s] = not stays
             if stays:
                 value[i, s], saturated = clamped_word(best)
                 flag |= SATURATED_FLAG if saturated else 0
@@ -88,16 +88,16 @@ def check_all(choices, kept, ev, value, walked, unchecked, lane_shift, poor, fla
 
 
 @njit(cache=True, parallel=True)
-def evaluate_all(choices, kept, ev, value, walked, flags):  # type: ignore[no-untyped-def]
+def evaluate_all(choices, cached, ev, value, searched, flags):  # type: ignore[no-untyped-def]
     """Compute the values of the present choices: the first pass of a policy evaluation sweep.
 
-    Arrays are those of :func:`check_all`; no state is marked in ``walked``.
+    Arrays are those of :func:`check_all`; no state is marked in ``searched``.
     """
     for i in prange(choices.shape[0]):
         flag = 0
         for s in range(choices.shape[1]):
-            walked[i, s] = False
-            value[i, s], saturated = clamped_word(objective_word(kept[i, s, 1], ev[choices[i, s], s]))
+            searched[i, s] = False
+            value[i, s], saturated = clamped_word(objective_word(cached[i, s, 1], ev[choices[i, s], s]))
             flag |= SATURATED_FLAG if saturated else 0
         flags[i] = flag
 
@@ -139,7 +139,7 @@ def whole_grid(rows, states):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _walk(wealth, x, ev, s, words, limits, guess, log, count):  # type: ignore[no-untyped-def]
+def _search(wealth, x, ev, s, words, limits, guess, log, count):  # type: ignore[no-untyped-def]
     """Search for a peak of one state's objective, from candidate ``guess``.
 
     Candidates are those of state ``s`` in ``limits``, int64 ``(2, N_z)``; *the grid* below means these. The search
@@ -221,18 +221,18 @@ def _part(task, parts, shifts, rows):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, parallel=True)
-def _walks(  # type: ignore[no-untyped-def]
+def _searches(  # type: ignore[no-untyped-def]
     x,
     w,
     ev,
     words,
     limits,
-    walked,
+    searched,
     shifts,
     state_bits,
     last,
     choices,
-    kept,
+    cached,
     value,
     moves,
     cold,
@@ -247,31 +247,31 @@ def _walks(  # type: ignore[no-untyped-def]
     ``shifts`` is ``(lane_shift, part_shift)`` of :class:`beltline.hw.sweep.clocks.Dealt`.
     """
     rows, states = w.shape
-    walkers, parts = counts.shape[1], flags.shape[1]
+    contexts, parts = counts.shape[1], flags.shape[1]
     for task in prange(flags.size):
         lane, part, begin, end = _part(task, parts, shifts, rows)
         flag = 0
         for s in range(states):
-            walker = part << state_bits | s
+            context = part << state_bits | s
             count = off_grid = 0
-            shift = 0 if cold or exact else moves[lane, walker]
+            shift = 0 if cold or exact else moves[lane, context]
             begun = False
-            own = log[lane * walkers + walker]
+            own = log[lane * contexts + context]
             costs = costs_of(x, s)
             for i in range(begin, end):
-                if not walked[i, s]:
+                if not searched[i, s]:
                     continue
                 guess = min(max(last[i, s] + shift, limits[0, s]), limits[1, s])
-                index, below, here, above, over, count, off = _walk(
+                index, below, here, above, over, count, off = _search(
                     w[i, s], costs, ev, s, words, limits, guess, own, count
                 )
                 off_grid += off
                 shift = 0 if exact else index - last[i, s]
                 if not begun:
-                    moves[lane, walker] = 0 if cold else shift - (shift >> DECAY)
+                    moves[lane, context] = 0 if cold else shift - (shift >> DECAY)
                 begun = True
                 choices[i, s] = index
-                kept[i, s, 0], kept[i, s, 1], kept[i, s, 2] = below, here, above
+                cached[i, s, 0], cached[i, s, 1], cached[i, s, 2] = below, here, above
                 flag |= SATURATED_FLAG if over else 0
                 if here == INFEASIBLE:
                     value[i, s] = MINIMUM
@@ -279,7 +279,7 @@ def _walks(  # type: ignore[no-untyped-def]
                 else:
                     value[i, s], saturated = clamped_word(objective_word(here, ev[index, s]))
                     flag |= SATURATED_FLAG if saturated else 0
-            counts[lane, walker] = count
+            counts[lane, context] = count
             evaluations[lane, part] += count - off_grid
         flags[lane, part] = flag
 
@@ -293,26 +293,26 @@ def search_peaks(x, w, ev, words, shifts, state_bits, choices, above, others, co
     the result of the point before.
     """
     rows, states = w.shape
-    walkers, parts = counts.shape[1], others.shape[1]
+    contexts, parts = counts.shape[1], others.shape[1]
     limits = whole_grid(rows, states)
     for task in prange(others.size):
         lane, part, begin, end = _part(task, parts, shifts, rows)
         other = False
         for s in range(states):
-            walker = part << state_bits | s
-            own = log[lane * walkers + walker]
+            context = part << state_bits | s
+            own = log[lane * contexts + context]
             costs = costs_of(x, s)
             count = 0
             index = rows - 1 if above else 0
             for i in range(begin, end):
-                index, _, here, _, _, count, _ = _walk(w[i, s], costs, ev, s, words, limits, index, own, count)
+                index, _, here, _, _, count, _ = _search(w[i, s], costs, ev, s, words, limits, index, own, count)
                 other = other or (here != INFEASIBLE and index != choices[i, s])
-            counts[lane, walker] = count
+            counts[lane, context] = count
         others[lane, part] = other
 
 
 @dataclass(frozen=True, eq=False)
-class Walked:
+class Searched:
     """Flags and counts that :func:`search_all` returns.
 
     Parameters
@@ -340,17 +340,17 @@ def search_all(
     w: NDArray[np.int64],
     ev: NDArray[np.int64],
     constants: UtilityConstants,
-    walked: NDArray[np.bool_],
+    searched: NDArray[np.bool_],
     last: NDArray[np.int64],
     choices: NDArray[np.int64],
-    kept: NDArray[np.int64],
+    cached: NDArray[np.int64],
     value: NDArray[np.int64],
     moves: NDArray[np.int64],
     cold: bool = False,
     room: int = 0,
     exact: bool = False,
     limits: NDArray[np.int64] | None = None,
-) -> Walked:
+) -> Searched:
     """Search for the best choices of the marked states of all lanes: the second pass of a sweep.
 
     Parameters
@@ -365,11 +365,11 @@ def search_all(
         int64, ``(N_k, N_z)``: expected values.
     constants
         Constants of the utility unit.
-    walked
+    searched
         bool, ``(N_k, N_z)``: states to search.
     last
         int64, ``(N_k, N_z)``: choices before the search.
-    choices, kept, value
+    choices, cached, value
         int64, ``(N_k, N_z)``, ``(N_k, N_z, 3)``, ``(N_k, N_z)``: receive choice, cached utilities and value of each
         state that is searched.
     moves
@@ -386,28 +386,28 @@ def search_all(
 
     Returns
     -------
-    Walked
+    Searched
         Flags, counts and log.
     """
-    walk = dealt.walk
-    lanes = walk.build.lanes
-    counts = np.zeros((lanes, walk.contexts), np.int64)
-    probes = np.empty((lanes * walk.contexts, room), np.int32)
-    flags = np.zeros((lanes, 1 << walk.part_bits), np.uint8)
+    search = dealt.search
+    lanes = search.build.lanes
+    counts = np.zeros((lanes, search.contexts), np.int64)
+    probes = np.empty((lanes * search.contexts, room), np.int32)
+    flags = np.zeros((lanes, 1 << search.part_bits), np.uint8)
     evaluations = np.zeros(flags.shape, np.int64)
-    if walked.any():
-        _walks(
+    if searched.any():
+        _searches(
             np.atleast_2d(x),
             w,
             ev,
             constants.words,
             whole_grid(*w.shape) if limits is None else limits,
-            walked,
+            searched,
             (dealt.lane_shift, dealt.part_shift),
-            walk.build.state_bits,
+            search.build.state_bits,
             last,
             choices,
-            kept,
+            cached,
             value,
             moves,
             cold,
@@ -417,4 +417,4 @@ def search_all(
             evaluations,
             probes,
         )
-    return Walked(raised_status(flags.reshape(-1)), counts, int(evaluations.sum()), probes)
+    return Searched(raised_status(flags.reshape(-1)), counts, int(evaluations.sum()), probes)

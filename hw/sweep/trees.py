@@ -84,9 +84,9 @@ class LargestNorm(wiring.Component):
         half = WIDTH // 2
         norms: list[Value] = []
         for number, norm in enumerate(self.norms):
-            held = Signal(WIDTH, name=f"norm{number}")
-            m.d.sync += held.eq(norm)
-            norms.append(held)
+            part = Signal(WIDTH, name=f"norm{number}")
+            m.d.sync += part.eq(norm)
+            norms.append(part)
         flags: list[Value] = [below(m, norm, self.epsilon) for norm in norms]
         m.d.comb += self.below.eq(joined(Pipeline(m), flags, all_of, join_clocks(self.build)))
         while len(norms) > 1:

@@ -77,7 +77,7 @@ class HostAccess(wiring.Component):
         m.d.comb += [
             sums.write.eq(write),
             sums.write_data.eq(tables.write_data),
-            sums.held.eq(port.read),
+            sums.pause.eq(port.read),
             sums.stop.eq(self.busy),
             sums.read_data.eq(tables.read_data),
         ]

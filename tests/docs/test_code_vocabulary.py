@@ -67,15 +67,11 @@ OTHERS = [ROOT / name for name in ("Makefile", "Dockerfile", ".ci/run", ".github
 """Files outside of these folders."""
 
 
-def words_of_names() -> dict[str, tuple[str, list[str]]]:
-    """Return for each word that names must not contain the term to use, and where the word stays."""
+def words_of_names() -> dict[str, str]:
+    """Return the term to use for each word that names must not contain."""
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in LIST.read_text().splitlines()[7:]]
-    table = [row for row in rows if len(row) == 4 and not row[0].startswith(("-", "word"))]
-    return {
-        word: (use, [place for place in stays.split("; ") if place])
-        for words, use, stays, _ in table
-        for word in words.split("; ")
-    }
+    table = [row for row in rows if len(row) == 2 and not row[0].startswith(("-", "word"))]
+    return {word: use for words, use in table for word in words.split("; ")}
 
 
 NAMES = words_of_names()
@@ -187,10 +183,10 @@ def parts(name: str) -> list[str]:
 def faults_of_names(path: str, defined: Iterable[tuple[int, str]]) -> list[str]:
     """Return the names with replaced words in a file, with their lines."""
     return [
-        f"{path}:{line}: in the name '{name}' write instead of '{word}': {NAMES[word][0]}"
+        f"{path}:{line}: in the name '{name}' write instead of '{word}': {NAMES[word]}"
         for line, name in defined
         for word in parts(name)
-        if word in NAMES and not any(Path(path).is_relative_to(place) for place in NAMES[word][1])
+        if word in NAMES
     ]
 
 
@@ -222,21 +218,13 @@ def test_names_use_the_terms(folder: str) -> None:
     assert not found, "\n" + "\n".join(found)
 
 
-def test_every_place_in_which_a_word_of_names_stays_has_it() -> None:
-    defined = {file.relative_to(ROOT): {word for _, name in names_of(file) for word in parts(name)} for file in FILES}
-    for word, (use, places) in NAMES.items():
-        row = {other for other, (its_use, _) in NAMES.items() if its_use == use}
-        for place in places:
-            assert any(path.is_relative_to(place) and row & found for path, found in defined.items()), (word, place)
-
-
 def test_message_names_the_name() -> None:
     found = faults_of_names("host/a.py", names(ast.parse("def f(money):\n    x = 1\n    self.nextHeld = x\n")))
     assert found == [
         "host/a.py:1: in the name 'money' write instead of 'money': amount, cash on hand",
         "host/a.py:3: in the name 'nextHeld' write instead of 'held': evaluates, locked, stored",
     ]
-    assert not faults_of_names("hw/sweep/walk/walk.py", names(ast.parse("class Walk:\n    pass\n")))
+    assert not faults_of_names("hw/a.py", names(ast.parse("class Worker:\n    def f(self):\n        walk = 1\n")))
 
 
 @pytest.mark.parametrize(

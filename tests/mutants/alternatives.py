@@ -24,9 +24,9 @@ OF_CANDIDATES = (TEST + "test_candidates_that_are_left_out",)
 OF_AMONG = (TEST + "test_every_pass_stays_among_the_candidates",)
 OF_RANDOM_CANDIDATES = (GATEWARE + "test_random_candidates",)
 OF_TABLE = ("tests/hw/sweep/test_group_table.py::test_bytes_of_both_rows",)
-OF_LIMITS = ("tests/hw/sweep/walk/test_limits.py::test_candidates_of_every_search",)
-OF_PROBE = ("tests/hw/sweep/walk/test_probe.py::test_candidates_and_cached_rows",)
-GUESS = "tests/hw/sweep/walk/test_guess.py::"
+OF_LIMITS = ("tests/hw/sweep/search/test_limits.py::test_candidates_of_every_search",)
+OF_PROBE = ("tests/hw/sweep/search/test_probe.py::test_candidates_and_cached_rows",)
+GUESS = "tests/hw/sweep/search/test_guess.py::"
 OF_DIVISION = ("tests/hw/sweep/test_proof.py::test_rounds_that_divide",)
 OF_BORDERS = ("tests/hw/sweep/scan/test_borders.py::test_ends_and_sides",)
 OF_PARTS = ("tests/host/solver/test_sweep_engine.py::test_groups_move_alone_and_choices_stay",)
@@ -91,8 +91,8 @@ FAULTS = (
     Fault(
         "the utility of an alternative is added even to the lowest value, which marks states that can afford nothing",
         "hw/sweep/lane/values.py",
-        "unshifted = unshifted | Mux(self.walk_valid, self.walk_none, self.check_none)",
-        "unshifted = unshifted | (Mux(self.walk_valid, self.walk_none, self.check_none) & 0)",
+        "unshifted = unshifted | Mux(self.search_valid, self.search_none, self.check_none)",
+        "unshifted = unshifted | (Mux(self.search_valid, self.search_none, self.check_none) & 0)",
         (GATEWARE + "test_additions_may_leave_the_range",),
     ),
     Fault(
@@ -230,35 +230,35 @@ FAULTS = (
     ),
     Fault(
         "the lowest candidates of gateware are also its highest",
-        "hw/sweep/walk/limits.py",
+        "hw/sweep/search/limits.py",
         '("most", self.highest)',
         '("most", self.lowest)',
         OF_LIMITS,
     ),
     Fault(
         "a guess is clamped to the candidates of the next search",
-        "hw/sweep/walk/limits.py",
+        "hw/sweep/search/limits.py",
         "self.parameters.guessed - PROBED)",
         "self.parameters.guessed - PROBED - 1)",
         OF_LIMITS,
     ),
     Fault(
         "a search may step below the lowest candidate",
-        "hw/sweep/walk/probe.py",
+        "hw/sweep/search/probe.py",
         "outside = (wanted.value < self.least) |",
         "outside = (wanted.value < 0) |",
         OF_PROBE,
     ),
     Fault(
         "a search may step above the highest candidate",
-        "hw/sweep/walk/probe.py",
+        "hw/sweep/search/probe.py",
         "| (wanted.value > self.most)",
         "| (wanted.value > self.last_index)",
         OF_PROBE,
     ),
     Fault(
         "guesses are clamped to the whole grid",
-        "hw/sweep/walk/guess.py",
+        "hw/sweep/search/guess.py",
         "limits = [p.input(word) for word in (self.least, self.most)]",
         "limits = limits",
         (GUESS + "test_guesses_among_the_candidates_of_a_state",),

@@ -71,7 +71,7 @@ FAULTS = (
     Fault(
         "a check that is held requests its first row",
         "hw/sweep/check.py",
-        "self.fetch.request.eq(gather.fetch.request & ~self.held)",
+        "self.fetch.request.eq(gather.fetch.request & ~self.hold)",
         "self.fetch.request.eq(gather.fetch.request)",
         ("tests/hw/sweep/test_check.py::test_results_and_clocks",),
     ),
@@ -281,17 +281,17 @@ FAULTS = (
     ),
     Fault(
         "the guessed start of a local search may be above the grid",
-        "hw/sweep/walk/guess.py",
+        "hw/sweep/search/guess.py",
         "Mux(guess < least, least, Mux(guess > most, most, guess))",
         "Mux(guess < least, least, guess)",
-        ("tests/hw/sweep/walk/test_guess.py::test_guesses_and_moves",),
+        ("tests/hw/sweep/search/test_guess.py::test_guesses_and_moves",),
     ),
     Fault(
         "an idle search unit starts from the candidate from which a busy one would start",
-        "hw/sweep/walk/guess.py",
+        "hw/sweep/search/guess.py",
         "self.begin_idle.eq(begins[1].value)",
         "self.begin_idle.eq(begins[0].value)",
-        ("tests/hw/sweep/walk/test_guess.py::test_guesses_and_moves",),
+        ("tests/hw/sweep/search/test_guess.py::test_guesses_and_moves",),
     ),
     Fault(
         "in the gateware a choice does not change although the one above it is better",
@@ -344,16 +344,16 @@ FAULTS = (
     ),
     Fault(
         "in the gateware a local search downwards continues below a better candidate",
-        "hw/sweep/walk/commit.py",
+        "hw/sweep/search/commit.py",
         "Mux(old.down, ~self.keeps, self.rises)",
         "Mux(old.down, self.rises, self.rises)",
-        ("tests/hw/sweep/test_walk.py::test_finds_what_full_search_finds[2-walkers]",),
+        ("tests/hw/sweep/test_local_search.py::test_finds_what_full_search_finds[2-contexts]",),
     ),
     Fault(
         "a lane does not cache the utilities of a new choice",
         "hw/sweep/lane/tables.py",
-        "kept.write.eq(self.found),",
-        "kept.write.eq(0),",
+        "cached.write.eq(self.found),",
+        "cached.write.eq(0),",
         ("tests/hw/sweep/test_datapath.py::test_rbc_to_the_end[1-lanes]",),
     ),
     Fault(

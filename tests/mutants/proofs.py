@@ -15,7 +15,7 @@ TEST = "tests/hw/sweep/test_proof.py::"
 TEST_SCAN = "tests/hw/sweep/scan/"
 TEST_GATEWARE = "tests/hw/sweep/test_proof_gateware.py::"
 TEST_HOST = "tests/host/solver/test_sweep_engine.py::"
-TEST_NEXT_STATE = "tests/hw/sweep/walk/test_next_state.py::test_stored_choices_are_used_in_a_cold_sweep"
+TEST_NEXT_STATE = "tests/hw/sweep/search/test_next_state.py::test_stored_choices_are_used_in_a_cold_sweep"
 
 OF_BRACKETS = (TEST_SCAN + "test_scan.py::test_finds_the_lowest_best_of_every_bracket",)
 OF_PEAKS = (TEST_GATEWARE + "test_problems_of_several_peaks_after_every_sweep",)
@@ -219,7 +219,7 @@ FAULTS = (
     ),
     Fault(
         "marks of states are cleared by turns that belong to the previous pass of local searches",
-        "hw/sweep/walk/next_state.py",
+        "hw/sweep/search/next_state.py",
         "marks.clear.eq(hit.value & p.valid(p.input(self.busy), hit.time)),",
         "marks.clear.eq(hit.value),",
         OF_PEAKS,
@@ -324,7 +324,7 @@ FAULTS = (
     ),
     Fault(
         "the gateware's first sweep never begins from stored choices",
-        "hw/sweep/walk/next_state.py",
+        "hw/sweep/search/next_state.py",
         "own_point = self.cold & ~self.stored if build.proof else self.cold",
         "own_point = self.cold",
         (TEST_NEXT_STATE,),

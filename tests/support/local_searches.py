@@ -15,27 +15,27 @@ from beltline.hw.interface.parameters import ROW_WORDS
 from beltline.hw.memory.ram import READ_LATENCY, Ram
 from beltline.hw.sweep.parameters import HALF_WORDS, SweepParameters
 from beltline.hw.sweep.row_buses import RowBuses, RowBusesParameters
-from beltline.hw.sweep.walk.parameters import WalkParameters
-from beltline.hw.sweep.walk.walk import Walk
+from beltline.hw.sweep.search.local_search import LocalSearch
+from beltline.hw.sweep.search.parameters import SearchParameters
 
-OUTPUTS = ("position", "choice", "moved", "kept", "value", "old", "infeasible", "outside")
+OUTPUTS = ("position", "choice", "moved", "cached", "value", "old", "infeasible", "outside")
 
 
 CASES = pytest.mark.parametrize(
     ("parameters", "lane", "states", "eta"),
     [
-        (WalkParameters(SweepParameters(grid=64, states=1, lanes=1, slots=4), 2), 0, 1, 1.0),
-        (WalkParameters(SweepParameters(grid=256, states=4, lanes=2, slots=8), 16), 1, 3, 2.0),
-        (WalkParameters(SweepParameters(grid=256, states=2, lanes=8, slots=4), 64), 5, 2, 0.5),
+        (SearchParameters(SweepParameters(grid=64, states=1, lanes=1, slots=4), 2), 0, 1, 1.0),
+        (SearchParameters(SweepParameters(grid=256, states=4, lanes=2, slots=8), 16), 1, 3, 2.0),
+        (SearchParameters(SweepParameters(grid=256, states=2, lanes=8, slots=4), 64), 5, 2, 0.5),
         pytest.param(
-            WalkParameters(SweepParameters(grid=32_768, states=2, lanes=64, slots=8), 64),
+            SearchParameters(SweepParameters(grid=32_768, states=2, lanes=64, slots=8), 64),
             40,
             2,
             2.0,
             marks=pytest.mark.slow,
         ),
     ],
-    ids=["2-walkers", "16-walkers", "64-walkers", "far"],
+    ids=["2-contexts", "16-contexts", "64-contexts", "far"],
 )
 """Local searches of one lane, and its problem."""
 
@@ -43,12 +43,12 @@ CASES = pytest.mark.parametrize(
 class Probe(wiring.Component):
     """One lane's pass, its memories, the buses and the rows of all lanes. One port writes each kind of memory."""
 
-    def __init__(self, parameters: WalkParameters, lane: int) -> None:
+    def __init__(self, parameters: SearchParameters, lane: int) -> None:
         self.build = parameters.build
         self.lane = lane
-        self.walk = Walk(parameters)
+        self.search = LocalSearch(parameters)
         self.buses = RowBusesParameters(self.build, self.build.inner_bits)
-        members = dict(self.walk.signature.members.items())
+        members = dict(self.search.signature.members.items())
         inner = {name for name in members if name == "fetch" or name.endswith(("_address", "_data"))}
         super().__init__(
             {
@@ -67,10 +67,10 @@ class Probe(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         p = Pipeline(m)
-        walk, build = self.walk, self.build
+        search, build = self.search, self.build
         m.submodules.buses = buses = RowBuses(self.buses)
-        m.submodules.walk = walk
-        wiring.connect(m, walk.fetch, buses.lanes[self.lane])
+        m.submodules.search = search
+        wiring.connect(m, search.fetch, buses.lanes[self.lane])
         m.d.comb += buses.shift.eq(Const(build.local_bits))
         for number, bank in enumerate(buses.banks):
             # The grid is there once, the expected values once for each exogenous state. A local search requests halves.
@@ -93,7 +93,7 @@ class Probe(wiring.Component):
                 Cat(expected[low], grid[low]),
             )
             m.d.comb += bank.data.eq(halves)
-        addresses = {"wealth": walk.wealth_address, "choice": walk.choice_address, "old": walk.old_address}
+        addresses = {"wealth": search.wealth_address, "choice": search.choice_address, "old": search.old_address}
         for name, address in addresses.items():
             word = getattr(self, f"state_{name}")
             m.submodules[name] = ram = Ram(len(word), 1 << len(self.state_address))
@@ -102,15 +102,17 @@ class Probe(wiring.Component):
                 ram.write_address.eq(self.state_address),
                 ram.write_data.eq(word),
                 ram.read_address.eq(address),
-                getattr(walk, f"{name}_data").eq(ram.read_data),
+                getattr(search, f"{name}_data").eq(ram.read_data),
             ]
         for name, member in self.signature.members.items():
             if not name.startswith(("write", "state_")):
-                outer, inner = getattr(self, name), getattr(walk, name)
+                outer, inner = getattr(self, name), getattr(search, name)
                 m.d.comb += outer.eq(inner) if member.flow is Out else inner.eq(outer)
         return m
 
 
-def given_walks(walks: list[Any], kinds: list[tuple[int, int]]) -> list[dict[str, Any]]:
+def given_searches(searches: list[Any], kinds: list[tuple[int, int]]) -> list[dict[str, Any]]:
     """Return local searches as the bench reads them: marks, and whether they are cold and of all states."""
-    return [{"marks": marks, "cold": cold, "force": force} for marks, (cold, force) in zip(walks, kinds, strict=True)]
+    return [
+        {"marks": marks, "cold": cold, "force": force} for marks, (cold, force) in zip(searches, kinds, strict=True)
+    ]

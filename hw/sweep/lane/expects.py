@@ -151,7 +151,7 @@ class Expects(wiring.Component):
             expectation.weight_column.eq(self.weight_column),
             expectation.weight_data.eq(self.data),
         ]
-        kept, of_point = Signal(build.point_bits + 1), Signal(build.point_bits + 1)
+        stored, of_point = Signal(build.point_bits + 1), Signal(build.point_bits + 1)
         if isinstance(expectation, Turns):
             m.d.comb += [
                 expectation.last_turn.eq(self.last_turn),
@@ -162,11 +162,11 @@ class Expects(wiring.Component):
         else:
             # The pipeline gives the point with its first expected value; a register holds it for the others.
             late = p.delay(p.input(point_in), between + parameters.expectation.latency).value
-            m.d.comb += of_point.eq(Mux(expectation.ev_state == 0, late, kept))
+            m.d.comb += of_point.eq(Mux(expectation.ev_state == 0, late, stored))
         row = Signal(range(parameters.rows), reset_less=True)
         ev = Signal(WIDTH, reset_less=True)
         m.d.sync += [
-            kept.eq(of_point),
+            stored.eq(of_point),
             self.write.eq(expectation.ev_valid),
             self.word.eq(of_point),
             row.eq(Cat(of_point[ROW_SHIFT:][: build.local_bits], expectation.ev_state, ~self.half)),

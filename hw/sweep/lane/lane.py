@@ -22,13 +22,13 @@ from beltline.hw.sweep.patch import Patch, PatchParameters
 from beltline.hw.sweep.scan.borders import Borders
 from beltline.hw.sweep.scan.parameters import ScanParameters
 from beltline.hw.sweep.scan.scan import Scan
-from beltline.hw.sweep.walk.walk import Walk
+from beltline.hw.sweep.search.local_search import LocalSearch
 
 MODULE = "beltline_lane"
 
 
 class Lane(wiring.Component):
-    """Makes the passes of a sweep over a lane's points: check, local search (``walk`` in the code) and patch.
+    """Makes the passes of a sweep over a lane's points: check, local search and patch.
 
     The parameters are :class:`LaneParameters`. Throughput: a state a clock in check and patch, an evaluation a clock in
     the local search. The clocks of a pass depend on the data; ``done`` ends it. The clock model
@@ -53,7 +53,7 @@ class Lane(wiring.Component):
     first_point : in, ``index_bits``
         Grid index of the lane's first point.
     part_shift : in, 0 to ``point_bits``
-        ``2**part_shift`` points belong to one search, see :class:`beltline.hw.sweep.walk.walk.Walk`.
+        ``2**part_shift`` points belong to one search, see :class:`beltline.hw.sweep.search.local_search.LocalSearch`.
     weight_write, weight_row, weight_column : in
         A write of ``beta Q``, see :class:`beltline.hw.arithmetic.expectation.Expectation`; the weight is ``data``.
     x_write, wealth_write, value_write : in, 8 bits each
@@ -86,7 +86,7 @@ class Lane(wiring.Component):
         Added to new values, and to the old values with which they are compared.
     sample_place : in, ``position_bits``
         The number of state 0 of the reference point.
-    refers : in, 1 bit
+    has_reference : in, 1 bit
         The reference point lies in this lane.
     sample_valid, sample_state, sample : out, 1 bit, ``state_bits``, signed 64 bits
         The change of value of a state of the reference point, before ``done``.
@@ -145,14 +145,14 @@ class Lane(wiring.Component):
         check = Check(CheckParameters(build))
         m.submodules.check = ResetInserter(passes.drop)(check) if build.prepares else check
         m.submodules.judge = judge = Judge(build)
-        m.submodules.walk = walk = Walk(parameters.walk)
+        m.submodules.search = search = LocalSearch(parameters.search)
         m.submodules.patch = patch = Patch(PatchParameters(build))
         m.submodules.values = values = Values(parameters)
         m.submodules.tables = tables = Tables(parameters)
         m.submodules.expects = expects = Expects(parameters)
         m.submodules.rows = rows = Rows(parameters)
         # An input of a unit with the name of an input of the lane is connected to it.
-        for unit in (passes, check, judge, walk, patch, values, tables, expects, rows):
+        for unit in (passes, check, judge, search, patch, values, tables, expects, rows):
             for name in sorted(unit.signature.members.keys() & self.signature.members.keys()):
                 own, outer = unit.signature.members[name], self.signature.members[name]
                 if own.is_port and own.flow is In and outer.flow is In:
@@ -162,12 +162,12 @@ class Lane(wiring.Component):
         m.d.comb += [
             passes.checked.eq(judge.valid & (judge.position == self.count - 1)),
             passes.any_mark.eq(judge.any_mark),
-            passes.moved.eq(walk.valid & walk.moved & ~self.cold),
-            passes.walk_busy.eq(walk.busy),
+            passes.moved.eq(search.valid & search.moved & ~self.cold),
+            passes.search_busy.eq(search.busy),
             passes.patch_busy.eq(patch.busy),
             passes.works.eq(self._works(m, judge, patch, expects)),
             check.start.eq(passes.start_check),
-            *([check.held.eq(passes.held)] if build.prepares else []),
+            *([check.hold.eq(passes.hold)] if build.prepares else []),
             check.last_state.eq(last_state),
             judge.last_state.eq(last_state),
             judge.check_valid.eq(check.valid),
@@ -176,21 +176,21 @@ class Lane(wiring.Component):
             judge.check_position.eq(check.position),
             judge.check_value.eq(check.value),
             judge.check_old.eq(check.old),
-            walk.start.eq(passes.start_walk),
-            walk.restart.eq(self.go),
-            walk.last_state.eq(last_state),
-            walk.force.eq(passes.unchecked),
-            walk.mark_valid.eq(judge.valid),
-            walk.mark_point.eq(judge.point),
-            walk.mark_state.eq(judge.state),
-            walk.mark.eq(~judge.stays),
+            search.start.eq(passes.start_search),
+            search.restart.eq(self.go),
+            search.last_state.eq(last_state),
+            search.force.eq(passes.unchecked),
+            search.mark_valid.eq(judge.valid),
+            search.mark_point.eq(judge.point),
+            search.mark_state.eq(judge.state),
+            search.mark.eq(~judge.stays),
             patch.start.eq(passes.start_patch),
             patch.clear.eq(self.go),
             patch.force.eq(self.prologue | passes.unchecked),
             patch.note_valid.eq(judge.valid & judge.point_ends),
             patch.note.eq(judge.note),
         ]
-        self._tables(m, passes, check, walk, patch, tables)
+        self._tables(m, passes, check, search, patch, tables)
         m.d.comb += [
             *(
                 getattr(values, f"check_{name}").eq(getattr(judge, name))
@@ -198,7 +198,7 @@ class Lane(wiring.Component):
             ),
             values.check_valid.eq(judge.valid & judge.stays),
             *(
-                getattr(values, f"walk_{name}").eq(getattr(walk, name))
+                getattr(values, f"search_{name}").eq(getattr(search, name))
                 for name in ("valid", "state", "position", "value", "old")
             ),
             tables.written.eq(values.written),
@@ -216,29 +216,29 @@ class Lane(wiring.Component):
             self.bank.data.eq(rows.bank.data),
             self.word.eq(tables.word),
             self.done.eq(passes.done),
-            self.other.eq(walk.other),
+            self.other.eq(search.other),
             *(getattr(self, name).eq(getattr(values, name)) for name in ("norm", "retired", *parameters.changes)),
         ]
         lost, over = expects.lost, Const(0, 1)
-        fetches: list[tuple[Any, Value]] = [(check, ~passes.walking), (walk, passes.walking)]
+        fetches: list[tuple[Any, Value]] = [(check, ~passes.searching), (search, passes.searching)]
         if build.proof:
-            scan = self._proof(m, passes, walk, patch, values, tables, expects, last_state)
+            scan = self._proof(m, passes, search, patch, values, tables, expects, last_state)
             lost, over = self._last_lost(m, passes, expects), scan.saturated
-            fetches = [(check, ~passes.walking & ~passes.scanning), fetches[1], (scan, passes.scanning)]
-        infeasible: Value = walk.valid & walk.infeasible
+            fetches = [(check, ~passes.searching & ~passes.scanning), fetches[1], (scan, passes.scanning)]
+        infeasible: Value = search.valid & search.infeasible
         if build.alternatives:
             infeasible = self._last_nothing(m, passes, expects)
             m.d.comb += [
                 judge.check_none.eq(check.none),
                 values.check_none.eq(judge.none),
-                values.walk_none.eq(walk.infeasible),
+                values.search_none.eq(search.infeasible),
             ]
         m.d.sync += [
             self.infeasible.eq(infeasible),
             self.saturated.eq(
                 (judge.valid & judge.stays & judge.outside)
-                | (walk.valid & walk.outside)
-                | walk.over
+                | (search.valid & search.outside)
+                | search.over
                 | (values.written & values.beyond)
                 | lost
                 | over
@@ -257,28 +257,30 @@ class Lane(wiring.Component):
         m.d.comb += [patch.last_turn.eq(last_turn), expects.last_turn.eq(last_turn)]
         return patch.valid | expects.active
 
-    def _tables(self, m: Module, passes: Passes, check: Check, walk: Walk, patch: Patch, tables: Tables) -> None:
+    def _tables(
+        self, m: Module, passes: Passes, check: Check, search: LocalSearch, patch: Patch, tables: Tables
+    ) -> None:
         """Connect the passes to the lane's tables of its own states."""
         m.d.comb += [
-            *(getattr(tables, name).eq(getattr(passes, name)) for name in ("checking", "walking", "patching")),
+            *(getattr(tables, name).eq(getattr(passes, name)) for name in ("checking", "searching", "patching")),
             tables.choosing.eq(passes.choosing),
             tables.check_choice.eq(check.choice_address),
-            tables.check_kept.eq(check.kept_address),
+            tables.check_cached.eq(check.cached_address),
             tables.check_old.eq(check.old_address),
-            tables.walk_wealth.eq(walk.wealth_address),
-            tables.walk_choice.eq(walk.choice_address),
-            tables.walk_old.eq(walk.old_address),
+            tables.search_wealth.eq(search.wealth_address),
+            tables.search_choice.eq(search.choice_address),
+            tables.search_old.eq(search.old_address),
             tables.patch_position.eq(patch.position),
             check.choice_data.eq(tables.choice),
-            check.kept_data.eq(tables.kept),
+            check.cached_data.eq(tables.cached),
             check.old_data.eq(tables.value),
-            walk.wealth_data.eq(tables.wealth),
-            walk.choice_data.eq(tables.choice),
-            walk.old_data.eq(tables.value),
-            tables.found.eq(walk.valid),
-            tables.found_position.eq(walk.position),
-            tables.found_choice.eq(walk.choice),
-            tables.found_kept.eq(walk.kept),
+            search.wealth_data.eq(tables.wealth),
+            search.choice_data.eq(tables.choice),
+            search.old_data.eq(tables.value),
+            tables.found.eq(search.valid),
+            tables.found_position.eq(search.position),
+            tables.found_choice.eq(search.choice),
+            tables.found_cached.eq(search.cached),
         ]
 
     def _fetch(self, m: Module, units: list[tuple[Any, Value]]) -> None:
@@ -302,7 +304,7 @@ class Lane(wiring.Component):
         self,
         m: Module,
         passes: Passes,
-        walk: Walk,
+        search: LocalSearch,
         patch: Patch,
         values: Values,
         tables: Tables,
@@ -324,7 +326,7 @@ class Lane(wiring.Component):
         m.d.comb += [
             passes.scan_busy.eq(scan.busy),
             passes.better.eq(better),
-            passes.moved.eq(walk.valid & walk.moved & ~self.cold & ~passes.repairing),
+            passes.moved.eq(search.valid & search.moved & ~self.cold & ~passes.repairing),
             # A repaired state was counted as retired before.
             self.retired.eq(values.retired & ~rounds),
             self.met.eq(passes.met | (self.points == 0)),
@@ -349,21 +351,21 @@ class Lane(wiring.Component):
             tables.scan_below.eq(scan.below_address),
             tables.scan_above.eq(scan.above_address),
             tables.better.eq(scan.moved),
-            tables.found_position.eq(Mux(passes.scanning, scan.of.position, walk.position)),
-            tables.found_choice.eq(Mux(passes.scanning, scan.choice, walk.choice)),
-            walk.restart.eq(self.go | self.round),
-            walk.cold.eq(self.cold & ~passes.repairing),
-            walk.force.eq(passes.unchecked & ~passes.repairing),
-            walk.exact.eq(passes.repairing),
-            walk.set.eq(scan.moved),
-            walk.set_point.eq(scan.of.point),
-            walk.set_state.eq(scan.of.state),
-            walk.lent.eq(passes.scanning),
-            walk.lent_x.eq(scan.x),
-            walk.lent_ev.eq(scan.ev),
-            scan.objective.eq(walk.lent_objective),
-            scan.feasible.eq(walk.lent_feasible),
-            scan.over.eq(walk.lent_over),
+            tables.found_position.eq(Mux(passes.scanning, scan.of.position, search.position)),
+            tables.found_choice.eq(Mux(passes.scanning, scan.choice, search.choice)),
+            search.restart.eq(self.go | self.round),
+            search.cold.eq(self.cold & ~passes.repairing),
+            search.force.eq(passes.unchecked & ~passes.repairing),
+            search.exact.eq(passes.repairing),
+            search.set.eq(scan.moved),
+            search.set_point.eq(scan.of.point),
+            search.set_state.eq(scan.of.state),
+            search.lent.eq(passes.scanning),
+            search.lent_x.eq(scan.x),
+            search.lent_ev.eq(scan.ev),
+            scan.objective.eq(search.lent_objective),
+            scan.feasible.eq(search.lent_feasible),
+            scan.over.eq(search.lent_over),
             borders.write.eq(tables.found | tables.better),
             borders.position.eq(tables.found_position),
             borders.choice.eq(tables.found_choice),

@@ -16,8 +16,8 @@ from beltline.hw.memory.ram import READ_LATENCY
 from beltline.hw.sweep.combine import CombineParameters
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.row_buses import BankPort, RowBusesParameters, RowPort
+from beltline.hw.sweep.search.parameters import SearchParameters
 from beltline.hw.sweep.turns import TurnsParameters
-from beltline.hw.sweep.walk.parameters import WalkParameters
 
 SHIFT_CLOCKS = 3
 """Clocks from a result of check or local search to its value, with its shift added."""
@@ -32,9 +32,10 @@ CONTEXTS = 64
 
 @dataclass(frozen=True)
 class LaneParameters:
-    """Parameters of a lane: check, local search (``walk`` in the code) and patch over memories of its own.
+    """Parameters of a lane: check, local search and patch over memories of its own.
 
-    The units are :mod:`beltline.hw.sweep.check`, :mod:`beltline.hw.sweep.walk.walk` and :mod:`beltline.hw.sweep.patch`.
+    The units are :mod:`beltline.hw.sweep.check`, :mod:`beltline.hw.sweep.search.local_search` and
+    :mod:`beltline.hw.sweep.patch`.
 
     A sweep checks all states. If some fail, a local search finds their new choices, and a patch computes the expected
     values of their points again. If there are no stored choices yet, or at least half of them moved in the sweep
@@ -50,9 +51,9 @@ class LaneParameters:
     build: SweepParameters
 
     @property
-    def walk(self) -> WalkParameters:
+    def search(self) -> SearchParameters:
         """Parameters of the local search."""
-        return WalkParameters(self.build, max(CONTEXTS, 1 << self.build.state_bits))
+        return SearchParameters(self.build, max(CONTEXTS, 1 << self.build.state_bits))
 
     @property
     def expectation(self) -> ExpectationParameters:
@@ -124,7 +125,7 @@ class LaneParameters:
         """Return the ports of shifts by the change at a reference point."""
         return {
             "sample_place": In(self.build.position_bits),
-            "refers": In(1),
+            "has_reference": In(1),
             "sample_valid": Out(1),
             "sample_state": Out(self.build.state_bits),
             "sample": Out(signed(WIDTH)),

@@ -18,7 +18,7 @@ _OF_PROOF = {
 class Passes(wiring.Component):
     """Starts the passes of a lane one after the other, and reports when the last of them is finished.
 
-    A prologue is a patch. A sweep is a check, then, if states failed it, a local search (``walk`` in the code) of
+    A prologue is a patch. A sweep is a check, then, if states failed it, a local search of
     these, and a patch. Without a check (``unchecked``) it is a local search of all states and a patch. In a build with
     ``proof`` the lane waits before the patch (``met``), and makes a scan in each ``round``, followed by a local search
     (repair) if the scan found better choices, until ``finish``. With ``multipliers`` every sweep ends with a patch.
@@ -46,17 +46,17 @@ class Passes(wiring.Component):
         A state failed the check of this sweep; valid from a clock after ``checked`` on.
     moved : in, 1 bit
         High in clocks in which the local search gives a state another choice.
-    walk_busy, patch_busy : in, 1 bit each
+    search_busy, patch_busy : in, 1 bit each
         The local search, or the patch, is in progress, from the clock after its start.
     works : in, 1 bit
         A result of the check, or a state of the patch, enters the pipeline to the expectation unit.
-    start_check, start_walk, start_patch : out, 1 bit each
+    start_check, start_search, start_patch : out, 1 bit each
         High for a clock: the pass begins.
-    checking, walking, patching : out, 1 bit each
+    checking, searching, patching : out, 1 bit each
         The check, the local search or the patch is in progress.
     choosing : out, 1 bit
         The check reads choices.
-    held : out, 1 bit
+    hold : out, 1 bit
         Only without ``proof``: the check that was started waits for the next pass.
     drop : out, 1 bit
         Only without ``proof``, with ``go``: the check that was started is discarded.
@@ -89,12 +89,12 @@ class Passes(wiring.Component):
                 **{name: In(1) for name in ("go", "prologue", "cold", "fixed", "seek")},
                 "points": In(build.point_bits + 1),
                 "count": In(build.position_bits + 1),
-                **{name: In(1) for name in ("checked", "any_mark", "moved", "walk_busy", "patch_busy", "works")},
-                **{name: Out(1) for name in ("start_check", "start_walk", "start_patch")},
-                **{name: Out(1) for name in ("checking", "walking", "patching", "choosing", "unchecked")},
+                **{name: In(1) for name in ("checked", "any_mark", "moved", "search_busy", "patch_busy", "works")},
+                **{name: Out(1) for name in ("start_check", "start_search", "start_patch")},
+                **{name: Out(1) for name in ("checking", "searching", "patching", "choosing", "unchecked")},
                 "done": Out(1, init=1),
                 **(_OF_PROOF if build.proof else {}),
-                **({"held": Out(1), "drop": Out(1)} if build.prepares else {}),
+                **({"hold": Out(1), "drop": Out(1)} if build.prepares else {}),
             }
         )
 
@@ -102,10 +102,10 @@ class Passes(wiring.Component):
         m = Module()
         # The number of choices that moved in this sweep decides whether the next one has a check.
         moves = Signal(self.parameters.build.position_bits + 1)
-        # Signal ``restless``: many choices moved in this sweep. ``unchecks``: a sweep that begins now skips the check.
-        restless, unchecks = Signal(), Signal()
+        # ``many_moved``: many choices moved in this sweep. ``skips_check``: a sweep that begins now skips the check.
+        many_moved, skips_check = Signal(), Signal()
         with m.If(self.go):
-            m.d.sync += [moves.eq(0), self.unchecked.eq(unchecks)]
+            m.d.sync += [moves.eq(0), self.unchecked.eq(skips_check)]
         with m.Elif(self.moved):
             m.d.sync += moves.eq(moves + 1)
         if self._proves:
@@ -114,8 +114,8 @@ class Passes(wiring.Component):
                 m.d.sync += moves.eq(0)
             with m.If(self.go):
                 m.d.sync += self.repaired.eq(0)
-        m.d.sync += restless.eq(moves + self.count[MOST_SHIFT:] >= self.count)
-        m.d.comb += unchecks.eq(~self.prologue & (self.cold | self.seek | (restless & ~self.fixed)))
+        m.d.sync += many_moved.eq(moves + self.count[MOST_SHIFT:] >= self.count)
+        m.d.comb += skips_check.eq(~self.prologue & (self.cold | self.seek | (many_moved & ~self.fixed)))
 
         settling = Signal(range(self.parameters.settle + 1))
         with m.If(self.works):
@@ -123,7 +123,7 @@ class Passes(wiring.Component):
         with m.Elif(settling != 0):
             m.d.sync += settling.eq(settling - 1)
         if self._prepares:
-            self._hold(m, unchecks)
+            self._hold(m, skips_check)
         with m.FSM():
             with m.State("IDLE"), m.If(self.go & (self.points != 0)):
                 m.d.sync += self.done.eq(0)
@@ -131,10 +131,10 @@ class Passes(wiring.Component):
                     m.d.comb += self.start_patch.eq(1)
                     m.d.sync += self.patching.eq(1)
                     m.next = "PATCH"
-                with m.Elif(unchecks):
-                    m.d.comb += self.start_walk.eq(1)
-                    m.d.sync += self.walking.eq(1)
-                    m.next = "WALK"
+                with m.Elif(skips_check):
+                    m.d.comb += self.start_search.eq(1)
+                    m.d.sync += self.searching.eq(1)
+                    m.next = "SEARCH"
                 with m.Else():
                     if not self._prepares:
                         m.d.comb += self.start_check.eq(1)
@@ -145,9 +145,9 @@ class Passes(wiring.Component):
                 m.next = "JUDGE"
             with m.State("JUDGE"):
                 with m.If(self.any_mark):
-                    m.d.comb += self.start_walk.eq(1)
-                    m.d.sync += self.walking.eq(1)
-                    m.next = "WALK"
+                    m.d.comb += self.start_search.eq(1)
+                    m.d.sync += self.searching.eq(1)
+                    m.next = "SEARCH"
                 with m.Else():
                     m.next = "SETTLE"
                     if self._prepares:
@@ -155,8 +155,8 @@ class Passes(wiring.Component):
                     else:
                         with m.If(~self.fixed):
                             m.next = "MEET"
-            with m.State("WALK"), m.If(~self.walk_busy):
-                m.d.sync += self.walking.eq(0)
+            with m.State("SEARCH"), m.If(~self.search_busy):
+                m.d.sync += self.searching.eq(0)
                 if self._proves:
                     m.next = "MEET"
                 else:
@@ -189,9 +189,9 @@ class Passes(wiring.Component):
         with m.If(reads != 0):
             m.d.sync += reads.eq(reads - 1)
         with m.If(self.start_check):
-            m.d.sync += [self.held.eq(1), self.choosing.eq(1), reads.eq(PREPARE_CLOCKS)]
+            m.d.sync += [self.hold.eq(1), self.choosing.eq(1), reads.eq(PREPARE_CLOCKS)]
         with m.If(self.go):
-            m.d.sync += [self.held.eq(0), self.choosing.eq(0), reads.eq(0)]
+            m.d.sync += [self.hold.eq(0), self.choosing.eq(0), reads.eq(0)]
 
     def _rounds(self, m: Module) -> None:
         """Add the states of a proof to the FSM: wait for the other lanes, scan, repair, and wait again."""
@@ -212,11 +212,11 @@ class Passes(wiring.Component):
         with m.State("SCAN"), m.If(~self.scan_busy):
             m.d.sync += self.scanning.eq(0)
             with m.If(self.better):
-                m.d.comb += self.start_walk.eq(1)
-                m.d.sync += [self.walking.eq(1), self.repairing.eq(1), self.repaired.eq(1)]
+                m.d.comb += self.start_search.eq(1)
+                m.d.sync += [self.searching.eq(1), self.repairing.eq(1), self.repaired.eq(1)]
                 m.next = "REPAIR"
             with m.Else():
                 m.next = "MEET"
-        with m.State("REPAIR"), m.If(~self.walk_busy):
-            m.d.sync += [self.walking.eq(0), self.repairing.eq(0)]
+        with m.State("REPAIR"), m.If(~self.search_busy):
+            m.d.sync += [self.searching.eq(0), self.repairing.eq(0)]
             m.next = "MEET"

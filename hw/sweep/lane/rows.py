@@ -61,10 +61,10 @@ class Rows(wiring.Component):
         build, depth = self.parameters.build, self.parameters.rows
         row_bits = build.local_bits
         inner = self.bank.address[row_bits:]
-        of_state, upper, of_walk = inner[: build.state_bits], inner[build.state_bits], inner[build.state_bits + 1]
+        of_state, upper, of_search = inner[: build.state_bits], inner[build.state_bits], inner[build.state_bits + 1]
         rows = []
         for high in range(2):
-            of_grid = of_walk & (upper != high)
+            of_grid = of_search & (upper != high)
             state = of_state if build.costs else Mux(of_grid, 0, of_state)
             rows.append(Cat(self.bank.address[:row_bits], state, self.half & ~of_grid, of_grid))
         hosts_state, point = self.write_address[: build.cost_bits], self.write_address[build.cost_bits :]

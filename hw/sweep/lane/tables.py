@@ -9,17 +9,17 @@ from amaranth.lib.wiring import In, Out
 from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.interface.windows import WORD_BYTES
 from beltline.hw.memory.ram import BLOCK_DEPTH, Ram
-from beltline.hw.sweep.check import KEPT_BITS
+from beltline.hw.sweep.check import CACHED_BITS
 from beltline.hw.sweep.lane.parameters import LaneParameters
 
 
 class Tables(wiring.Component):
     """Stores cash on hand, value, choice and cached utilities of every state of a lane.
 
-    Each table is a memory with one read and one write port. ``kept`` in the code stands for cached utilities: the
-    utilities of ``i - 1``, ``i`` and ``i + 1`` around the choice ``i``, and whether each is feasible (``KEPT_BITS``). A
-    build with ``proof`` has two copies of the values, before and after the sweep, and three copies of the choices, so
-    that a state and its two neighbours are read at once.
+    Each table is a memory with one read and one write port. ``cached`` stands for cached utilities: the utilities of
+    ``i - 1``, ``i`` and ``i + 1`` around the choice ``i``, and whether each is feasible (``CACHED_BITS``). A build with
+    ``proof`` has two copies of the values, before and after the sweep, and three copies of the choices, so that a state
+    and its two neighbours are read at once.
 
     Latency: ``READ_LATENCY`` for a pass, one clock more for ``word``. Throughput: a read and a write a clock for each
     memory. Contract: no ready; the pass in progress has the read ports, otherwise the host.
@@ -32,24 +32,24 @@ class Tables(wiring.Component):
         The host's writes, see :class:`beltline.hw.sweep.lane.lane.Lane`.
     read_address, read_wealth, read_policy, word : in, in, in, out
         The host's reads, see the same class.
-    checking, walking, patching : in, 1 bit each
+    checking, searching, patching : in, 1 bit each
         Check, local search or patch is in progress.
     choosing : in, 1 bit
         The check reads choices.
-    check_choice, check_kept, check_old : in, ``position_bits`` each
+    check_choice, check_cached, check_old : in, ``position_bits`` each
         Addresses from the check: of a choice, of cached utilities, of a value.
-    walk_wealth, walk_choice, walk_old : in, ``position_bits`` each
+    search_wealth, search_choice, search_old : in, ``position_bits`` each
         Addresses from the local search: of cash on hand, of a choice, of a value.
     patch_position : in, ``position_bits``
         Address from the patch, of a value.
     wealth, value : out, 64 bits each
         Cash on hand and value that were read.
-    choice, kept : out, ``index_bits`` and ``KEPT_BITS``
+    choice, cached : out, ``index_bits`` and ``CACHED_BITS``
         Choice and cached utilities that were read.
     found : in, 1 bit
         The local search writes a choice and its cached utilities.
-    found_position, found_choice, found_kept : in
-        Their address, the choice (``index_bits``) and the cached utilities (``KEPT_BITS``).
+    found_position, found_choice, found_cached : in
+        Their address, the choice (``index_bits``) and the cached utilities (``CACHED_BITS``).
     written : in, 1 bit
         A value is written; the host must not write one in this clock.
     place, new : in, ``position_bits`` and signed 64 bits
@@ -75,20 +75,28 @@ class Tables(wiring.Component):
         bits = build.position_bits
         ports = parameters.ports
         hosts = ("wealth_write", "value_write", "write_address", "data", "read_address", "read_wealth", "read_policy")
-        reads = ("check_choice", "check_kept", "check_old", "walk_wealth", "walk_choice", "walk_old", "patch_position")
+        reads = (
+            "check_choice",
+            "check_cached",
+            "check_old",
+            "search_wealth",
+            "search_choice",
+            "search_old",
+            "patch_position",
+        )
         super().__init__(
             {
                 **{name: ports[name] for name in (*hosts, "word")},
-                **{name: In(1) for name in ("checking", "walking", "patching", "choosing")},
+                **{name: In(1) for name in ("checking", "searching", "patching", "choosing")},
                 **{name: In(bits) for name in reads},
                 "wealth": Out(WIDTH),
                 "value": Out(WIDTH),
                 "choice": Out(build.index_bits),
-                "kept": Out(KEPT_BITS),
+                "cached": Out(CACHED_BITS),
                 "found": In(1),
                 "found_position": In(bits),
                 "found_choice": In(build.index_bits),
-                "found_kept": In(KEPT_BITS),
+                "found_cached": In(CACHED_BITS),
                 "written": In(1),
                 "place": In(bits),
                 "new": In(signed(WIDTH)),
@@ -114,8 +122,8 @@ class Tables(wiring.Component):
         build, cells = self.parameters.build, self.parameters.cells
         m.submodules.wealth = wealth = Ram(WIDTH, cells, WORD_BYTES, "block" if cells >= BLOCK_DEPTH else "")
         m.submodules.choice = choice = Ram(build.index_bits, cells)
-        m.submodules.kept = kept = Ram(KEPT_BITS, cells)
-        own = Mux(self.walking, self.walk_old, Mux(self.patching, self.patch_position, self.read_address))
+        m.submodules.cached = cached = Ram(CACHED_BITS, cells)
+        own = Mux(self.searching, self.search_old, Mux(self.patching, self.patch_position, self.read_address))
         values = [Ram(WIDTH, cells, WORD_BYTES) for _ in range(2 if build.proof else 1)]
         for number, value in enumerate(values):
             # The host writes both copies. A sweep writes the one that does not hold the values before it.
@@ -149,15 +157,15 @@ class Tables(wiring.Component):
             choice.write_address.eq(self.found_position),
             choice.write_data.eq(self.found_choice),
             choice.read_address.eq(Mux(self.choosing, self.check_choice, self._address("choice", self.read_address))),
-            kept.write.eq(self.found),
-            kept.write_address.eq(self.found_position),
-            kept.write_data.eq(self.found_kept),
-            kept.read_address.eq(self.check_kept),
+            cached.write.eq(self.found),
+            cached.write_address.eq(self.found_position),
+            cached.write_data.eq(self.found_cached),
+            cached.read_address.eq(self.check_cached),
             self.wealth.eq(wealth.read_data),
             self.value.eq(read_values[0]),
             self.fresh.eq(read_values[-1]),
             self.choice.eq(choice.read_data),
-            self.kept.eq(kept.read_data),
+            self.cached.eq(cached.read_data),
         ]
         read = Mux(self.read_wealth, wealth.read_data, Mux(self.read_policy, choice.read_data, self.value))
         m.d.sync += self.word.eq(read)
@@ -165,5 +173,5 @@ class Tables(wiring.Component):
 
     def _address(self, name: str, otherwise: Value) -> Value:
         """Return the address of a local search or of a scan while one is in progress, and else ``otherwise``."""
-        address = Mux(self.walking, getattr(self, f"walk_{name}"), otherwise)
+        address = Mux(self.searching, getattr(self, f"search_{name}"), otherwise)
         return Mux(self.scanning, getattr(self, f"scan_{name}"), address) if self.parameters.build.proof else address

@@ -22,7 +22,7 @@ class Values(wiring.Component):
     of the two in a sweep (:class:`beltline.hw.arithmetic.norm.Norm`).
 
     Latency: ``SHIFT_CLOCKS`` to ``written``. Throughput: a value a clock. Contract: fixed latency, no ready. Every
-    state's value comes once, from the check or from the local search (``walk`` in the code), and never from both in one
+    state's value comes once, from the check or from the local search, and never from both in one
     clock.
 
     Attributes
@@ -35,7 +35,7 @@ class Values(wiring.Component):
         Its exogenous state, and the number of the state in the lane.
     check_value, check_old : in, signed 64 bits each
         Its new value, and the value before the sweep.
-    walk_valid, walk_state, walk_position, walk_value, walk_old : in
+    search_valid, search_state, search_position, search_value, search_old : in
         The same of a result of the local search.
     shift_after, shift_before : in, signed 64 bits for each exogenous state
         Added to new and to old values.
@@ -52,7 +52,7 @@ class Values(wiring.Component):
     norm : out, 64 bits
         The largest difference so far; it includes a value :attr:`beltline.hw.arithmetic.norm.NormParameters.latency`
         clocks after its ``retired``.
-    sample_place, refers : in, ``position_bits`` and 1 bit
+    sample_place, has_reference : in, ``position_bits`` and 1 bit
         The number of state 0 of the reference point, and whether that is in this lane.
     sample_valid, sample_state : out, 1 bit and ``state_bits``
         High in clocks with a state of the reference point, ``SHIFT_CLOCKS + 3`` clocks after its result; its exogenous
@@ -69,7 +69,7 @@ class Values(wiring.Component):
         Only with ``proof``: clears the norm before the first of these values.
     keeps : in, a bit for each exogenous state of the build
         Only with alternatives: the state keeps its old value, a table of values.
-    check_none, walk_none : in, 1 bit each
+    check_none, search_none : in, 1 bit each
         Only with alternatives: the state can afford no candidate, and its value is not shifted.
     """
 
@@ -91,21 +91,21 @@ class Values(wiring.Component):
             "shift_before",
             "retired",
             "norm",
-            *(("extreme_place",) if build.midpoints else ("sample_place", "refers")),
+            *(("extreme_place",) if build.midpoints else ("sample_place", "has_reference")),
             *parameters.changes,
         )
         if build.alternatives:
             outside += ("keeps",)
         super().__init__(
             {
-                **{f"{unit}_{name}": member for unit in ("check", "walk") for name, member in results.items()},
+                **{f"{unit}_{name}": member for unit in ("check", "search") for name, member in results.items()},
                 **{name: ports[name] for name in outside},
                 "written": Out(1),
                 "place": Out(build.position_bits),
                 "new": Out(signed(WIDTH)),
                 "beyond": Out(1),
                 **({"again": In(1), "clear": In(1)} if build.proof else {}),
-                **({"check_none": In(1), "walk_none": In(1)} if build.alternatives else {}),
+                **({"check_none": In(1), "search_none": In(1)} if build.alternatives else {}),
             }
         )
 
@@ -114,7 +114,7 @@ class Values(wiring.Component):
         p = Pipeline(m)
         m.submodules.norm = norm = Norm(NormParameters())
         state, position, value, before = (
-            Mux(self.walk_valid, getattr(self, f"walk_{name}"), getattr(self, f"check_{name}"))
+            Mux(self.search_valid, getattr(self, f"search_{name}"), getattr(self, f"check_{name}"))
             for name in ("state", "position", "value", "old")
         )
         of_state = p.input(state)
@@ -127,7 +127,7 @@ class Values(wiring.Component):
             # A value that was already written has its shift.
             unshifted: Value = self.again
             if self.parameters.build.alternatives:
-                unshifted = unshifted | Mux(self.walk_valid, self.walk_none, self.check_none)
+                unshifted = unshifted | Mux(self.search_valid, self.search_none, self.check_none)
                 value = Mux(Array(self.keeps)[state], before, value)
             shift_after = Timed(
                 shift_after.value & (~p.register(unshifted, 0).value).replicate(WIDTH).as_signed(), shift_after.time
@@ -138,7 +138,7 @@ class Values(wiring.Component):
         assert after.time == SHIFT_CLOCKS
         new, new_beyond = clamped(after.value)
         old_word, old_beyond = clamped(old.value)
-        valid = p.valid(p.input(self.walk_valid | self.check_valid), after.time)
+        valid = p.valid(p.input(self.search_valid | self.check_valid), after.time)
         m.d.comb += [
             self.written.eq(valid & ~again),
             self.place.eq(p.delay(p.input(position), after.time).value),
@@ -167,7 +167,7 @@ class Values(wiring.Component):
         assert change.time == at_reference.time + 1
         m.d.sync += [
             self.sample_valid.eq(
-                p.valid(Timed(norm.valid, of_point.time), at_reference.time) & at_reference.value & self.refers
+                p.valid(Timed(norm.valid, of_point.time), at_reference.time) & at_reference.value & self.has_reference
             ),
             self.sample_state.eq(p.delay(of_state, at_reference.time).value),
         ]

@@ -117,15 +117,15 @@ class Stream(wiring.Component):
             m.d.sync += self.wealth_address.eq(early.value)
 
         # Its words enter the evaluator one by one; the next half-row does not arrive before the last of them.
-        held = [Signal(HALF_WORDS * WIDTH, name=f"held{high}", reset_less=True) for high in range(2)]
+        arrived_halves = [Signal(HALF_WORDS * WIDTH, name=f"half{high}", reset_less=True) for high in range(2)]
         unloading, word = Signal(), Signal(range(HALF_WORDS))
         with m.If(self.fetch.valid):
-            m.d.sync += [Cat(held).eq(self.fetch.data), place.eq(came), unloading.eq(1), word.eq(0)]
+            m.d.sync += [Cat(arrived_halves).eq(self.fetch.data), place.eq(came), unloading.eq(1), word.eq(0)]
         with m.Else():
-            m.d.sync += [*(part.eq(part >> WIDTH) for part in held), word.eq(word + 1)]
+            m.d.sync += [*(part.eq(part >> WIDTH) for part in arrived_halves), word.eq(word + 1)]
             with m.If(word == HALF_WORDS - 1):
                 m.d.sync += unloading.eq(0)
-        low, high = (part[:WIDTH] for part in held)
+        low, high = (part[:WIDTH] for part in arrived_halves)
         odd = place.number[0]
         evaluated = 1 + EvaluatorParameters(parameters.build.multiplier).latency
         inside = unloading & (word >= place.low) & (word <= place.high)

@@ -145,7 +145,7 @@ def compiled():
 
 b.compile_models()
 before = compiled()
-assert before["_walks"] and before["check_all"] and before["add_all"], before
+assert before["_searches"] and before["check_all"] and before["add_all"], before
 run = b.Bench(print, 1.0, [64], 1.0)
 for method in ("shift", None):
     b.sweep_row(run, 64, method)

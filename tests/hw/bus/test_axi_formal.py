@@ -137,9 +137,9 @@ class RegistersProof(wiring.Component):
             state_deliver=bus.rvalid == state["DELIVER"],
             state_read=~state["READ"] | ar,
             state_written=bus.bvalid | ~(written | refused),
-            held_write=~aw | (dut.held["write"] == address),
-            held_data=~w | ((dut.registers.write_data == data) & (dut.held["strobes"] == strobes)),
-            held_read=~ar | (dut.held["read"] == read_address),
+            held_write=~aw | (dut.stored["write"] == address),
+            held_data=~w | ((dut.registers.write_data == data) & (dut.stored["strobes"] == strobes)),
+            held_read=~ar | (dut.stored["read"] == read_address),
         )
         return m
 

@@ -158,13 +158,13 @@ class Bench:
     async def clock(self, ctx: Any, **ports: int) -> None:
         """Advance one clock; ports that are not named are 0."""
         unit = self.unit
-        given = {"held": int(self.rng.random() < self.stalls)} | ports
-        for name in ("write", "write_table", "write_address", "write_data", "held", "stop"):
+        given = {"pause": int(self.rng.random() < self.stalls)} | ports
+        for name in ("write", "write_table", "write_address", "write_data", "pause", "stop"):
             ctx.set(getattr(unit, name), given.get(name, self.rng.getrandbits(2) if "write_" in name else 0))
         ctx.set(unit.port.begin, given.get("begin", 0))
         ctx.set(unit.read_data, self._due.pop(0))
         read = ctx.get(unit.read)
-        assert not (read and given["held"])
+        assert not (read and given["pause"])
         table, address = ctx.get(unit.read_table), ctx.get(unit.read_address)
         self._due.append(self.words[Table(table)][address] if read else self.rng.getrandbits(64))
         self.asked += read

@@ -160,7 +160,7 @@ def test_problems_without_alternatives_keep_their_bits() -> None:
     while not ended:
         ended = plain.step()
         assert machine.step() == ended
-        assert np.array_equal(plain.kept, machine.kept)
+        assert np.array_equal(plain.cached, machine.cached)
         assert (machine.status, machine.norm) == (plain.status, plain.norm)
         # A sweep takes these clocks only if its end waits for expectations.
         assert 0 < machine.clocks - plain.clocks <= unit.latency * (plain.sweeps + 1)

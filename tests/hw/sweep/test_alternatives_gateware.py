@@ -101,7 +101,7 @@ def test_random_values_and_marks(pair: Pair) -> None:
     """Gateware and model agree on random groups, tables of values and added utilities that need divide and conquer."""
     rng = np.random.default_rng(5)
     build = pair.parameters
-    walked = 0
+    searched = 0
     for seed in range(5):
         image = product_image(with_alternatives("random", seed, int(rng.integers(9, build.grid + 1))), 1e-4)
         assert image.groups is not None
@@ -113,15 +113,15 @@ def test_random_values_and_marks(pair: Pair) -> None:
         wild = rng.integers(-(2**56), 2**56, image.start.shape)
         for sweeps in (1, 2, 5):
             done = pair.run(replace(image, start=wild, groups=groups), sweeps)
-            walked += sum(one.walked for one in done.proven_by)
-    assert walked > 0
+            searched += sum(one.searched for one in done.proven_by)
+    assert searched > 0
 
 
 def test_random_candidates(pair: Pair) -> None:
     """Gateware and model agree on any candidates of each state, from stored choices elsewhere and from none."""
     rng = np.random.default_rng(6)
     build = pair.parameters
-    walked, divided, single = 0, 0, 0
+    searched, divided, single = 0, 0, 0
     for seed in range(8):
         image = product_image(
             with_alternatives(KINDS[seed % len(KINDS)], seed, int(rng.integers(7, build.grid + 1))), 1e-4
@@ -141,12 +141,12 @@ def test_random_candidates(pair: Pair) -> None:
             before = pair.run(replace(image, start=start), 1)
             for sweeps, mode, after in ((1, Mode.CHOICES, before), (1, Mode(0), None), (4, Mode(0), None)):
                 done = pair.run(replace(few, start=start), sweeps, mode, after)
-                walked += sum(one.walked for one in done.proven_by)
+                searched += sum(one.searched for one in done.proven_by)
                 divided += sum(one.divided for one in done.proven_by)
                 if Status.INFEASIBLE not in done.status:
                     choices = done.policy[: image.start.size].reshape(image.start.shape)
                     assert ((lowest <= choices) & (choices <= highest)).all()
-    assert min(walked, divided, single) > 0
+    assert min(searched, divided, single) > 0
 
 
 def test_additions_may_leave_the_range(pair: Pair) -> None:

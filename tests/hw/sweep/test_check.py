@@ -16,7 +16,7 @@ from amaranth.lib.wiring import In, Out
 from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.interface.parameters import ROW_WORDS
 from beltline.hw.memory.ram import Ram
-from beltline.hw.sweep.check import KEPT_BITS, PREPARE_CLOCKS, Check, CheckParameters
+from beltline.hw.sweep.check import CACHED_BITS, PREPARE_CLOCKS, Check, CheckParameters
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.peak import NEIGHBOURS, PeakParameters
 from beltline.hw.sweep.row_buses import RowBuses, RowBusesParameters
@@ -46,7 +46,7 @@ class Probe(wiring.Component):
                 "write_row": In(ROW_WORDS * WIDTH),
                 "state_address": In(bits),
                 "state_choice": In(build.index_bits),
-                "state_kept": In(KEPT_BITS),
+                "state_cached": In(CACHED_BITS),
                 "state_old": In(WIDTH),
             }
         )
@@ -67,7 +67,7 @@ class Probe(wiring.Component):
                 ram.read_address.eq(bank.address),
                 bank.data.eq(ram.read_data),
             ]
-        for name in ("choice", "kept", "old"):
+        for name in ("choice", "cached", "old"):
             data = getattr(self, f"state_{name}")
             m.submodules[name] = ram = Ram(len(data), 1 << len(self.state_address))
             m.d.comb += [
@@ -107,7 +107,7 @@ def test_results_and_clocks(
     ev = [[number() for _ in range(states)] for _ in range(build.grid)]
     steps = rng.choices((0, 1, 1, 2), k=points)
     choices = np.minimum(np.cumsum(steps)[:, None] + [rng.randrange(build.grid) for _ in range(states)], build.grid - 1)
-    kept: list[list[int | None]] = []
+    cached: list[list[int | None]] = []
     old = [number() for _ in range(points * states)]
     writes: list[dict[str, int]] = []
     writes += row_writes(build, [(s, [words[s] for words in ev]) for s in range(states)])
@@ -126,7 +126,7 @@ def test_results_and_clocks(
             None if not 0 <= k < build.grid or rng.random() < 0.05 else a
             for k, a in zip((i - 1, i, i + 1), u, strict=True)
         ]
-        kept.append(u)
+        cached.append(u)
         packed = sum(((number() if a is None else a) & mask) << WIDTH * k for k, a in enumerate(u))
         packed |= sum(int(a is not None) << (len(NEIGHBOURS) * WIDTH + k) for k, a in enumerate(u))
         writes.append(
@@ -134,15 +134,15 @@ def test_results_and_clocks(
                 "write": 2,
                 "state_address": position,
                 "state_choice": i,
-                "state_kept": packed,
+                "state_cached": packed,
                 "state_old": old[position] & mask,
             }
         )
     counts = [points * states, states, 1 if states == 1 else 2 * states, points // 2 * states]
     passes = [
-        {"start": start, "count": count, "last_state": states - 1, "held": held}
+        {"start": start, "count": count, "last_state": states - 1, "hold": hold}
         for start, count in zip((0, 3, 5, 18), counts, strict=True)
-        for held in (0, PREPARE_CLOCKS, PREPARE_CLOCKS + 1, PREPARE_CLOCKS + 30)
+        for hold in (0, PREPARE_CLOCKS, PREPARE_CLOCKS + 1, PREPARE_CLOCKS + 30)
     ]
     stimulus, results = tmp_path / "stimulus.json", tmp_path / "results.json"
     stimulus.write_text(json.dumps({"writes": writes, "passes": passes}))
@@ -153,16 +153,16 @@ def test_results_and_clocks(
     )
     seen = set()
     for one, found in zip(passes, json.loads(results.read_text()), strict=True):
-        clocks = parameters.clocks(choices[: one["count"] // states].astype(np.int64), lane, one["start"], one["held"])
+        clocks = parameters.clocks(choices[: one["count"] // states].astype(np.int64), lane, one["start"], one["hold"])
         assert [row[0] for row in found] == clocks.tolist()
         for position, (_, at, value, before, *flags) in enumerate(found):
             x, s = divmod(position, states)
             i = int(choices[x, s])
             around = [ev[k][s] if 0 <= k < build.grid else 0 for k in (i - 1, i, i + 1)]
-            stays, rises, best, outside = PeakParameters().model(kept[position], around)
+            stays, rises, best, outside = PeakParameters().model(cached[position], around)
             assert (at, before) == (position, old[position] & mask)
-            assert tuple(map(bool, flags)) == (stays, rises, outside), (position, kept[position], around)
-            if kept[position][1] is not None:
+            assert tuple(map(bool, flags)) == (stays, rises, outside), (position, cached[position], around)
+            if cached[position][1] is not None:
                 assert value == best & mask, position
             seen.add((stays, rises))
     assert seen == {(True, False), (False, True), (False, False)}

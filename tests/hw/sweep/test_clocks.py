@@ -28,10 +28,10 @@ from beltline.hw.interface.registers import Command, Engine, Status
 from beltline.hw.sweep.clocks import Dealt, SweepLog, lane_clocks
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
+from beltline.hw.sweep.search.parameters import SearchParameters
 from beltline.hw.sweep.software_passes import search_all
-from beltline.hw.sweep.walk.parameters import WalkParameters
 from beltline.sim.cocotb_runner import run_bench
-from support.local_searches import CASES, OUTPUTS, Probe, given_walks
+from support.local_searches import CASES, OUTPUTS, Probe, given_searches
 from support.machines import assert_same, opened, problem_of
 from support.sweeps import MASK, row_writes
 
@@ -90,7 +90,7 @@ def assert_agree(
 def test_rbc_on_eight_lanes(eight: RtlDevice) -> None:
     image = fixed_point(rbc(grid=256), 1e-10)
     machine = assert_agree(eight, EIGHT, image, [1, 2, 3, 20])
-    assert machine.walked[-1] < machine.walked[0]
+    assert machine.searched[-1] < machine.searched[0]
 
 
 def test_rbc_on_many_lanes_some_of_which_have_no_point(many: tuple[RtlDevice, MachineParameters]) -> None:
@@ -124,7 +124,7 @@ def test_small_problems_to_the_end(eight: RtlDevice) -> None:
     problem = replace(rbc(grid=21, states=3), beta=0.5)
     machine = assert_agree(eight, EIGHT, fixed_point(problem, 1e-6), [1_000])
     assert Status.CONVERGED in machine.status
-    assert machine.walked[-1] == 0
+    assert machine.searched[-1] == 0
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -184,7 +184,7 @@ def tables(rng: np.random.Generator, grid: int, states: int, eta: float) -> tupl
 def test_every_local_search_and_the_clock_of_every_result(
     with_shared: Callable[..., dict[str, str]],
     tmp_path: Path,
-    parameters: WalkParameters,
+    parameters: SearchParameters,
     lane: int,
     states: int,
     eta: float,
@@ -208,13 +208,13 @@ def test_every_local_search_and_the_clock_of_every_result(
                 "state_old": position,
             }
         )
-    walks = []
+    searches = []
     for density in (1.0, 0.3, 0.02, 0.0, 0.7, 0.2):
         marks = [(point, s, int(chance.random() < density)) for point in range(points) for s in range(states)]
         # Repeated marks only delay the start.
-        walks.append(marks + marks[-1:] * chance.randrange(70))
+        searches.append(marks + marks[-1:] * chance.randrange(70))
     # The first pass has no choices yet, and its moves do not guide the next; the last pass searches all states.
-    kinds = [(int(k == 0), int(k == len(walks) - 1)) for k in range(len(walks))]
+    kinds = [(int(k == 0), int(k == len(searches) - 1)) for k in range(len(searches))]
     settings = {
         "points": points,
         "last_state": states - 1,
@@ -228,10 +228,12 @@ def test_every_local_search_and_the_clock_of_every_result(
         "shift": constants.shift,
     }
     stimulus, results = tmp_path / "stimulus.json", tmp_path / "results.json"
-    stimulus.write_text(json.dumps({"writes": writes, "constants": settings, "walks": given_walks(walks, kinds)}))
+    stimulus.write_text(
+        json.dumps({"writes": writes, "constants": settings, "searches": given_searches(searches, kinds)})
+    )
     run_bench(
         with_shared(Clocked(Probe(parameters, lane))),
-        "beltline.sim.benches.walk",
+        "beltline.sim.benches.local_search",
         parameters={
             "stimulus": str(stimulus),
             "results": str(results),
@@ -240,33 +242,35 @@ def test_every_local_search_and_the_clock_of_every_result(
     )
     seen, end = set(), 0
     moves = np.zeros((build.lanes, parameters.contexts), np.int64)
-    for marks, (cold, force), (clocks, found) in zip(walks, kinds, json.loads(results.read_text()), strict=True):
-        walked = np.zeros((grid, states), np.bool_)
+    for marks, (cold, force), (clocks, found) in zip(searches, kinds, json.loads(results.read_text()), strict=True):
+        searched = np.zeros((grid, states), np.bool_)
         for point, s, mark in marks:
-            walked[lane * points + point, s] = mark or force
+            searched[lane * points + point, s] = mark or force
         dealt = Dealt(parameters, grid, states)
-        choices, kept, value = last.copy(), np.zeros((grid, states, 3), np.int64), np.zeros_like(last)
+        choices, cached, value = last.copy(), np.zeros((grid, states, 3), np.int64), np.zeros_like(last)
         guesses = np.arange(grid).repeat(states).reshape(last.shape) if cold else last
-        done = search_all(dealt, x, w, ev, constants, walked, guesses, choices, kept, value, moves, bool(cold), 20_000)
+        done = search_all(
+            dealt, x, w, ev, constants, searched, guesses, choices, cached, value, moves, bool(cold), 20_000
+        )
         assert done.counts.max() <= done.probes.shape[1]
         # A pass without a result does not report its start, which is 200 clocks and its marks after the previous end.
         begin = found[0][-1] if found else end + 200 + len(marks) + 1
         end = begin + 1 + clocks
-        log = SweepLog(dealt, last, walked, done.counts, done.probes, np.ones(build.lanes, np.bool_))
+        log = SweepLog(dealt, last, searched, done.counts, done.probes, np.ones(build.lanes, np.bool_))
         lanes = lane_clocks(log, np.full(build.lanes, begin), results=True)
         assert lanes.ends[lane] - begin - 1 == clocks
-        assert len(found) == walked.sum()
+        assert len(found) == searched.sum()
         for position, choice, moved, words, result, old, infeasible, outside, clock, began in found:
             at = lane * points + position // states, position % states
-            assert walked[at]
+            assert searched[at]
             assert (choice, old, began) == (choices[at], position, begin)
             assert cold or moved == (choice != last[at])
             assert result == int(value[at]) & MASK
             assert clock == lanes.found[at]
-            for k, u in enumerate(kept[at].tolist()):
+            for k, u in enumerate(cached[at].tolist()):
                 assert words >> (3 * WIDTH + k) & 1 == (u != INFEASIBLE), (position, k)
                 assert u == INFEASIBLE or words >> WIDTH * k & MASK == u & MASK
-            assert bool(infeasible) == (kept[at][1] == INFEASIBLE)
+            assert bool(infeasible) == (cached[at][1] == INFEASIBLE)
             assert not infeasible or value[at] == MINIMUM
             seen.add((bool(infeasible), bool(outside)))
     assert seen == {(False, False), (True, False)} | ({(False, True)} if eta <= 1 else set())

@@ -117,7 +117,7 @@ def test_the_grid_as_a_cost_changes_no_bit() -> None:
     costly = begun(SweepSoftwareMachine(SweepParameters(128, 4, 2, proof=True, costs=True), logged=True), image)
     while not plain.step():
         costly.step()
-        assert np.array_equal(plain.kept, costly.kept)
+        assert np.array_equal(plain.cached, costly.cached)
     assert costly.step()
     assert (plain.status, plain.clocks) == (costly.status, costly.clocks)
     assert np.array_equal(plain.v, costly.v)

@@ -46,7 +46,7 @@ def test_rbc_to_the_end(pair: Pair) -> None:
     image = fixed_point(rbc(grid=build.grid, states=build.states), 1e-8)
     done = pair.run(image, 10_000)
     assert done.status == Status.DONE | Status.CONVERGED
-    assert done.walked[-1] == 0
+    assert done.searched[-1] == 0
 
 
 def test_random_values_follow_the_local_search(pair: Pair) -> None:
@@ -62,7 +62,7 @@ def test_random_values_follow_the_local_search(pair: Pair) -> None:
 @pytest.mark.parametrize(
     "mode",
     [Mode.SHIFT, Mode.SHIFT | 3 << STEPS_FIELD.start, 2 << STEPS_FIELD.start],
-    ids=["shift", "both", "held"],
+    ids=["shift", "both", "steps"],
 )
 def test_shifts_and_evaluation_steps(pair: Pair, mode: int) -> None:
     """Gateware and model agree in each of the first sweeps, and at the end, a plain sweep with a norm below epsilon."""

@@ -73,7 +73,7 @@ class Probe(wiring.Component):
         return m
 
 
-def walk(rng: random.Random, build: SweepParameters, points: int, steps: list[int]) -> list[tuple[int, int]]:
+def search(rng: random.Random, build: SweepParameters, points: int, steps: list[int]) -> list[tuple[int, int]]:
     """Return states in table order, whose index rises by a random one of ``steps`` from point to point."""
     index = [rng.randrange(build.grid // 2) for _ in range(build.states)]
     found = []
@@ -88,11 +88,11 @@ def sequences(rng: random.Random, build: SweepParameters) -> list[list[tuple[int
     points = 240 // build.states
     anywhere = [(k % build.states, rng.randrange(build.grid)) for k in range(120)]
     return [
-        walk(rng, build, points, [1]),
-        walk(rng, build, points, [0, 1, 1, 2]),
-        walk(rng, build, points, [0, 0, 0, 1]),
-        walk(rng, build, points, [0, 3, 9, 20]),
-        walk(rng, build, points, [-9, -1, 0, 1, 1, 2, 3]),
+        search(rng, build, points, [1]),
+        search(rng, build, points, [0, 1, 1, 2]),
+        search(rng, build, points, [0, 0, 0, 1]),
+        search(rng, build, points, [0, 3, 9, 20]),
+        search(rng, build, points, [-9, -1, 0, 1, 1, 2, 3]),
         [(k % build.states, 0) for k in range(60)] + [(k % build.states, build.grid - 1) for k in range(60)],
         anywhere,
     ]

@@ -53,11 +53,11 @@ def test_rbc_is_the_assembly_lines_after_every_sweep(grid: int, states: int, lan
         assert_same(line, sweep, image)
     assert line.status == Status.DONE | Status.CONVERGED
     assert line.literal_sweeps == 0
-    assert sweep.walked[0] == grid * states
-    assert sweep.walked[-1] == 0
+    assert sweep.searched[0] == grid * states
+    assert sweep.searched[-1] == 0
     assert len(sweep.evaluations) == line.sweeps
     # The candidates are a choice and its neighbours, one of which may be off the grid.
-    assert all(2 * walked <= made for walked, made in zip(sweep.walked, sweep.evaluations, strict=True))
+    assert all(2 * searched <= made for searched, made in zip(sweep.searched, sweep.evaluations, strict=True))
 
 
 def peaked(image: Image, start: np.ndarray) -> bool:
@@ -126,7 +126,7 @@ def test_cached_utilities_are_those_of_the_choice_and_its_neighbours() -> None:
             able = False
             if 0 <= j < 64:
                 u, able, _ = UtilityParameters().model(image.wealth[x, s] - image.grid[j], image.constants)
-            assert sweep.kept[x, s, k] == (u if able else INFEASIBLE)
+            assert sweep.cached[x, s, k] == (u if able else INFEASIBLE)
 
 
 def test_a_state_that_can_afford_nothing_ends_the_run_as_on_the_assembly_line() -> None:
@@ -193,7 +193,7 @@ def test_a_sweep_in_which_nothing_moves_takes_what_the_formula_says(lanes: int, 
     parameters = MachineParameters(grid=grid, states=states, engine=Engine.SWEEP, lanes=lanes)
     machine = SweepSoftwareMachine(SweepParameters.of(parameters), logged=True)
     run(ModelDevice(machine, parameters), fixed_point(rbc(grid=grid, states=states), 1e-6), 2000)
-    assert machine.walked[-1] == 0
+    assert machine.searched[-1] == 0
     clocks, formula = machine.sweep_clocks[-1], quiet_clocks(parameters)
     assert abs(clocks - formula) <= 0.02 * clocks
     assert 0 < formula - grid * states // lanes < 80

@@ -25,9 +25,9 @@ from beltline.hw.sweep.parameters import ROW_WORDS, SweepParameters
 from beltline.hw.sweep.proof import Proof
 from beltline.hw.sweep.scan import parameters
 from beltline.hw.sweep.scan.parameters import PERIOD
+from beltline.hw.sweep.search.parameters import SearchParameters
 from beltline.hw.sweep.software_passes import search_all, whole_grid
 from beltline.hw.sweep.software_proof import SKIPPED, _best, bracket_all, divide_all
-from beltline.hw.sweep.walk.parameters import WalkParameters
 from support.machines import begun
 from support.peaks import KINDS, FullSearch, savings
 
@@ -60,7 +60,7 @@ def test_every_choice_of_every_sweep_is_full_searchs(kind: str, seed: int) -> No
         found = search(before, choices)
         assert np.array_equal(choices, found.choices), machine.sweeps
         assert np.array_equal(machine.v[: image.start.size].reshape(found.best.shape), found.best)
-        repaired += machine.proven_by[-1].walked
+        repaired += machine.proven_by[-1].searched
     assert machine.status == Status.DONE | Status.CONVERGED | Status.PROVEN
     assert len(machine.proven_by) == len(machine.evaluations) == machine.sweeps
     if kind in ("floor", "jumps"):
@@ -122,10 +122,10 @@ def test_a_single_peak_takes_one_round_and_keeps_its_bits() -> None:
         proven.step()
         assert np.array_equal(plain.v, proven.v)
         assert np.array_equal(plain.policy, proven.policy)
-        assert np.array_equal(plain.kept, proven.kept)
+        assert np.array_equal(plain.cached, proven.cached)
     assert proven.step()
     assert proven.status == plain.status | Status.PROVEN
-    assert {(one.rounds, one.walked) for one in proven.proven_by} == {(2, 0)}
+    assert {(one.rounds, one.searched) for one in proven.proven_by} == {(2, 0)}
     spent = [one.evaluations for one in proven.proven_by]
     assert [a + b for a, b in zip(plain.evaluations, spent, strict=True)] == proven.evaluations
     # Only states at the ends of the grid have brackets to evaluate, and these shrink while the policy grows.
@@ -191,13 +191,13 @@ def proof_of(image: Image, ev: NDArray[np.int64], begin: NDArray[np.int64], lane
     """Return the proof of the choices that local searches find from ``begin``."""
     points, states = ev.shape
     grid = 128
-    dealt = Dealt(WalkParameters(SweepParameters(grid, 2, lanes)), points, states)
-    choices, kept = begin.copy(), np.full((*ev.shape, 3), INFEASIBLE, np.int64)
-    value, moves = np.zeros_like(ev), np.zeros((lanes, dealt.walk.contexts), np.int64)
+    dealt = Dealt(SearchParameters(SweepParameters(grid, 2, lanes)), points, states)
+    choices, cached = begin.copy(), np.full((*ev.shape, 3), INFEASIBLE, np.int64)
+    value, moves = np.zeros_like(ev), np.zeros((lanes, dealt.search.contexts), np.int64)
     every = np.ones(ev.shape, np.bool_)
     tables = image.grid, image.wealth, ev, image.constants
-    search_all(dealt, *tables, every, begin, choices, kept, value, moves, exact=True)
-    return Proof(dealt, *tables, choices, kept, value, np.zeros(lanes, np.bool_))
+    search_all(dealt, *tables, every, begin, choices, cached, value, moves, exact=True)
+    return Proof(dealt, *tables, choices, cached, value, np.zeros(lanes, np.bool_))
 
 
 @pytest.mark.parametrize("period", [4, PERIOD, 10_000])
@@ -218,7 +218,7 @@ def test_any_first_policy_is_repaired(period: int, monkeypatch: pytest.MonkeyPat
             # The next check compares these cached utilities.
             for k, j in enumerate(range(done.choices[x, s] - 1, done.choices[x, s] + 2)):
                 good = 0 <= j < ev.shape[0] and feasible[j]
-                assert done.kept[x, s, k] == (u[j] if good else INFEASIBLE)
+                assert done.cached[x, s, k] == (u[j] if good else INFEASIBLE)
         assert done.proven
         divided += done.divided
         moved += int(done.moved.sum())
@@ -321,7 +321,7 @@ def test_rounds_are_the_same_on_all_lanes_until_one_divides() -> None:
             # Odd points, then even ones.
             assert (a.lowest[1 - a.odd :: 2] < 0).all()
         assert [a.odd for a in one.rounds[: PERIOD - 2]] == ([1, 0] * 4)[: len(one.rounds)]
-        for table in ("choices", "kept", "value", "proven"):
+        for table in ("choices", "cached", "value", "proven"):
             assert np.array_equal(getattr(one, table), getattr(two, table))
 
 
@@ -352,14 +352,14 @@ def test_a_repair_begins_at_its_candidate() -> None:
     image, _ = rough(2)
     ev = np.zeros_like(image.wealth)
     points, states = ev.shape
-    dealt = Dealt(WalkParameters(SweepParameters(128, 2, 1), 2), points, states)
+    dealt = Dealt(SearchParameters(SweepParameters(128, 2, 1), 2), points, states)
     every = np.ones(ev.shape, np.bool_)
     begin = np.full(ev.shape, 3)
-    kept, value, moves = np.zeros((*ev.shape, 3), np.int64), np.zeros_like(ev), np.full((1, 2), 7)
+    cached, value, moves = np.zeros((*ev.shape, 3), np.int64), np.zeros_like(ev), np.full((1, 2), 7)
     tables = image.grid, image.wealth, ev, image.constants
-    done = search_all(dealt, *tables, every, begin, begin.copy(), kept, value, moves, room=4_000, exact=True)
-    for walker in range(2):
-        probes = done.probes[walker, : done.counts[walker // 2, walker]]
+    done = search_all(dealt, *tables, every, begin, begin.copy(), cached, value, moves, room=4_000, exact=True)
+    for context in range(2):
+        probes = done.probes[context, : done.counts[context // 2, context]]
         firsts = [probes[0], *(probe for last, probe in itertools.pairwise(probes) if last & 1)]
         assert len(firsts) == points
         assert {int(probe) >> 1 for probe in firsts} == {3}
@@ -411,7 +411,7 @@ def test_choices_that_a_proof_moved_back_are_checked_again() -> None:
     while not machine.step():
         pass
     assert machine.status == Status.DONE | Status.CONVERGED | Status.PROVEN
-    late = machine.walked[machine.sweeps // 2 :]
+    late = machine.searched[machine.sweeps // 2 :]
     assert sum(late) < 0.02 * image.start.size * len(late)
 
 

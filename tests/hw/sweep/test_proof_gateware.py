@@ -46,7 +46,7 @@ def test_problems_of_several_peaks_after_every_sweep(pair: Pair, kind: str) -> N
         image = fixed_point(savings(kind, seed % 2, grid, min(states, build.states)), 1e-6)
         runs = [pair.run(image, sweeps) for sweeps in (1, 2, 5, 6)]
         assert all(Status.PROVEN in done.status for done in runs)
-        repaired += sum(one.walked for one in runs[-1].proven_by)
+        repaired += sum(one.searched for one in runs[-1].proven_by)
         words = runs[-2].v, runs[-1].policy
         last, choices = (table[: image.start.size].reshape(image.start.shape) for table in words)
         assert np.array_equal(choices, FullSearch(image)(last, choices).choices)
@@ -69,7 +69,7 @@ def test_the_norm_is_that_of_repaired_values(pair: Pair) -> None:
         start[richest:] = round(20.0 / image.value_unit)
         for sweeps in (1, 2):
             done = pair.run(replace(image, start=start), sweeps)
-            repaired += sum(one.walked for one in done.proven_by)
+            repaired += sum(one.searched for one in done.proven_by)
     assert repaired > 0
 
 

@@ -12,7 +12,7 @@ from beltline.hw.arithmetic.objective import INFEASIBLE
 from beltline.hw.interface.registers import Mode, Status
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
-from beltline.hw.sweep.software_passes import _walk, add_all, check_all, whole_grid
+from beltline.hw.sweep.software_passes import _search, add_all, check_all, whole_grid
 from support.machines import begun
 from support.ties import searches
 
@@ -21,20 +21,21 @@ def test_check_keeps_the_lowest_best() -> None:
     rng = np.random.default_rng(1)
     points, states = 400, 2
     choices = rng.integers(1, points - 1, (points, states))
-    kept = rng.integers(-2, 3, (points, states, 3))
-    kept[rng.random(kept.shape) < 0.2] = INFEASIBLE
+    cached = rng.integers(-2, 3, (points, states, 3))
+    cached[rng.random(cached.shape) < 0.2] = INFEASIBLE
     ev = rng.integers(-2, 3, (points, states))
-    value, walked = np.zeros((points, states), np.int64), np.zeros((points, states), np.bool_)
+    value, searched = np.zeros((points, states), np.int64), np.zeros((points, states), np.bool_)
     unchecked, flags = np.zeros(1, np.bool_), np.zeros(points, np.uint8)
-    check_all(choices, kept, ev, value, walked, unchecked, 20, False, flags)
+    check_all(choices, cached, ev, value, searched, unchecked, 20, False, flags)
     ties = 0
     for (i, s), j in np.ndenumerate(choices):
         objectives = [
-            None if u == INFEASIBLE else int(u) + int(ev[j + k, s]) for k, u in zip((-1, 0, 1), kept[i, s], strict=True)
+            None if u == INFEASIBLE else int(u) + int(ev[j + k, s])
+            for k, u in zip((-1, 0, 1), cached[i, s], strict=True)
         ]
         able = [o for o in objectives if o is not None]
         stays = objectives[1] is not None and objectives.index(max(able)) == 1
-        assert walked[i, s] == (not stays), objectives
+        assert searched[i, s] == (not stays), objectives
         assert not stays or value[i, s] == objectives[1]
         ties += able.count(max(able, default=0)) > 1
     assert ties > 50
@@ -49,7 +50,7 @@ def test_local_searches_end_on_the_lowest_best() -> None:
             log = np.zeros(0, np.int32)
             for guess in range(one.x.size):
                 of_state = one.wealth, one.x, one.ev, one.state, one.constants.words
-                found = _walk(*of_state, whole_grid(*one.ev.shape), guess, log, 0)
+                found = _search(*of_state, whole_grid(*one.ev.shape), guess, log, 0)
                 assert found[0] == one.lowest, (seed, guess)
             ties += one.tied
     assert ties > 20

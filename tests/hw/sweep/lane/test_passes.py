@@ -15,9 +15,9 @@ from support.streams import Clocks
 
 PARAMETERS = LaneParameters(SweepParameters(grid=64, states=3, lanes=2, slots=4))
 FLAGS = ("prologue", "cold", "fixed", "seek")
-PULSES = ("go", "checked", "any_mark", "moved", "walk_busy", "patch_busy", "works")
-OUTPUTS = ("start_check", "start_walk", "start_patch", "checking", "walking", "patching", "unchecked", "done")
-OUTPUTS += ("choosing", "held", "drop")
+PULSES = ("go", "checked", "any_mark", "moved", "search_busy", "patch_busy", "works")
+OUTPUTS = ("start_check", "start_search", "start_patch", "checking", "searching", "patching", "unchecked", "done")
+OUTPUTS += ("choosing", "hold", "drop")
 
 
 @dataclass(frozen=True)
@@ -65,17 +65,19 @@ def test_begins_and_ends(clocks: Clocks, seed: int) -> None:
     count = sum(sum(sweep.clocks) + sweep.quiet + 2 * settle + 20 for sweep in sweeps)
     columns = {name: [0] * count for name in (*PULSES, *FLAGS, "points", "count")}
     wanted = {name: [0] * count for name in OUTPUTS}
-    go, restless, unchecked = 3, False, False
+    go, many_moved, unchecked = 3, False, False
     wanted["done"][: go + 1] = [1] * (go + 1)
     for sweep in sweeps:
         flags = set(sweep.flags)
         columns["go"][go] = 1
         # The check that the sweep before has started is held until now. It no longer reads choices, or begins at once.
         wanted["choosing"][go + 1 :] = [0] * (count - go - 1)
-        wanted["held"][go + 1 :] = [0] * (count - go - 1)
-        unchecks = "prologue" not in flags and bool(flags & {"cold", "seek"} or (restless and "fixed" not in flags))
-        wanted["drop"][go] = int("prologue" in flags or unchecks)
-        end, works = one_sweep(sweep, unchecks, go, columns, wanted)
+        wanted["hold"][go + 1 :] = [0] * (count - go - 1)
+        skips_check = "prologue" not in flags and bool(
+            flags & {"cold", "seek"} or (many_moved and "fixed" not in flags)
+        )
+        wanted["drop"][go] = int("prologue" in flags or skips_check)
+        end, works = one_sweep(sweep, skips_check, go, columns, wanted)
         if sweep.points:
             # Two clocks after the end of the last pass, or after the clocks in which the last read settles.
             done = max(end, works + settle) + 2
@@ -83,15 +85,15 @@ def test_begins_and_ends(clocks: Clocks, seed: int) -> None:
             done = go + 1
         then = done + sweep.quiet
         wanted["unchecked"][go] = int(unchecked)
-        wanted["unchecked"][go + 1 : then + 1] = [int(unchecks)] * (then - go)
-        unchecked = unchecks
+        wanted["unchecked"][go + 1 : then + 1] = [int(skips_check)] * (then - go)
+        unchecked = skips_check
         wanted["done"][done : then + 1] = [1] * (then + 1 - done)
         # Settings stay the same until the next sweep begins.
         for name in FLAGS:
             columns[name][go:then] = [int(name in flags)] * (then - go)
         for name in ("points", "count"):
             columns[name][go:then] = [getattr(sweep, name)] * (then - go)
-        restless = sweep.moves + sweep.count // 2 >= sweep.count
+        many_moved = sweep.moves + sweep.count // 2 >= sweep.count
         go = then
     found = clocks(Passes(PARAMETERS), {name: column[:go] for name, column in columns.items()})
     for name in OUTPUTS:
@@ -99,11 +101,11 @@ def test_begins_and_ends(clocks: Clocks, seed: int) -> None:
 
 
 def one_sweep(
-    sweep: Sweep, unchecks: bool, go: int, columns: dict[str, list[int]], wanted: dict[str, list[int]]
+    sweep: Sweep, skips_check: bool, go: int, columns: dict[str, list[int]], wanted: dict[str, list[int]]
 ) -> tuple[int, int]:
     """Mark the clocks of each pass; return the clock in which the last one ends, and that of its last read."""
-    check, walk, patch = sweep.clocks
-    walks = unchecks or sweep.marks
+    check, search, patch = sweep.clocks
+    searches = skips_check or sweep.marks
     at, works = go, go - PARAMETERS.settle
     if not sweep.points:
         return go, works
@@ -112,14 +114,14 @@ def one_sweep(
         """Mark the start of the check of the next sweep, which is held."""
         wanted["start_check"][at] = 1
         wanted["choosing"][at + 1 : at + 1 + PREPARE_CLOCKS] = [1] * PREPARE_CLOCKS
-        wanted["held"][at + 1 :] = [1] * (len(wanted["held"]) - at - 1)
+        wanted["hold"][at + 1 :] = [1] * (len(wanted["hold"]) - at - 1)
 
     def under_way(name: str, clocks: int) -> int:
         """Mark the start of a pass, and this number of clocks and one more as busy."""
         if name != "check":
             wanted[f"start_{name}"][at] = 1
         until = at + clocks + 1
-        flag = {"check": "checking", "walk": "walking", "patch": "patching"}[name]
+        flag = {"check": "checking", "search": "searching", "patch": "patching"}[name]
         wanted[flag][at + 1 : until + 1] = [1] * (until - at)
         if name == "check":
             wanted["choosing"][at + 1 : until + 1] = [1] * (until - at)
@@ -128,7 +130,7 @@ def one_sweep(
         return until
 
     if "prologue" not in sweep.flags:
-        if not unchecks:
+        if not skips_check:
             at = under_way("check", check)
             columns["checked"][at] = 1
             columns["any_mark"][at + 1] = int(sweep.marks)
@@ -136,11 +138,11 @@ def one_sweep(
                 works = at
                 columns["works"][at] = 1
             at += 1
-            if not walks:
+            if not searches:
                 prepares()
                 return at, works
-        at = under_way("walk", walk)
-        first = at - min(walk, sweep.moves)
+        at = under_way("search", search)
+        first = at - min(search, sweep.moves)
         columns["moved"][first:at] = [1] * (at - first)
         if "seek" in sweep.flags:
             return at, works

@@ -53,19 +53,19 @@ def test_rows_of_every_kind(clocks: Clocks) -> None:
             just_written = (point,)
         # The address of a read: the row, the state, which half is requested, and whether there is a request.
         row, of_state = rng.randrange(POINTS // ROW_WORDS), rng.randrange(BUILD.states)
-        upper, of_walk = rng.randrange(2), rng.randrange(2)
+        upper, of_search = rng.randrange(2), rng.randrange(2)
         words: list[int | None] = []
         for k in range(ROW_WORDS):
             own_half = k // HALF_WORDS == upper
             key: tuple[int, ...] = (reads_half, of_state, ROW_WORDS * row + k)
-            if of_walk and not own_half:
+            if of_search and not own_half:
                 key = (ROW_WORDS * row + (k + HALF_WORDS) % ROW_WORDS,)
             table = grid if len(key) == 1 else expected
             word = table.get(key[0] if len(key) == 1 else key)  # type: ignore[call-overload]
             words.append(None if key == just_written else word)
         wanted[clock + READ_LATENCY] = words
         address = row | of_state << BUILD.local_bits | upper << BUILD.local_bits + BUILD.state_bits
-        address |= of_walk << BUILD.local_bits + BUILD.state_bits + 1
+        address |= of_search << BUILD.local_bits + BUILD.state_bits + 1
         of_row = own // ROW_WORDS | state << BUILD.local_bits | half << BUILD.local_bits + BUILD.state_bits
         given = (reads_half, write, own % ROW_WORDS, of_row, ev, strobes, point % POINTS, data, address)
         for name, number in zip(NAMES, given, strict=True):

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from beltline.hw.memory.ram import READ_LATENCY
-from beltline.hw.sweep.check import KEPT_BITS
+from beltline.hw.sweep.check import CACHED_BITS
 from beltline.hw.sweep.lane.parameters import LaneParameters
 from beltline.hw.sweep.lane.tables import Tables
 from beltline.hw.sweep.parameters import SweepParameters
@@ -19,27 +19,27 @@ CELLS = 96
 ADDRESSES = (
     "read_address",
     "check_choice",
-    "check_kept",
+    "check_cached",
     "check_old",
-    "walk_wealth",
-    "walk_choice",
-    "walk_old",
+    "search_wealth",
+    "search_choice",
+    "search_old",
     "patch_position",
 )
 READS = {
-    "wealth": {"walking": "walk_wealth", "": "read_address"},
-    "value": {"checking": "check_old", "walking": "walk_old", "patching": "patch_position", "": "read_address"},
+    "wealth": {"searching": "search_wealth", "": "read_address"},
+    "value": {"checking": "check_old", "searching": "search_old", "patching": "patch_position", "": "read_address"},
     "choice": {
         "checking": "check_choice",
         "choosing": "check_choice",
-        "walking": "walk_choice",
+        "searching": "search_choice",
         "": "read_address",
     },
-    "kept": {"checking": "check_kept"},
+    "cached": {"checking": "check_cached"},
 }
 """Unit that reads each table, by the pass under way."""
 
-BITS = {"wealth": 64, "value": 64, "choice": BUILD.index_bits, "kept": KEPT_BITS}
+BITS = {"wealth": 64, "value": 64, "choice": BUILD.index_bits, "cached": CACHED_BITS}
 
 
 @pytest.mark.gateware
@@ -47,8 +47,8 @@ def test_reads_and_writes(clocks: Clocks) -> None:
     rng = random.Random(17)
     count = 6000
     writes = ("wealth_write", "value_write", "write_address", "data", "found", "found_position", "found_choice")
-    writes += ("found_kept", "written", "place", "new")
-    passes = ("checking", "walking", "patching", "choosing")
+    writes += ("found_cached", "written", "place", "new")
+    passes = ("checking", "searching", "patching", "choosing")
     columns: dict[str, list[int]] = {name: [] for name in (*ADDRESSES, *writes, *passes, "read_wealth", "read_policy")}
     tables: dict[str, dict[int, int]] = {name: {} for name in BITS}
     wanted: dict[tuple[str, int], int | None] = {}
@@ -58,7 +58,7 @@ def test_reads_and_writes(clocks: Clocks) -> None:
         if rng.random() < 0.01:
             running = rng.choice(("", *passes))
         row = {name: rng.randrange(CELLS) for name in (*ADDRESSES, "write_address", "found_position", "place")}
-        row |= {"data": rng.getrandbits(64), "new": rng.getrandbits(64), "found_kept": rng.getrandbits(KEPT_BITS)}
+        row |= {"data": rng.getrandbits(64), "new": rng.getrandbits(64), "found_cached": rng.getrandbits(CACHED_BITS)}
         row |= {name: int(name == running) for name in passes} | {"found_choice": rng.randrange(BUILD.grid)}
         # A check reads choices, and one that is held reads nothing else.
         row["choosing"] |= row["checking"]
@@ -80,10 +80,10 @@ def test_reads_and_writes(clocks: Clocks) -> None:
         if row["written"]:
             stores.append(("value", row["place"], row["new"], (1 << 64) - 1))
         if row["found"]:
-            stores += [(name, row["found_position"], row[f"found_{name}"], -1) for name in ("choice", "kept")]
+            stores += [(name, row["found_position"], row[f"found_{name}"], -1) for name in ("choice", "cached")]
         known: dict[str, int | None] = {}
         for name, readers in READS.items():
-            reader = readers.get(running, readers.get("", "check_kept"))
+            reader = readers.get(running, readers.get("", "check_cached"))
             address = row[reader]
             # A read in the clock of a write may return the old or the new word.
             clash = any(store[:2] == (name, address) for store in stores)

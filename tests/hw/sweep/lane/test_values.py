@@ -30,19 +30,19 @@ def test_values_and_changes(clocks: Clocks, gaps: float) -> None:
         return rng.choice((*EXTREMES, rng.randint(MINIMUM, MAXIMUM) >> rng.randrange(64)))
 
     names = ("valid", "state", "position", "value", "old")
-    columns: dict[str, list[int]] = {f"{unit}_{name}": [] for unit in ("check", "walk") for name in names}
-    outside = ("go", "seek", "shift_after", "shift_before", "sample_place", "refers")
+    columns: dict[str, list[int]] = {f"{unit}_{name}": [] for unit in ("check", "search") for name in names}
+    outside = ("go", "seek", "shift_after", "shift_before", "sample_place", "has_reference")
     columns |= {name: [] for name in outside}
     written: dict[int, dict[str, int]] = {}
     samples: dict[int, tuple[int, int]] = {}
     norms: dict[int, int] = {}
     norm = 0
-    for seek, refers, size, mixed in ((0, 1, 64, 0), (0, 0, 20, 1), (1, 1, 64, 1), (0, 1, 3, 0), (0, 1, 64, 1)):
+    for seek, has_reference, size, mixed in ((0, 1, 64, 0), (0, 0, 20, 1), (1, 1, 64, 1), (0, 1, 3, 0), (0, 1, 64, 1)):
         after, before = ([number() >> 64 - size for _ in range(STATES)] for _ in range(2))
         place = rng.randrange(32) * STATES
         standing = {
             "seek": seek,
-            "refers": refers,
+            "has_reference": has_reference,
             "sample_place": place,
             **{
                 name: sum(word % WORD << 64 * s for s, word in enumerate(words))
@@ -53,7 +53,7 @@ def test_values_and_changes(clocks: Clocks, gaps: float) -> None:
         def clock(standing: dict[str, int] = standing, **given: int) -> None:
             row = {
                 f"{unit}_{name}": word
-                for unit in ("check", "walk")
+                for unit in ("check", "search")
                 for name, word in (
                     ("state", rng.randrange(STATES)),
                     ("position", rng.randrange(96)),
@@ -61,7 +61,7 @@ def test_values_and_changes(clocks: Clocks, gaps: float) -> None:
                     ("old", number() % WORD),
                 )
             }
-            row |= {"go": 0, "check_valid": 0, "walk_valid": 0} | standing | given
+            row |= {"go": 0, "check_valid": 0, "search_valid": 0} | standing | given
             for name, column in columns.items():
                 column.append(row[name])
 
@@ -75,7 +75,7 @@ def test_values_and_changes(clocks: Clocks, gaps: float) -> None:
             value, old = number(), number()
             if rng.random() < 0.5:
                 old = min(max(value + rng.randint(-3, 3), MINIMUM), MAXIMUM)
-            unit = rng.choice(("check", "walk")) if mixed else "check"
+            unit = rng.choice(("check", "search")) if mixed else "check"
             words = {"valid": 1, "state": state, "position": position, "value": value % WORD, "old": old % WORD}
             clock(**{f"{unit}_{name}": word for name, word in words.items()})
             new, was = (min(max(word, MINIMUM), MAXIMUM) for word in (value + after[state], old + before[state]))
@@ -83,7 +83,7 @@ def test_values_and_changes(clocks: Clocks, gaps: float) -> None:
             written[now + SHIFT_CLOCKS] = {"place": position, "new": new % WORD, "beyond": int(cut)}
             norm = max(norm, abs(new - was))
             norms[now + NORM_CLOCKS] = norm
-            if refers and position - state == place:
+            if has_reference and position - state == place:
                 samples[now + SAMPLE_CLOCKS] = state, (new - was) % WORD
         # The norm includes the last value before the next pass begins.
         for _ in range(NORM_CLOCKS):

@@ -19,7 +19,7 @@ from beltline.hw.arithmetic.utility_constants import UtilityConstants
 from beltline.hw.sweep.clocks import Dealt, Round, round_clocks
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.scan.parameters import ScanParameters
-from beltline.hw.sweep.walk.parameters import WalkParameters
+from beltline.hw.sweep.search.parameters import SearchParameters
 from beltline.sim.cocotb_runner import run_bench
 from support.scans import OUTPUTS, Probe
 from support.sweeps import MASK, row_writes
@@ -121,10 +121,10 @@ def clocks_of(
     first = number * grid // lane.build.lanes
     for (point, s), bracket in brackets.items():
         lowest[first + point, s], highest[first + point, s] = bracket
-    walk = WalkParameters(lane.build)
+    search = SearchParameters(lane.build)
     points = grid if number < lane.build.lanes - 1 else first + lane.points
-    dealt = Dealt(walk, points, lane.states)
-    counts = np.zeros((lane.build.lanes, walk.contexts), np.int64)
+    dealt = Dealt(search, points, lane.states)
+    counts = np.zeros((lane.build.lanes, search.contexts), np.int64)
     probes = np.zeros((counts.size, 0), np.int32)
     cut = slice(None, points)
     moved = np.zeros((points, lane.states), np.bool_)

@@ -1,0 +1,109 @@
+"""The delay line of a search between its probe and its decision, while the evaluator works."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from beltline.hw.arithmetic.pipeline import Pipeline
+from beltline.hw.memory.ram import READ_LATENCY
+from beltline.hw.sweep.search.parameters import FOUND, SearchParameters
+
+
+class Course(wiring.Component):
+    """Delays a search until its candidate is evaluated, and adds the state that it will search next.
+
+    Latency: from clock :data:`FOUND` to clock :attr:`SearchParameters.decided` of a turn. Throughput: a turn in every
+    clock. Contract: fixed latency, no ready; each port below belongs to the named clock of a turn.
+
+    Attributes
+    ----------
+    sent : in, :attr:`SearchParameters.search`
+        Clock ``FOUND``: the search.
+    probe, found, nowhere : in, ``index_bits`` of the build, 1 bit, 1 bit
+        Clock ``FOUND``: its candidate, see :class:`beltline.hw.sweep.search.probe.Probe`.
+    hit, item, point, exhausted, exogenous : in
+        Clock ``loaded``: the next state, see :class:`beltline.hw.sweep.search.next_state.NextState`.
+    used : in, 1 bit
+        Clock ``loaded``: the search takes ``move`` as the move of its previous state.
+    move : in, signed ``index_bits + 1``
+        Clock ``loaded``: from :class:`beltline.hw.sweep.search.moves.FirstMoves`.
+    guesses : out, :attr:`SearchParameters.search`
+        Clock ``guessed``: the search.
+    compares : out, :attr:`SearchParameters.search`
+        Clock ``evaluated``: the search.
+    old_address : out, ``position_bits`` of the build
+        The number of the search's state, early enough that a word read there is valid a clock after ``decided``.
+    decides : out, :attr:`SearchParameters.search`
+        Clock ``decided``: the search.
+    decides_probe, decides_found, decides_nowhere, decides_exhausted, decides_exogenous : out
+        Clock ``decided``: the inputs of those names.
+    """
+
+    def __init__(self, parameters: SearchParameters) -> None:
+        self.parameters = parameters
+        build = parameters.build
+        super().__init__(
+            {
+                "sent": In(parameters.search),
+                "probe": In(build.index_bits),
+                "found": In(1),
+                "nowhere": In(1),
+                "hit": In(1),
+                "item": In(parameters.item),
+                "point": In(parameters.searched_bits),
+                "exhausted": In(1),
+                "exogenous": In(build.state_bits),
+                "used": In(1),
+                "move": In(parameters.index_bits),
+                "guesses": Out(parameters.search),
+                "compares": Out(parameters.search),
+                "old_address": Out(build.position_bits),
+                "decides": Out(parameters.search),
+                "decides_probe": Out(build.index_bits),
+                "decides_found": Out(1),
+                "decides_nowhere": Out(1),
+                "decides_exhausted": Out(1),
+                "decides_exogenous": Out(build.state_bits),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        p = Pipeline(m)
+        parameters = self.parameters
+        loaded, guessed, evaluated, decided = (
+            parameters.loaded,
+            parameters.guessed,
+            parameters.evaluated,
+            parameters.decided,
+        )
+        with_item = Signal(parameters.search)
+        travelled = p.delay(p.input(self.sent.as_value(), FOUND), loaded - FOUND)
+        m.d.comb += with_item.eq(travelled.value)
+        with m.If(self.hit):
+            m.d.comb += [with_item.waiting.eq(1), with_item.next.eq(self.item)]
+        m.d.comb += with_item.point.eq(self.point)
+        with m.If(self.used):
+            m.d.comb += with_item.shift.eq(self.move)
+        before = p.delay(p.input(with_item.as_value(), loaded), guessed - loaded)
+        late = p.delay(before, evaluated - guessed)
+        in_time = Signal(parameters.search)
+        m.d.comb += [
+            self.guesses.eq(before.value),
+            self.compares.eq(late.value),
+            in_time.eq(p.delay(late, decided + 1 - READ_LATENCY - evaluated).value),
+            self.old_address.eq(in_time.item.position),
+            self.decides.eq(p.delay(late, decided - evaluated).value),
+        ]
+        for name, time in (
+            ("probe", FOUND),
+            ("found", FOUND),
+            ("nowhere", FOUND),
+            ("exhausted", loaded),
+            ("exogenous", loaded),
+        ):
+            at_end = p.delay(p.input(getattr(self, name), time), decided - time)
+            m.d.comb += getattr(self, f"decides_{name}").eq(at_end.value)
+        return m

@@ -1,0 +1,182 @@
+"""Clock model of a lane's local search, :class:`beltline.hw.sweep.search.local_search.LocalSearch`.
+
+In names, ``context`` is the number of one of the searches that take turns at an evaluator.
+
+Arguments of both functions:
+
+r, searches, rows, pushes, arrivals
+    int64: registers of the model, passed on from call to call. ``searches`` is ``(contexts, FIELDS)``.
+searched
+    bool, ``(points, N_z)``: states of the lane to search.
+log
+    int32, ``(contexts, m)``: evaluations of each search, as in :class:`beltline.hw.sweep.clocks.SweepLog`.
+found
+    int64, ``(points, N_z)``, or of size 0: receives the clock of each state's result.
+part_shift, state_bits
+    Each search has ``2**part_shift`` points; the lowest ``state_bits`` bits of its number are its exogenous state.
+ring
+    Clocks from one turn of a search to the next.
+decided
+    Clocks from the start of a turn to the decision on its evaluation.
+points, states, top
+    Points of the lane and exogenous states of the problem; last grid point of the problem.
+now, end, taken_at
+    Clocks. In ``taken_at`` the lane learns that its request was taken.
+"""
+
+from __future__ import annotations
+
+from beltline.compiled import njit
+from beltline.hw.memory.queue import DEEP_CLOCKS
+from beltline.hw.sweep.gather_clocks import ARRIVED, ASKED, BEGIN, GATHERS, HEAD, LEVEL, RING, SENT, TABLE_BITS
+from beltline.hw.sweep.parameters import HALF_SHIFT, HALF_WORDS
+from beltline.hw.sweep.search.parameters import AHEAD_ROWS, MARKS
+
+OFF_GRID = -1
+"""Index of an evaluation in a log whose candidate is not on the grid."""
+
+_HALVES = 1 << (TABLE_BITS - 1)
+"""Flag in a request, above the exogenous state and the number of the half: a half-row is requested."""
+
+# Indexes of a lane's registers, after those of its check.
+(TURN, CONTEXT, FOUND, LACKS, LEFT, LAST, MOVED, REGISTERS) = range(GATHERS, GATHERS + 8)
+
+# Indexes of a search's registers. It stores one half-row with an even number and one with an odd number.
+(_ACTIVE, _WAITING, _POINT, _COUNT, _HALF0, _HALF1, _NUMBER0, _NUMBER1, _STATE, _NEXT, _AHEAD, FIELDS) = range(12)
+
+
+@njit(cache=True)
+def search_begin(r, searches, points, part_shift, state_bits, states, ring):  # type: ignore[no-untyped-def]
+    """Set the registers as ``start`` does, for a local search that begins in clock ``r[BEGIN]``."""
+    r[ASKED] = r[SENT] = r[ARRIVED] = r[LEVEL] = r[HEAD] = 0
+    r[MOVED] = r[BEGIN] - DEEP_CLOCKS
+    r[CONTEXT] = -1
+    r[TURN] = r[BEGIN] % ring
+    left = 0
+    for k in range(searches.shape[0]):
+        w = searches[k]
+        w[:] = 0
+        w[_HALF0] = w[_HALF1] = w[_AHEAD] = OFF_GRID
+        w[_POINT] = (k >> state_bits) << part_shift
+        if k & ((1 << state_bits) - 1) >= states or w[_POINT] >= points:
+            w[_POINT] = points
+        else:
+            left += 1
+    r[LEFT] = left
+
+
+@njit(cache=True)
+def search_run(  # type: ignore[no-untyped-def]
+    r,
+    searches,
+    rows,
+    pushes,
+    arrivals,
+    searched,
+    log,
+    found,
+    part_shift,
+    state_bits,
+    ring,
+    decided,
+    top,
+    now,
+    end,
+    taken_at,
+):
+    """Simulate a local search from clock ``now`` to ``end`` or its end; returns the first clock not simulated."""
+    points = searched.shape[0]
+    asked, arrived, sent, level, head = r[ASKED], r[ARRIVED], r[SENT], r[LEVEL], r[HEAD] != 0
+    turn, context, is_found, lacks, left = r[TURN], r[CONTEXT], r[FOUND] != 0, r[LACKS] != 0, r[LEFT]
+    t = now
+    while t < end and (left > 0 or arrived < asked):
+        # The search whose turn began two clocks ago makes its request. Nothing below depends on later clocks.
+        push = False
+        if context >= 0:
+            w = searches[context]
+            half = (log[context, w[_COUNT]] >> 1) >> HALF_SHIFT if lacks else w[_AHEAD]
+            if (lacks or half != OFF_GRID) and level < AHEAD_ROWS:
+                push = True
+                w[_HALF0 + (half & 1)] = half
+                w[_NUMBER0 + (half & 1)] = asked
+                what = _HALVES | (context & ((1 << state_bits) - 1)) << 1 | half & 1
+                rows[asked % RING] = half >> 1 << TABLE_BITS | what
+                pushes[asked % RING] = t
+                asked += 1
+            limit = min(points, ((context >> state_bits) + 1) << part_shift)
+            s = context & ((1 << state_bits) - 1)
+            hit = False
+            if w[_WAITING] == 0 and w[_POINT] < limit:
+                at = w[_POINT]
+                word_end = min((at // MARKS + 1) * MARKS, points)
+                while at < word_end and not searched[at, s]:
+                    at += 1
+                if at == word_end:
+                    w[_POINT] = (w[_POINT] // MARKS + 1) * MARKS
+                else:
+                    w[_POINT] = at + 1
+                    hit = at < limit
+            done = False
+            if is_found:
+                done = log[context, w[_COUNT]] & 1 != 0
+                w[_COUNT] += 1
+            if hit:
+                w[_WAITING] = 1
+                w[_NEXT] = at
+            if done:
+                w[_ACTIVE] = 0
+                if found.size:
+                    found[w[_STATE], s] = t - 2 + decided + 1
+            if w[_ACTIVE] == 0:
+                if w[_WAITING] != 0:
+                    w[_ACTIVE] = 1
+                    w[_WAITING] = 0
+                    w[_STATE] = w[_NEXT]
+                elif w[_POINT] >= limit:
+                    left -= 1
+                    r[LAST] = max(r[LAST], t - 2 + decided)
+                    w[_POINT] = points
+                    w[_ACTIVE] = -1
+        # For the search whose turn began one clock ago: is its half-row stored?
+        context = -1
+        if t > r[BEGIN] + 1:
+            turn = 0 if turn == ring - 1 else turn + 1
+            if turn < searches.shape[0] and searches[turn, _ACTIVE] >= 0:
+                w = searches[turn]
+                if w[_ACTIVE] != 0 or w[_POINT] < points:
+                    context = turn
+                    is_found = lacks = False
+                    if w[_ACTIVE] != 0:
+                        w[_AHEAD] = OFF_GRID
+                        index = log[turn, w[_COUNT]] >> 1
+                        half = index >> HALF_SHIFT
+                        if index == OFF_GRID:
+                            is_found = True
+                        elif w[_HALF0 + (half & 1)] == half:
+                            is_found = arrived > w[_NUMBER0 + (half & 1)]
+                            if is_found and (w[_COUNT] == 0 or log[turn, w[_COUNT] - 1] & 1 != 0):
+                                # After the first evaluation of a state both neighbours will be needed.
+                                near = half
+                                if index % HALF_WORDS == 0 and index > 0:
+                                    near = half - 1
+                                elif index % HALF_WORDS == HALF_WORDS - 1 and index < top:
+                                    near = half + 1
+                                if near != half and w[_HALF0 + (near & 1)] != near:
+                                    w[_AHEAD] = near
+                        else:
+                            lacks = True
+        # Clock edge.
+        taken = t == taken_at
+        first = asked - level - (1 if push else 0)
+        moved = level > 0 and (taken or not head)
+        moved = moved and t >= pushes[first % RING] + DEEP_CLOCKS and t >= r[MOVED] + DEEP_CLOCKS
+        if moved:
+            r[MOVED] = t
+        head = moved or (head and not taken)
+        level += (1 if push else 0) - (1 if moved else 0)
+        if arrived < sent and arrivals[arrived % RING] == t:
+            arrived += 1
+        t += 1
+    r[ASKED], r[ARRIVED], r[LEVEL], r[HEAD] = asked, arrived, level, head
+    r[TURN], r[CONTEXT], r[FOUND], r[LACKS], r[LEFT] = turn, context, is_found, lacks, left
+    return t
