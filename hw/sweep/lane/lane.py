@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from amaranth.hdl import Cat, ClockSignal, Const, Instance, Module, Mux, ResetInserter, ResetSignal, Signal, Value
 from amaranth.lib import wiring
@@ -19,12 +19,23 @@ from beltline.hw.sweep.lane.rows import Rows
 from beltline.hw.sweep.lane.tables import Tables
 from beltline.hw.sweep.lane.values import Values
 from beltline.hw.sweep.patch import Patch, PatchParameters
+from beltline.hw.sweep.prices.descent import Descent
+from beltline.hw.sweep.prices.least import Least
 from beltline.hw.sweep.scan.borders import Borders
 from beltline.hw.sweep.scan.parameters import ScanParameters
 from beltline.hw.sweep.scan.scan import Scan
 from beltline.hw.sweep.search.local_search import LocalSearch
 
 MODULE = "beltline_lane"
+
+
+class Listed(NamedTuple):
+    """What the pass reads that lists states for the expectation: a state, and whether such a pass is in progress."""
+
+    valid: Value
+    point: Value
+    position: Value
+    reading: Value
 
 
 class Lane(wiring.Component):
@@ -132,6 +143,16 @@ class Lane(wiring.Component):
         state adds to its value in every sweep, and ``shift_before`` is 0.
     lowest, highest : in, ``index_bits`` for each of ``2**state_bits`` exogenous states
         Only with alternatives: the lowest and the highest candidate of each state; all others are ignored.
+    pricing, storing : in, 1 bit each
+        Only with prices: with ``go``, the pass computes prices of bonds from the values after the sweep; it writes them
+        (``storing``), or only finds the lane's smallest costs. ``seek`` must be high, too.
+    unpaid, priced : in, a bit for each exogenous state of the build
+        Only with prices: the other two marks of each state.
+    upper_valid to upper_index, lower_valid to lower_index
+        Only with prices: smallest costs from the next higher lane and to the next lower one
+        (:class:`beltline.hw.sweep.prices.least.Least`), between the two passes.
+    differs : out, 1 bit
+        Only with prices, from ``done`` on: in the sweep it has changed for some state whether bonds are paid.
     """
 
     def __init__(self, parameters: LaneParameters) -> None:
@@ -159,13 +180,17 @@ class Lane(wiring.Component):
                     m.d.comb += getattr(unit, name).eq(getattr(self, name))
         last_state = Signal(build.state_bits)
         m.d.sync += last_state.eq(self.states - 1)
+        listed = Listed(patch.valid, patch.point, patch.position, passes.patching)
+        written = [getattr(expects, name) for name in ("write", "word", "row", "ev")]
+        if build.prices:
+            listed, written = self._prices(m, passes, patch, expects)
         m.d.comb += [
             passes.checked.eq(judge.valid & (judge.position == self.count - 1)),
             passes.any_mark.eq(judge.any_mark),
             passes.moved.eq(search.valid & search.moved & ~self.cold),
             passes.search_busy.eq(search.busy),
             passes.patch_busy.eq(patch.busy),
-            passes.works.eq(self._works(m, judge, patch, expects)),
+            passes.works.eq(self._works(m, judge, listed, patch, expects)),
             check.start.eq(passes.start_check),
             *([check.hold.eq(passes.hold)] if build.prepares else []),
             check.last_state.eq(last_state),
@@ -190,7 +215,7 @@ class Lane(wiring.Component):
             patch.note_valid.eq(judge.valid & judge.point_ends),
             patch.note.eq(judge.note),
         ]
-        self._tables(m, passes, check, search, patch, tables)
+        self._tables(m, passes, check, search, listed, tables)
         m.d.comb += [
             *(
                 getattr(values, f"check_{name}").eq(getattr(judge, name))
@@ -208,10 +233,10 @@ class Lane(wiring.Component):
             expects.check_point.eq(judge.point),
             expects.check_note.eq(judge.note),
             expects.new.eq(values.new),
-            expects.patch_valid.eq(patch.valid),
-            expects.patch_point.eq(patch.point),
+            expects.patch_valid.eq(listed.valid),
+            expects.patch_point.eq(listed.point),
             expects.read.eq(tables.value),
-            *(getattr(rows, name).eq(getattr(expects, name)) for name in ("write", "word", "row", "ev")),
+            *(getattr(rows, name).eq(word) for name, word in zip(("write", "word", "row", "ev"), written, strict=True)),
             rows.bank.address.eq(self.bank.address),
             self.bank.data.eq(rows.bank.data),
             self.word.eq(tables.word),
@@ -247,22 +272,62 @@ class Lane(wiring.Component):
         self._fetch(m, fetches)
         return m
 
-    def _works(self, m: Module, judge: Judge, patch: Patch, expects: Expects) -> Value:
+    def _works(self, m: Module, judge: Judge, listed: Listed, patch: Patch, expects: Expects) -> Value:
         """Return whether a value enters the pipeline to the expectation, or the expectation takes a turn."""
         build = self.parameters.build
         if not build.multipliers:
-            return judge.valid | patch.valid
+            return judge.valid | listed.valid
         last_turn = Signal(build.turn_bits)
         m.d.sync += last_turn.eq((self.states - 1)[self.parameters.turns.column_bits :])
         m.d.comb += [patch.last_turn.eq(last_turn), expects.last_turn.eq(last_turn)]
-        return patch.valid | expects.active
+        return listed.valid | expects.active
+
+    def _prices(self, m: Module, passes: Passes, patch: Patch, expects: Expects) -> tuple[Listed, list[Value]]:
+        """Add the units that compute prices: a list of states, and the running minima of costs.
+
+        Returns what the patch or this list reads, and what is written to the rows.
+        """
+        build = self.parameters.build
+        m.submodules.descent = descent = Descent(build)
+        m.submodules.least = least = Least(self.parameters)
+        listing = passes.listing
+        listed = Listed(
+            patch.valid | descent.valid,
+            Mux(listing, descent.point, patch.point),
+            Mux(listing, descent.position, patch.position),
+            passes.patching | listing,
+        )
+        m.d.comb += [
+            descent.last_turn.eq(patch.last_turn),
+            descent.start.eq(passes.start_list),
+            *(getattr(descent, name).eq(getattr(self, name)) for name in ("points", "count", "states")),
+            passes.list_busy.eq(descent.busy),
+            expects.patch_position.eq(listed.position),
+            least.valid.eq(expects.price),
+            least.state.eq(expects.price_state),
+            least.point.eq(expects.price_point),
+            least.cost.eq(expects.ev),
+            *(getattr(least, name).eq(getattr(self, name)) for name in ("storing", "points", "first_point", "priced")),
+            *(
+                getattr(least, f"upper_{name}").eq(getattr(self, f"upper_{name}"))
+                for name in ("valid", "state", "cost", "index")
+            ),
+            *(
+                getattr(self, f"lower_{name}").eq(getattr(least, f"lower_{name}"))
+                for name in ("valid", "state", "cost", "index")
+            ),
+            self.differs.eq(expects.differs),
+        ]
+        pairs = ((least.word, expects.word), (least.row, expects.row), (least.least, expects.ev))
+        return listed, [expects.write | least.write, *(Mux(least.write, own, other) for own, other in pairs)]
 
     def _tables(
-        self, m: Module, passes: Passes, check: Check, search: LocalSearch, patch: Patch, tables: Tables
+        self, m: Module, passes: Passes, check: Check, search: LocalSearch, listed: Listed, tables: Tables
     ) -> None:
         """Connect the passes to the lane's tables of its own states."""
         m.d.comb += [
-            *(getattr(tables, name).eq(getattr(passes, name)) for name in ("checking", "searching", "patching")),
+            *(getattr(tables, name).eq(getattr(passes, name)) for name in ("checking", "searching")),
+            tables.patching.eq(listed.reading),
             tables.choosing.eq(passes.choosing),
             tables.check_choice.eq(check.choice_address),
             tables.check_cached.eq(check.cached_address),
@@ -270,7 +335,7 @@ class Lane(wiring.Component):
             tables.search_wealth.eq(search.wealth_address),
             tables.search_choice.eq(search.choice_address),
             tables.search_old.eq(search.old_address),
-            tables.patch_position.eq(patch.position),
+            tables.patch_position.eq(listed.position),
             check.choice_data.eq(tables.choice),
             check.cached_data.eq(tables.cached),
             check.old_data.eq(tables.value),
@@ -408,7 +473,7 @@ class Lane(wiring.Component):
     def _last_nothing(self, m: Module, passes: Passes, expects: Expects) -> Value:
         """Return whether a group has no affordable alternative, reported at the pass's end as by :meth:`_last_lost`."""
         nothing = Signal()
-        with m.If(expects.nothing):
+        with m.If(expects.nothing & ~self.pricing if self.parameters.build.prices else expects.nothing):
             m.d.sync += nothing.eq(1)
         with m.If(self.go | (passes.start_patch & passes.repaired)):
             m.d.sync += nothing.eq(0)
