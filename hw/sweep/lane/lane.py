@@ -127,6 +127,12 @@ class Lane(wiring.Component):
     point_shift, lower_last, upper_first, first, last
         Only with ``proof``: see :class:`beltline.hw.sweep.scan.borders.Borders`. A full lane has ``2**point_shift``
         points.
+    sharing, confirmed : in, 1 bit each
+        Only with :attr:`SweepParameters.shares`, as the next two lines: see
+        :class:`beltline.hw.sweep.scan.brackets.Brackets`. With ``sharing`` port ``better`` says that a bracket of
+        another lane's state has a better candidate.
+    sent, sent_bracket, given, given_bracket : out, out, in, in
+        See :class:`beltline.hw.sweep.scan.share.Share`; brackets are the bits of ``ScanParameters.shared``.
     begins, ends, keeps : in, a bit for each exogenous state of the build
         Only with alternatives: :class:`beltline.hw.interface.groups.Mark` of each state. Then ``shift_after`` is what a
         state adds to its value in every sweep, and ``shift_before`` is 0.
@@ -226,6 +232,8 @@ class Lane(wiring.Component):
             lost, over = self._last_lost(m, passes, expects), scan.saturated
             fetches = [(check, ~passes.searching & ~passes.scanning), fetches[1], (scan, passes.scanning)]
         infeasible: Value = search.valid & search.infeasible
+        if build.shares:
+            self._share(m, passes, search, tables, scan)
         if build.alternatives:
             infeasible = self._last_nothing(m, passes, expects)
             m.d.comb += [
@@ -375,6 +383,8 @@ class Lane(wiring.Component):
             self.first.eq(borders.first),
             self.last.eq(borders.last),
         ]
+        if build.shares:
+            m.d.comb += [scan.at_begin.eq(borders.at_begin), scan.at_end.eq(borders.at_end)]
         # After a repair the patch reads all states once more, and the norm is taken of these values.
         counts = p.valid(p.input(patch.valid & passes.repaired), READ_LATENCY)
         of_patch = p.delay(p.input(Cat(patch.state[: build.state_bits], patch.position)), READ_LATENCY).value
@@ -392,6 +402,20 @@ class Lane(wiring.Component):
                 values.check_old.eq(tables.value),
             ]
         return scan
+
+    def _share(self, m: Module, passes: Passes, search: LocalSearch, tables: Tables, scan: Scan) -> None:
+        """Connect the brackets that lanes share."""
+        m.d.comb += [
+            *(getattr(scan, name).eq(getattr(self, name)) for name in ("sharing", "confirmed", "given")),
+            scan.given_bracket.eq(self.given_bracket),
+            scan.wealth.eq(tables.wealth),
+            self.sent.eq(scan.sent),
+            self.sent_bracket.eq(scan.sent_bracket),
+        ]
+        with m.If(self.sharing):
+            # What is found is of another lane's state.
+            m.d.comb += [search.wealth_data.eq(scan.given_wealth), tables.better.eq(0), search.set.eq(0)]
+            m.d.comb += passes.better.eq(0)
 
     def _last_lost(self, m: Module, passes: Passes, expects: Expects) -> Value:
         """Return whether an expected value was saturated, reported when the pass ends.
