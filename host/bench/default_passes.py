@@ -37,9 +37,9 @@ SCANS = {(False, 1): "scans of odd points", (False, 0): "scans of even points"} 
     (True, 1): "division: scans of first points",
     (True, 0): "division: scans of other points",
 }
-REPAIRS, EXPECTS = "repairs", "expectations, end of the sweep"
+SHARED, REPAIRS, EXPECTS = "shared brackets of the ends", "repairs", "expectations, end of the sweep"
 PRICES = "updates of prices"
-PASSES = (BEGINS, CHECK, SEARCH, *SCANS.values(), REPAIRS, MEETS, EXPECTS, PRICES)
+PASSES = (BEGINS, CHECK, SEARCH, SHARED, *SCANS.values(), REPAIRS, MEETS, EXPECTS, PRICES)
 
 
 def passes_of(log: SweepLog, rounds: Sequence[Round]) -> Counter[str]:
@@ -54,7 +54,7 @@ def passes_of(log: SweepLog, rounds: Sequence[Round]) -> Counter[str]:
     for one in rounds:
         lanes = round_clocks(log.dealt, one)
         scanned = int(lanes.checked.max()) + 1
-        spent[SCANS[one.divide, one.odd]] += scanned
+        spent[SHARED if one.shared else SCANS[one.divide, one.odd]] += scanned
         spent[REPAIRS] += max(0, int(lanes.ends.max()) + 1 - scanned)
     spent[MEETS] = (1 + len(rounds)) * (join_clocks(build) + ROUND_BEGINS)
     spent[EXPECTS] = total - spent.total()

@@ -22,7 +22,7 @@ from beltline.hw.sweep.extremes import LANE_CLOCKS, Midpoints, MidpointsParamete
 from beltline.hw.sweep.group_table import GroupTable
 from beltline.hw.sweep.lane.lane import LaneInstance
 from beltline.hw.sweep.lane.parameters import LaneParameters
-from beltline.hw.sweep.parameters import ROW_SHIFT, SweepParameters
+from beltline.hw.sweep.parameters import ROW_SHIFT, SHARED_STATES, SweepParameters
 from beltline.hw.sweep.prices.updates import Updates
 from beltline.hw.sweep.row_buses import RowBuses, RowBusesParameters
 from beltline.hw.sweep.scan.rounds import Rounds
@@ -78,6 +78,8 @@ class SweepDatapath(Datapath):
         self._point_shift = Signal(range(build.point_bits + 1))
         # Tables stay where a run is broken off.
         self._values = Signal(reset_less=True)
+        if build.shares:
+            self._last_lane = Signal(build.lane_bits)
         self._problem(m, lanes, buses)
         self._accesses(m, p, lanes, shift)
         if midpoints is not None and shift is not None:
@@ -171,7 +173,7 @@ class SweepDatapath(Datapath):
         Connects also which of the two copies of the values a sweep reads.
         """
         clocks = join_clocks(self._build)
-        m.submodules.rounds = rounds = Rounds(ROUND_BEGINS + clocks)
+        m.submodules.rounds = rounds = Rounds(ROUND_BEGINS + clocks, self._build.shares)
         m.d.comb += [
             # The sequencer gives the kind of a pass one clock after `begin`.
             rounds.begin.eq(p.valid(p.input(self.begin), 1)),
@@ -203,7 +205,33 @@ class SweepDatapath(Datapath):
             rounds.moved.eq(joined(p, [lane.better for lane in lanes], any_of, clocks)),
             rounds.crossed.eq(joined(p, [lane.crossed for lane in lanes], any_of, clocks)),
         ]
+        if self._build.shares:
+            self._share(m, p, lanes, rounds, begins)
         return begins
+
+    def _share(self, m: Module, p: Pipeline, lanes: list[LaneInstance], rounds: Rounds, begins: Value) -> None:
+        """Pass the brackets at the ends of the grid from their lanes to all lanes with points, in turn."""
+        build = self._build
+        # The last lane with points, and whether there are enough of them.
+        last = self._last_lane
+        shares = Signal()
+        m.d.sync += shares.eq((last != 0) & (self.settings.states <= SHARED_STATES * (last + 1)))
+        m.d.comb += rounds.share.eq(shares)
+        words = [Cat(lane.sent, lane.sent_bracket) for lane in lanes]
+        either = joined(p, words, lambda group: functools.reduce(operator.or_, group), join_clocks(build))
+        target = Signal(build.lane_bits)
+        with m.If(begins):
+            m.d.sync += target.eq(0)
+        with m.Elif(either[0]):
+            m.d.sync += target.eq(Mux(target == last, 0, target + 1))
+        bracket = p.register(either[1:], 0).value
+        for number, lane in enumerate(lanes):
+            m.d.comb += [
+                lane.sharing.eq(rounds.sharing),
+                lane.confirmed.eq(rounds.confirmed),
+                lane.given.eq(p.register(either[0] & (target == number), 0).value),
+                lane.given_bracket.eq(bracket),
+            ]
 
     def _midpoints(self, m: Module, p: Pipeline, lanes: list[LaneInstance], midpoints: Midpoints) -> Value:
         """Connect the lanes' extremes; returns the flag that lanes send extremes in place of norms."""
@@ -378,6 +406,8 @@ class SweepDatapath(Datapath):
         m.d.sync += [middle.eq(half & (full - 1)), of_middle.eq(half >> point_shift), reference.eq(middle * states)]
         last_index = Signal(build.index_bits)
         m.d.sync += last_index.eq(grid - 1)
+        if build.shares:
+            m.d.sync += self._last_lane.eq(last_index >> point_shift)
         m.d.comb += buses.shift.eq(shift)
         constants = utility_constants(settings)
         for number, lane in enumerate(lanes):

@@ -375,7 +375,7 @@ class SweepSoftwareMachine(SoftwareMachine):
         proof = Proof(self._dealt, *tables, self._found, self.cached, value, self._smooth, room, self._limits)
         self._proven = proof.proven
         repaired |= proof.moved.any(axis=1)
-        self._rounds = proof.rounds
+        self._rounds = [*([proof.shared] if proof.shared else []), *proof.rounds]
         if self._logged:
             self._capacity = proof.room
         searched = int(proof.moved.sum())

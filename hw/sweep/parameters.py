@@ -29,6 +29,10 @@ HALF_SHIFT = ROW_SHIFT - 1
 """``log2`` of ``HALF_WORDS``: grid point ``i`` is in half-row ``i >> HALF_SHIFT``."""
 
 
+SHARED_STATES = 4
+"""Most exogenous states for each lane with which lanes share brackets: each then has at most twice as many of these."""
+
+
 @dataclass(frozen=True)
 class SweepParameters:
     """Sizes of a build of the sweep engine.
@@ -113,6 +117,14 @@ class SweepParameters:
         With ``proof`` the choices are final only when the last round of all lanes has ended.
         """
         return not self.proof
+
+    @property
+    def shares(self) -> bool:
+        """Whether the lanes can share the brackets at the ends of the grid (:class:`beltline.hw.sweep.scan.share`).
+
+        They can in a build with alternatives, unless it has more exogenous states than its lanes can share.
+        """
+        return self.alternatives and self.lanes > 1 and self.states <= SHARED_STATES * self.lanes
 
     @property
     def index_bits(self) -> int:

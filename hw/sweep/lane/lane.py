@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from amaranth.hdl import Cat, ClockSignal, Const, Instance, Module, Mux, ResetInserter, ResetSignal, Signal, Value
 from amaranth.lib import wiring
@@ -15,27 +15,17 @@ from beltline.hw.sweep.lane.expects import Expects
 from beltline.hw.sweep.lane.judge import Judge
 from beltline.hw.sweep.lane.parameters import LaneParameters
 from beltline.hw.sweep.lane.passes import Passes
+from beltline.hw.sweep.lane.prices import Listed, add_prices
 from beltline.hw.sweep.lane.rows import Rows
 from beltline.hw.sweep.lane.tables import Tables
 from beltline.hw.sweep.lane.values import Values
 from beltline.hw.sweep.patch import Patch, PatchParameters
-from beltline.hw.sweep.prices.descent import Descent
-from beltline.hw.sweep.prices.least import Least
 from beltline.hw.sweep.scan.borders import Borders
 from beltline.hw.sweep.scan.parameters import ScanParameters
 from beltline.hw.sweep.scan.scan import Scan
 from beltline.hw.sweep.search.local_search import LocalSearch
 
 MODULE = "beltline_lane"
-
-
-class Listed(NamedTuple):
-    """What the pass reads that lists states for the expectation: a state, and whether such a pass is in progress."""
-
-    valid: Value
-    point: Value
-    position: Value
-    reading: Value
 
 
 class Lane(wiring.Component):
@@ -138,6 +128,12 @@ class Lane(wiring.Component):
     point_shift, lower_last, upper_first, first, last
         Only with ``proof``: see :class:`beltline.hw.sweep.scan.borders.Borders`. A full lane has ``2**point_shift``
         points.
+    sharing, confirmed : in, 1 bit each
+        Only with :attr:`SweepParameters.shares`, as the next two lines: see
+        :class:`beltline.hw.sweep.scan.brackets.Brackets`. With ``sharing`` port ``better`` says that a bracket of
+        another lane's state has a better candidate.
+    sent, sent_bracket, given, given_bracket : out, out, in, in
+        See :class:`beltline.hw.sweep.scan.share.Share`; brackets are the bits of ``ScanParameters.shared``.
     begins, ends, keeps : in, a bit for each exogenous state of the build
         Only with alternatives: :class:`beltline.hw.interface.groups.Mark` of each state. Then ``shift_after`` is what a
         state adds to its value in every sweep, and ``shift_before`` is 0.
@@ -183,7 +179,7 @@ class Lane(wiring.Component):
         listed = Listed(patch.valid, patch.point, patch.position, passes.patching)
         written = [getattr(expects, name) for name in ("write", "word", "row", "ev")]
         if build.prices:
-            listed, written = self._prices(m, passes, patch, expects)
+            listed, written = add_prices(m, self, passes, patch, expects)
         m.d.comb += [
             passes.checked.eq(judge.valid & (judge.position == self.count - 1)),
             passes.any_mark.eq(judge.any_mark),
@@ -251,6 +247,8 @@ class Lane(wiring.Component):
             lost, over = self._last_lost(m, passes, expects), scan.saturated
             fetches = [(check, ~passes.searching & ~passes.scanning), fetches[1], (scan, passes.scanning)]
         infeasible: Value = search.valid & search.infeasible
+        if build.shares:
+            self._share(m, passes, search, tables, scan)
         if build.alternatives:
             infeasible = self._last_nothing(m, passes, expects)
             m.d.comb += [
@@ -281,45 +279,6 @@ class Lane(wiring.Component):
         m.d.sync += last_turn.eq((self.states - 1)[self.parameters.turns.column_bits :])
         m.d.comb += [patch.last_turn.eq(last_turn), expects.last_turn.eq(last_turn)]
         return listed.valid | expects.active
-
-    def _prices(self, m: Module, passes: Passes, patch: Patch, expects: Expects) -> tuple[Listed, list[Value]]:
-        """Add the units that compute prices: a list of states, and the running minima of costs.
-
-        Returns what the patch or this list reads, and what is written to the rows.
-        """
-        build = self.parameters.build
-        m.submodules.descent = descent = Descent(build)
-        m.submodules.least = least = Least(self.parameters)
-        listing = passes.listing
-        listed = Listed(
-            patch.valid | descent.valid,
-            Mux(listing, descent.point, patch.point),
-            Mux(listing, descent.position, patch.position),
-            passes.patching | listing,
-        )
-        m.d.comb += [
-            descent.last_turn.eq(patch.last_turn),
-            descent.start.eq(passes.start_list),
-            *(getattr(descent, name).eq(getattr(self, name)) for name in ("points", "count", "states")),
-            passes.list_busy.eq(descent.busy),
-            expects.patch_position.eq(listed.position),
-            least.valid.eq(expects.price),
-            least.state.eq(expects.price_state),
-            least.point.eq(expects.price_point),
-            least.cost.eq(expects.ev),
-            *(getattr(least, name).eq(getattr(self, name)) for name in ("storing", "points", "first_point", "priced")),
-            *(
-                getattr(least, f"upper_{name}").eq(getattr(self, f"upper_{name}"))
-                for name in ("valid", "state", "cost", "index")
-            ),
-            *(
-                getattr(self, f"lower_{name}").eq(getattr(least, f"lower_{name}"))
-                for name in ("valid", "state", "cost", "index")
-            ),
-            self.differs.eq(expects.differs),
-        ]
-        pairs = ((least.word, expects.word), (least.row, expects.row), (least.least, expects.ev))
-        return listed, [expects.write | least.write, *(Mux(least.write, own, other) for own, other in pairs)]
 
     def _tables(
         self, m: Module, passes: Passes, check: Check, search: LocalSearch, listed: Listed, tables: Tables
@@ -440,6 +399,8 @@ class Lane(wiring.Component):
             self.first.eq(borders.first),
             self.last.eq(borders.last),
         ]
+        if build.shares:
+            m.d.comb += [scan.at_begin.eq(borders.at_begin), scan.at_end.eq(borders.at_end)]
         # After a repair the patch reads all states once more, and the norm is taken of these values.
         counts = p.valid(p.input(patch.valid & passes.repaired), READ_LATENCY)
         of_patch = p.delay(p.input(Cat(patch.state[: build.state_bits], patch.position)), READ_LATENCY).value
@@ -457,6 +418,20 @@ class Lane(wiring.Component):
                 values.check_old.eq(tables.value),
             ]
         return scan
+
+    def _share(self, m: Module, passes: Passes, search: LocalSearch, tables: Tables, scan: Scan) -> None:
+        """Connect the brackets that lanes share."""
+        m.d.comb += [
+            *(getattr(scan, name).eq(getattr(self, name)) for name in ("sharing", "confirmed", "given")),
+            scan.given_bracket.eq(self.given_bracket),
+            scan.wealth.eq(tables.wealth),
+            self.sent.eq(scan.sent),
+            self.sent_bracket.eq(scan.sent_bracket),
+        ]
+        with m.If(self.sharing):
+            # What is found is of another lane's state.
+            m.d.comb += [search.wealth_data.eq(scan.given_wealth), tables.better.eq(0), search.set.eq(0)]
+            m.d.comb += passes.better.eq(0)
 
     def _last_lost(self, m: Module, passes: Passes, expects: Expects) -> Value:
         """Return whether an expected value was saturated, reported when the pass ends.

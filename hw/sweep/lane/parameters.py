@@ -16,6 +16,7 @@ from beltline.hw.memory.ram import READ_LATENCY
 from beltline.hw.sweep.combine import CombineParameters
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.row_buses import BankPort, RowBusesParameters, RowPort
+from beltline.hw.sweep.scan.parameters import ScanParameters
 from beltline.hw.sweep.search.parameters import SearchParameters
 from beltline.hw.sweep.turns import TurnsParameters
 
@@ -145,6 +146,17 @@ class LaneParameters:
             **{name: In(choices) for name in ("lower_last", "upper_first")},
             **{name: Out(choices) for name in ("first", "last")},
             **{name: Out(1) for name in ("met", "better", "crossed")},
+            **(self._of_shares() if self.build.shares else {}),
+        }
+
+    def _of_shares(self) -> dict[str, wiring.Member]:
+        """Return the ports that only a build that shares brackets has."""
+        bracket = ScanParameters(self.build).shared.size
+        return {
+            **{name: In(1) for name in ("sharing", "confirmed", "given")},
+            "sent": Out(1),
+            "sent_bracket": Out(bracket),
+            "given_bracket": In(bracket),
         }
 
     def _of_alternatives(self) -> dict[str, wiring.Member]:

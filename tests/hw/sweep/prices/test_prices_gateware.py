@@ -12,7 +12,7 @@ import beltline as bl
 from beltline.host.solver.fixed_point import Image, fixed_point
 from beltline.host.solver.machine_prices import with_machine_prices
 from beltline.host.solver.product_image import product_image
-from beltline.hw.interface.groups import Mark
+from beltline.hw.interface.groups import Groups, Mark
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import PRICES_ENGINE, UPDATE_FIELD, Engine, Mode, Status
 from support.alternatives import KINDS, with_alternatives
@@ -104,6 +104,13 @@ def test_a_run_after_another(pair: Pair) -> None:
     assert stored.updates > 0
     again = pair.run(image, 5, every(1))
     assert again.clocks == first.clocks
+    # A run that begins at the last prices and values of another does not know that they belong together.
+    ended = pair.run(image, 10_000, every(1))
+    points, states = image.start.shape
+    built = pair.parameters.states
+    groups = Groups.of(ended.shift_weights.reshape(built, -1), states)
+    settled = replace(image, groups=groups, grid=ended.x.reshape(-1, built)[:points, :states].copy())
+    assert pair.run(settled, 2, Mode.CHOICES | every(1), ended).updates == 1
 
 
 def test_without_prices_problems_keep_their_bits(pair: Pair) -> None:
