@@ -96,7 +96,7 @@ def test_costs_follow_from_where_bonds_are_paid() -> None:
     assert image.amount_bits == 52
 
 
-@pytest.mark.parametrize("every", [1, 3])
+@pytest.mark.parametrize("every", [1, 3, 255])
 def test_every_sweep_is_full_searchs_at_prices_of_the_default_set(every: int) -> None:
     """Each sweep equals a full search at costs that the definition gives from the sweep of the last update."""
     image = image_of(COUNTRY)

@@ -60,7 +60,7 @@ def test_economies_after_every_sweep(pair: Pair) -> None:
             assert (done.updates > 0) == (0 < updates <= sweeps)
 
 
-@pytest.mark.parametrize("updates", [1, 7])
+@pytest.mark.parametrize("updates", [1, 7, 255])
 def test_economies_to_the_end(pair: Pair, updates: int) -> None:
     for bonds, incomes in ((pair.parameters.grid - 1, 5), (9, 7), (7, 1)):
         done = pair.run(economy(bonds, incomes), 10_000, every(updates))
