@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from beltline.compiled import njit, prange
 from beltline.hw.control.sequencer import DRAIN, check_clocks
 from beltline.hw.interface.parameters import ROW_WORDS
+from beltline.hw.sweep.bus_clocks import CHECKS, RESTS, SCANS, SEARCHES, grant
 from beltline.hw.sweep.check import PREPARE_CLOCKS, CheckParameters
 from beltline.hw.sweep.datapath import ROUND_BEGINS
 from beltline.hw.sweep.extremes import shift_clocks
@@ -26,21 +27,18 @@ from beltline.hw.sweep.gather_clocks import (
     BEGIN,
     DONE,
     GRANTED,
-    HEAD,
     PHASE,
     RING,
-    SENT,
-    TABLE_BITS,
     gather_run,
     prepare,
 )
 from beltline.hw.sweep.lane.parameters import LaneParameters
-from beltline.hw.sweep.parameters import HALF_SHIFT, ROW_SHIFT, SweepParameters
+from beltline.hw.sweep.parameters import HALF_SHIFT, ROW_SHIFT, SHARED_STATES, SweepParameters
 from beltline.hw.sweep.patch import PatchParameters
 from beltline.hw.sweep.patch_clocks import patches
 from beltline.hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters
 from beltline.hw.sweep.scan.parameters import ScanParameters
-from beltline.hw.sweep.scan_clocks import REGISTERS, scan_begin, scan_run
+from beltline.hw.sweep.scan_clocks import REGISTERS, scan_begin, scan_run, shared_clocks, shared_visits
 from beltline.hw.sweep.search.halves import UNLOAD_CLOCKS
 from beltline.hw.sweep.search.parameters import SearchParameters
 from beltline.hw.sweep.search_clocks import FIELDS, LAST, LEFT, search_begin, search_run
@@ -51,12 +49,6 @@ NEVER = -1
 
 _FAR = 1 << 62
 """A clock later than any in a sweep."""
-
-_NOTHING, _LOST = -1, -2
-"""Requests to a lane's memory in a clock: none so far; for different rows, of which the first is served."""
-
-# What a lane is doing: check, local search, nothing any more, scan of a proof.
-_CHECKS, _SEARCHES, _RESTS, _SCANS = range(4)
 
 
 @dataclass(frozen=True)
@@ -84,6 +76,16 @@ class Dealt:
     def part_shift(self) -> int:
         """Each search has ``2**part_shift`` points of its lane, in one exogenous state."""
         return max(0, self.lane_shift - self.search.part_bits)
+
+    @property
+    def used(self) -> int:
+        """Number of lanes that have points."""
+        return ((self.grid - 1) >> self.lane_shift) + 1
+
+    @property
+    def shares(self) -> bool:
+        """Whether the lanes share the brackets of the first and the last point before the rounds of a proof."""
+        return self.search.build.shares and self.used > 1 and self.states <= SHARED_STATES * self.used
 
     def points(self, lane: int) -> int:
         """Return the number of points of lane number ``lane``, 0 if the problem ends before it."""
@@ -139,6 +141,8 @@ class Round:
         bool, ``(N_k, N_z)``: states with a better candidate in the bracket, which were repaired from there.
     counts, probes
         Evaluations of these repairs, as in :class:`SweepLog`.
+    shared
+        All lanes evaluated the brackets of the first and the last point, before the rounds.
     """
 
     divide: bool
@@ -149,34 +153,14 @@ class Round:
     moved: NDArray[np.bool_]
     counts: NDArray[np.int64]
     probes: NDArray[np.int32]
-
-
-@njit(cache=True)
-def _grant(r, rows, arrivals, wanted, width, now, fetch, fetch_search):  # type: ignore[no-untyped-def]
-    """Grant the requests of a group in its turn, clock ``now``, as ``RowBuses``: ``r[:, GRANTED]`` and ``arrivals``.
-
-    Of lanes that request rows of one lane the lowest is served, and those that request the same row, up to another.
-    """
-    wanted[:] = _NOTHING
-    for k in range(r.shape[0]):
-        r[k, GRANTED] = 0
-        if r[k, HEAD] != 0 and now >= r[k, BEGIN]:
-            row = rows[k, r[k, SENT] % RING]
-            source = (row >> (TABLE_BITS + width)) & (wanted.size - 1)
-            if wanted[source] != _NOTHING and wanted[source] != row:
-                wanted[source] = _LOST
-            else:
-                wanted[source] = row
-                r[k, GRANTED] = 1
-                arrivals[k, r[k, SENT] % RING] = now + (fetch if r[k, PHASE] == _CHECKS else fetch_search)
-                r[k, SENT] += 1
+    shared: bool = False
 
 
 @njit(cache=True)
 def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ignore[no-untyped-def]
     """Simulate all lanes with turns in clocks ``phase (mod slots)``; :func:`lane_clocks` gives the arguments."""
     lane_bits, bits, top, lane_shift, part_shift, fetch = of_build[:6]
-    fetch_search, check_behind, prepared, after, ring, decided = of_build[6:]
+    fetch_search, check_behind, prepared, after, ring, decided, by_state = of_build[6:]
     choices, searched, counts, log, unchecked = tables
     checked, ends, found = results
     lanes, contexts = counts.shape
@@ -190,7 +174,7 @@ def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ign
     pushes = np.zeros((members, RING), np.int64)
     arrivals = np.zeros((members, RING), np.int64)
     searches = np.zeros((members, contexts, FIELDS), np.int64)
-    visits, passes, result_latency = scans
+    visits, passes, result_latency, least = scans
     steps, lasts, ready = np.zeros_like(rows), np.zeros_like(rows), np.zeros_like(rows)
     now, resting = np.int64(_FAR), 0
     exogenous = np.arange(min(points, 1 << lane_shift) * states) % states
@@ -202,25 +186,25 @@ def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ign
         windows[k, :, 1] = -1
         own = min(max(points - (lane << lane_shift), 0), 1 << lane_shift)
         if own == 0:
-            r[k, PHASE] = _RESTS
+            r[k, PHASE] = RESTS
             resting += 1
         elif passes.size:
-            scan_begin(r[k], begins[lane], passes[lane, 0])
-            r[k, PHASE] = _SCANS
+            scan_begin(r[k], begins[lane], passes[lane, 0], passes[lane, 1] if least else np.int64(-1))
+            r[k, PHASE] = SCANS
         elif not unchecked[lane]:
-            r[k, PHASE] = _CHECKS
+            r[k, PHASE] = CHECKS
             own_choices, at = choices[lane << lane_shift], begins[lane]
             queues = windows[k], places[k], rows[k], arrivals[k]
             prepare(r[k], *queues, exogenous, own_choices, top, at - prepared, at)
         else:
-            r[k, PHASE] = _SEARCHES
+            r[k, PHASE] = SEARCHES
             search_begin(r[k], searches[k], own, part_shift, bits, states, ring)
             r[k, LAST] = begins[lane] + ring + decided
     now -= (now - phase) % slots
-    wanted = np.empty(1 << lane_bits, np.int64)
+    wanted, order = np.empty(1 << lane_bits, np.int64), np.empty(members, np.int64)
     while resting < members:
         # Of the clocks from `now` to `end`, all lanes of the group have their turn in the first.
-        _grant(r, rows, arrivals, wanted, width, now, fetch, fetch_search)
+        grant(r, rows, arrivals, order, wanted, width, by_state, now, fetch, fetch_search)
         end = now + slots
         for k in range(members):
             taken_at = now + TAKEN_CLOCKS if r[k, GRANTED] != 0 else np.int64(_FAR)
@@ -228,48 +212,36 @@ def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ign
             first = lane << lane_shift
             last = min(first + (1 << lane_shift), points)
             t = max(now, r[k, BEGIN])
-            if r[k, PHASE] == _CHECKS and t < end:
+            if r[k, PHASE] == CHECKS and t < end:
                 own_choices = choices[first:last].ravel()
-                t = gather_run(
-                    r[k],
-                    windows[k],
-                    places[k],
-                    rows[k],
-                    arrivals[k],
-                    exogenous[: own_choices.size],
-                    own_choices,
-                    unasked,
-                    top,
-                    t,
-                    end,
-                    taken_at,
-                )
+                queues = windows[k], places[k], rows[k], arrivals[k]
+                of_states = exogenous[: own_choices.size], own_choices, unasked
+                t = gather_run(r[k], *queues, *of_states, top, t, end, taken_at)
                 if r[k, DONE] == own_choices.size:
                     checked[lane] = t - 1 + check_behind
                     if searched[first:last].any():
-                        r[k, PHASE] = _SEARCHES
+                        r[k, PHASE] = SEARCHES
                         r[k, BEGIN] = checked[lane] + after
                         search_begin(r[k], searches[k], last - first, part_shift, bits, states, ring)
                         r[k, LAST] = r[k, BEGIN] + ring + decided
                         t = max(t, r[k, BEGIN])
                     else:
-                        r[k, PHASE] = _RESTS
+                        r[k, PHASE] = RESTS
                         resting += 1
-            if r[k, PHASE] == _SCANS and t < end:
-                t, over = scan_run(
-                    r[k], steps[k], rows[k], lasts[k], ready[k], visits, passes[lane], result_latency, t, end, taken_at
-                )
+            if r[k, PHASE] == SCANS and t < end:
+                of_scan = steps[k], rows[k], lasts[k], ready[k], visits, passes[lane]
+                t, over = scan_run(r[k], *of_scan, result_latency, least, t, end, taken_at)
                 if over:
                     checked[lane] = t - 1
                     if searched[first:last].any():
-                        r[k, PHASE] = _SEARCHES
+                        r[k, PHASE] = SEARCHES
                         r[k, BEGIN] = t
                         search_begin(r[k], searches[k], last - first, part_shift, bits, states, ring)
                         r[k, LAST] = r[k, BEGIN] + ring + decided
                     else:
-                        r[k, PHASE] = _RESTS
+                        r[k, PHASE] = RESTS
                         resting += 1
-            if r[k, PHASE] == _SEARCHES and t < end:
+            if r[k, PHASE] == SEARCHES and t < end:
                 t = search_run(
                     r[k],
                     searches[k],
@@ -289,7 +261,7 @@ def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ign
                     taken_at,
                 )
                 if r[k, LEFT] == 0 and r[k, ARRIVED] == r[k, ASKED]:
-                    r[k, PHASE] = _RESTS
+                    r[k, PHASE] = RESTS
                     ends[lane] = max(r[k, LAST] + 3, t + 1)
                     resting += 1
         now = end
@@ -320,7 +292,8 @@ class LaneClocks:
     found: NDArray[np.int64]
 
 
-_NO_SCANS = np.zeros((0, 3), np.int64), np.zeros((0, 0), np.int64), 0
+_Scans = tuple[NDArray[np.int64], NDArray[np.int64], int, int]
+_NO_SCANS: _Scans = np.zeros((0, 3), np.int64), np.zeros((0, 0), np.int64), 0, 0
 
 
 def lane_clocks(
@@ -328,7 +301,7 @@ def lane_clocks(
     begins: NDArray[np.int64],
     after: int = 0,
     results: bool = False,
-    scans: tuple[NDArray[np.int64], NDArray[np.int64], int] = _NO_SCANS,
+    scans: _Scans = _NO_SCANS,
 ) -> LaneClocks:
     """Return the clocks of check and local search of all lanes, or of scan and local search.
 
@@ -346,7 +319,7 @@ def lane_clocks(
     results
         Whether ``found`` of the result is requested.
     scans
-        For a round of a proof, which has scans in place of checks: ``(visits, passes, result_latency)`` of
+        For a round of a proof, which has scans in place of checks: ``(visits, passes, result_latency, least)`` of
         :func:`beltline.hw.sweep.scan_clocks.scan_run`, with one row of ``passes`` for each lane. ``checked`` is then
         the clock in which a lane's scan ends; its local search begins in the next clock.
     """
@@ -373,6 +346,7 @@ def lane_clocks(
             after,
             search.clocks,
             search.decided,
+            build.alternatives,
         ),
         (log.choices, log.searched, log.counts, log.probes, log.unchecked),
         (checked, ends, found),
@@ -455,6 +429,12 @@ def round_clocks(dealt: Dealt, one: Round) -> LaneClocks:
     ``checked`` of the result is the clock in which a lane's scan ends.
     """
     build = dealt.search.build
+    log = SweepLog(dealt, one.lowest, one.moved, one.counts, one.probes, np.ones(build.lanes, np.bool_))
+    scan = ScanParameters(build)
+    if one.shared:
+        visits, passes = shared_visits(build, dealt.used, one.lowest[[-1, 0]], one.highest[[-1, 0]], _GO)
+        least = _GO + shared_clocks(build, 2 * dealt.states)
+        return lane_clocks(log, np.full(build.lanes, _GO), scans=(visits, passes, scan.result_latency, least))
     levels: Sequence[int] = (0,)
     if one.divide:
         levels = (dealt.lane_shift,) if one.odd else range(dealt.lane_shift - 1, -1, -1)
@@ -475,9 +455,7 @@ def round_clocks(dealt: Dealt, one: Round) -> LaneClocks:
     rows = np.concatenate(places)
     lowest, highest = (table[rows].ravel() >> HALF_SHIFT for table in (one.lowest, one.highest))
     visits = np.stack([lowest, highest, np.tile(np.arange(dealt.states), rows.size)], axis=1)
-    scan = ScanParameters(build)
-    log = SweepLog(dealt, one.lowest, one.moved, one.counts, one.probes, np.ones(build.lanes, np.bool_))
-    return lane_clocks(log, np.full(build.lanes, _GO), scans=(visits, passes, scan.result_latency))
+    return lane_clocks(log, np.full(build.lanes, _GO), scans=(visits, passes, scan.result_latency, 0))
 
 
 def begin_clocks(dealt: Dealt) -> int:

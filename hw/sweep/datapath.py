@@ -9,20 +9,21 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 
-from beltline.hw.arithmetic.numbers import WIDTH
+from beltline.hw.arithmetic.numbers import MAXIMUM, WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline
 from beltline.hw.arithmetic.utility import CONSTANTS
 from beltline.hw.control.datapath import Datapath
 from beltline.hw.control.register_file import has_flag, utility_constants
 from beltline.hw.interface.parameters import ROW_WORDS, MachineParameters
-from beltline.hw.interface.registers import STEPS_FIELD, Mode, Table
+from beltline.hw.interface.registers import STEPS_FIELD, UPDATE_FIELD, Mode, Table
 from beltline.hw.interface.windows import WORD_BYTES
 from beltline.hw.memory.ram import READ_LATENCY
 from beltline.hw.sweep.extremes import LANE_CLOCKS, Midpoints, MidpointsParameters
 from beltline.hw.sweep.group_table import GroupTable
 from beltline.hw.sweep.lane.lane import LaneInstance
 from beltline.hw.sweep.lane.parameters import LaneParameters
-from beltline.hw.sweep.parameters import ROW_SHIFT, SweepParameters
+from beltline.hw.sweep.parameters import ROW_SHIFT, SHARED_STATES, SweepParameters
+from beltline.hw.sweep.prices.updates import Updates
 from beltline.hw.sweep.row_buses import RowBuses, RowBusesParameters
 from beltline.hw.sweep.scan.rounds import Rounds
 from beltline.hw.sweep.shift import Shift, ShiftParameters
@@ -77,6 +78,8 @@ class SweepDatapath(Datapath):
         self._point_shift = Signal(range(build.point_bits + 1))
         # Tables stay where a run is broken off.
         self._values = Signal(reset_less=True)
+        if build.shares:
+            self._last_lane = Signal(build.lane_bits)
         self._problem(m, lanes, buses)
         self._accesses(m, p, lanes, shift)
         if midpoints is not None and shift is not None:
@@ -91,15 +94,20 @@ class SweepDatapath(Datapath):
         elif shift is not None:
             self._samples(m, p, lanes, shift)
         go, prologue, cold, half = (Signal(name=name) for name in ("go", "prologue", "cold", "half"))
+        updates: Updates | None = None
+        again, is_cold, seeks = self._again, self.first_sweep & ~self._seek, self._seek
+        if build.prices:
+            m.submodules.updates = updates = Updates(build)
+            again, is_cold, seeks = updates.again, self.first_sweep | updates.cold, updates.pricing
         m.d.sync += [
             go.eq(self.begin),
             prologue.eq(self.prologue),
-            cold.eq(self.first_sweep & ~self._seek),
+            cold.eq(is_cold),
             half.eq(self.half),
         ]
         # The sequencer gives the kind of a pass one clock after `begin`.
         begin = Signal()
-        m.d.sync += begin.eq(go | self._again)
+        m.d.sync += begin.eq(go | again)
         restart: Value = begin
         if build.proof:
             restart = begin | self._proof(m, p, lanes)
@@ -114,7 +122,7 @@ class SweepDatapath(Datapath):
                 lane.cold.eq(cold),
                 lane.half.eq(half),
                 lane.fixed.eq(self._evaluates),
-                lane.seek.eq(self._seek),
+                lane.seek.eq(seeks),
                 lane.above.eq(self._above),
                 *self._added(lane, shift),
                 norm.norms[number].eq(lane.norm if midpoints is None else Mux(sends, lane.extreme, lane.norm)),
@@ -129,12 +137,14 @@ class SweepDatapath(Datapath):
         wait = Signal(range(guard + 1))
         ended = Signal()
         m.d.comb += ended.eq(done & (wait == 0))
-        with m.If(self.begin | self._again):
+        with m.If(self.begin | again):
             m.d.sync += wait.eq(guard)
         with m.Elif(wait != 0):
             m.d.sync += wait.eq(wait - 1)
         if shift is not None:
             self._kinds(m, shift, midpoints, ended)
+        elif updates is not None:
+            self._updates(m, p, lanes, updates, ended)
         else:
             self._one_kind(m, ended)
 
@@ -163,7 +173,7 @@ class SweepDatapath(Datapath):
         Connects also which of the two copies of the values a sweep reads.
         """
         clocks = join_clocks(self._build)
-        m.submodules.rounds = rounds = Rounds(ROUND_BEGINS + clocks)
+        m.submodules.rounds = rounds = Rounds(ROUND_BEGINS + clocks, self._build.shares)
         m.d.comb += [
             # The sequencer gives the kind of a pass one clock after `begin`.
             rounds.begin.eq(p.valid(p.input(self.begin), 1)),
@@ -172,7 +182,11 @@ class SweepDatapath(Datapath):
         ]
         begins, ends = (p.valid(p.input(flag), ROUND_BEGINS) for flag in (rounds.go, rounds.finish))
         stored = Signal()
-        m.d.sync += stored.eq(has_flag(self.settings.mode, Mode.CHOICES))
+        chosen: Value = has_flag(self.settings.mode, Mode.CHOICES)
+        if self._build.prices:
+            # After a sweep there are choices, also where prices have changed.
+            chosen = chosen | ~self.first_sweep
+        m.d.sync += stored.eq(chosen)
         for number, lane in enumerate(lanes):
             m.d.comb += [
                 lane.round.eq(begins),
@@ -191,7 +205,33 @@ class SweepDatapath(Datapath):
             rounds.moved.eq(joined(p, [lane.better for lane in lanes], any_of, clocks)),
             rounds.crossed.eq(joined(p, [lane.crossed for lane in lanes], any_of, clocks)),
         ]
+        if self._build.shares:
+            self._share(m, p, lanes, rounds, begins)
         return begins
+
+    def _share(self, m: Module, p: Pipeline, lanes: list[LaneInstance], rounds: Rounds, begins: Value) -> None:
+        """Pass the brackets at the ends of the grid from their lanes to all lanes with points, in turn."""
+        build = self._build
+        # The last lane with points, and whether there are enough of them.
+        last = self._last_lane
+        shares = Signal()
+        m.d.sync += shares.eq((last != 0) & (self.settings.states <= SHARED_STATES * (last + 1)))
+        m.d.comb += rounds.share.eq(shares)
+        words = [Cat(lane.sent, lane.sent_bracket) for lane in lanes]
+        either = joined(p, words, lambda group: functools.reduce(operator.or_, group), join_clocks(build))
+        target = Signal(build.lane_bits)
+        with m.If(begins):
+            m.d.sync += target.eq(0)
+        with m.Elif(either[0]):
+            m.d.sync += target.eq(Mux(target == last, 0, target + 1))
+        bracket = p.register(either[1:], 0).value
+        for number, lane in enumerate(lanes):
+            m.d.comb += [
+                lane.sharing.eq(rounds.sharing),
+                lane.confirmed.eq(rounds.confirmed),
+                lane.given.eq(p.register(either[0] & (target == number), 0).value),
+                lane.given_bracket.eq(bracket),
+            ]
 
     def _midpoints(self, m: Module, p: Pipeline, lanes: list[LaneInstance], midpoints: Midpoints) -> Value:
         """Connect the lanes' extremes; returns the flag that lanes send extremes in place of norms."""
@@ -281,6 +321,45 @@ class SweepDatapath(Datapath):
             with m.State("PASS"), m.If(ended):
                 self._finish(m)
 
+    def _updates(self, m: Module, p: Pipeline, lanes: list[LaneInstance], updates: Updates, ended: Value) -> None:
+        """Connect the control of updates of prices, and the chain of the lanes' smallest costs."""
+        least = {name: p.register(getattr(lanes[0], f"lower_{name}"), 0).value for name in ("state", "index")}
+        least_valid = p.valid(p.input(lanes[0].lower_valid), 1)
+        last_state = Signal.like(updates.chain_state)
+        m.d.sync += last_state.eq(self.settings.states - 1)
+        m.d.comb += [
+            updates.begin.eq(self.begin),
+            updates.prologue.eq(self.prologue),
+            updates.ended.eq(ended),
+            updates.below.eq(self.below),
+            updates.differs.eq(joined(p, [lane.differs for lane in lanes], any_of, join_clocks(self._build))),
+            updates.every.eq(self.settings.mode[UPDATE_FIELD]),
+            updates.states.eq(self.settings.states),
+            updates.arrived.eq(least_valid & (least["state"] == last_state)),
+            self.plain.eq(updates.plain),
+            self._groups.least_valid.eq(least_valid),
+            self._groups.least_state.eq(least["state"]),
+            self._groups.least_index.eq(least["index"]),
+        ]
+        for number, lane in enumerate(lanes):
+            m.d.comb += [lane.pricing.eq(updates.pricing), lane.storing.eq(updates.storing)]
+            if number + 1 < len(lanes):
+                above = lanes[number + 1]
+                m.d.comb += [
+                    getattr(lane, f"upper_{name}").eq(getattr(above, f"lower_{name}"))
+                    for name in ("valid", "state", "cost", "index")
+                ]
+            else:
+                m.d.comb += [
+                    lane.upper_valid.eq(updates.chain),
+                    lane.upper_state.eq(updates.chain_state),
+                    lane.upper_cost.eq(MAXIMUM),
+                    lane.upper_index.eq(0),
+                ]
+        m.d.comb += self.pass_done.eq(updates.pass_done)
+        with m.If(updates.pass_done & ~self.prologue):
+            m.d.sync += self._values.eq(~self._values)
+
     def _finish(self, m: Module) -> None:
         """Report the end of a pass to the sequencer, in the present state of an FSM."""
         m.d.comb += self.pass_done.eq(1)
@@ -327,6 +406,8 @@ class SweepDatapath(Datapath):
         m.d.sync += [middle.eq(half & (full - 1)), of_middle.eq(half >> point_shift), reference.eq(middle * states)]
         last_index = Signal(build.index_bits)
         m.d.sync += last_index.eq(grid - 1)
+        if build.shares:
+            m.d.sync += self._last_lane.eq(last_index >> point_shift)
         m.d.comb += buses.shift.eq(shift)
         constants = utility_constants(settings)
         for number, lane in enumerate(lanes):

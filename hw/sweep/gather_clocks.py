@@ -27,6 +27,8 @@ A request of the check has the exogenous state there. One of a local search or a
 number of the half-row, the exogenous state, and a flag in the highest bit; the order differs from the gateware's.
 """
 
+_HALF_FLAG = 1 << (TABLE_BITS - 1)
+
 # Indexes of a lane's registers: its port to the bus, which the local search uses too, then the gather unit's.
 (
     PHASE,
@@ -57,6 +59,13 @@ number of the half-row, the exogenous state, and a flag in the highest bit; the 
     DONE,
     GATHERS,
 ) = range(27)
+
+
+@njit(cache=True)
+def state_of(request):  # type: ignore[no-untyped-def]
+    """Return the exogenous state of a logged request."""
+    table = request & ((1 << TABLE_BITS) - 1)
+    return (table & (_HALF_FLAG - 1)) >> 1 if table & _HALF_FLAG else table
 
 
 @njit(cache=True)

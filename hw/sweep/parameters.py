@@ -29,6 +29,10 @@ HALF_SHIFT = ROW_SHIFT - 1
 """``log2`` of ``HALF_WORDS``: grid point ``i`` is in half-row ``i >> HALF_SHIFT``."""
 
 
+SHARED_STATES = 4
+"""Most exogenous states for each lane with which lanes share brackets: each then has at most twice as many of these."""
+
+
 @dataclass(frozen=True)
 class SweepParameters:
     """Sizes of a build of the sweep engine.
@@ -61,6 +65,9 @@ class SweepParameters:
     multipliers
         Multipliers of the expectation that are taken in turn (:mod:`beltline.hw.sweep.turns`); 0 for one multiplier for
         each exogenous state. Requires ``alternatives``.
+    prices
+        Whether the prices of bonds are computed between sweeps (:mod:`beltline.hw.sweep.prices.parameters`). Requires
+        ``multipliers``.
 
     Raises
     ------
@@ -78,6 +85,7 @@ class SweepParameters:
     alternatives: bool = False
     midpoints: bool = False
     multipliers: int = 0
+    prices: bool = False
 
     def __post_init__(self) -> None:
         check_lanes(self.lanes, self.grid)
@@ -92,13 +100,15 @@ class SweepParameters:
             raise ValueError("midpoints of a build must be False with proof")
         if self.multipliers and not self.alternatives:
             raise ValueError("multipliers of a build must be 0 without alternatives")
+        if self.prices and not self.multipliers:
+            raise ValueError("prices of a build must be False without multipliers")
 
     @classmethod
     def of(cls, machine: MachineParameters) -> SweepParameters:
         """Return the sizes of the sweep engine of ``machine``."""
         sizes = machine.grid, machine.states, machine.lanes, machine.row_slots
         kinds = machine.proof, machine.costs, machine.alternatives, machine.midpoints
-        return cls(*sizes, machine.multiplier, *kinds, machine.multipliers)
+        return cls(*sizes, machine.multiplier, *kinds, machine.multipliers, machine.prices)
 
     @property
     def prepares(self) -> bool:
@@ -107,6 +117,14 @@ class SweepParameters:
         With ``proof`` the choices are final only when the last round of all lanes has ended.
         """
         return not self.proof
+
+    @property
+    def shares(self) -> bool:
+        """Whether the lanes can share the brackets at the ends of the grid (:class:`beltline.hw.sweep.scan.share`).
+
+        They can in a build with alternatives, unless it has more exogenous states than its lanes can share.
+        """
+        return self.alternatives and self.lanes > 1 and self.states <= SHARED_STATES * self.lanes
 
     @property
     def index_bits(self) -> int:

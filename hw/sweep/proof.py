@@ -9,6 +9,7 @@ rounds.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from beltline.hw.interface.registers import Status
 from beltline.hw.sweep.clocks import Dealt, Round
 from beltline.hw.sweep.scan.parameters import LIMIT, divides, may_end, parity_of
 from beltline.hw.sweep.software_passes import search_all, whole_grid
-from beltline.hw.sweep.software_proof import SKIPPED, bracket_all, divide_all
+from beltline.hw.sweep.software_proof import SKIPPED, bracket_all, divide_all, share_ends
 
 
 @dataclass(eq=False)
@@ -33,6 +34,10 @@ class Proof:
     only with a round that moves no choice and follows a round over the other points, so never with the first one, or
     the first one after divide and conquer. After ``LIMIT`` rounds in all the sweep remains unproven, which happens only
     if objectives differ by no more than the rounding of utility.
+
+    Where lanes share the brackets of the first and the last point of the grid, they evaluate these before the rounds.
+    If none of them has a better candidate, they are *confirmed*: rounds skip those of an end until a choice of its lane
+    is written. Otherwise the rounds find that candidate.
 
     A state with a better candidate in its bracket is repaired: a local search from there determines choice, cached
     utilities and value.
@@ -59,6 +64,8 @@ class Proof:
     ----------
     rounds
         A :class:`beltline.hw.sweep.clocks.Round` for each round.
+    shared
+        Such a log of the evaluation of shared brackets, or ``None``.
     proven
         Whether every choice is the lowest best one of its bracket, and none is below that of the point before.
     evaluations
@@ -84,6 +91,10 @@ class Proof:
         self.status = Status(0)
         self.evaluations = 0
         self.proven = False
+        self.shared: Round | None = None
+        self._confirmed = np.zeros(2, np.bool_)
+        if self.dealt.shares:
+            self._share()
         while len(self.rounds) < LIMIT:
             number = len(self.rounds)
             crossed = self._round(number)
@@ -111,13 +122,13 @@ class Proof:
         steep = self._in_lane((steps < 0) | (steps > 1))
         lowest, highest = np.full(shape, SKIPPED, np.int64), np.zeros(shape, np.int64)
         moved, flags, crossed = np.zeros(shape, np.bool_), np.zeros(shape[0], np.uint8), np.zeros(shape[0], np.bool_)
-        limits = whole_grid(*shape) if self.limits is None else self.limits
-        tables = np.atleast_2d(self.x), self.w, self.ev, self.constants.words, limits
+        tables = self._tables()
+        limits = tables[-1]
         results = lowest, highest, moved
         if divides(number):
             divide_all(*tables, self.dealt.lane_shift, parity_of(number) == 1, self.choices, *results, flags)
         else:
-            bracket_all(*tables, parity_of(number), self.choices, *results, crossed, flags)
+            bracket_all(*tables, parity_of(number), self._confirmed, self.choices, *results, crossed, flags)
         self.status |= raised_status(flags)
         self.evaluations += int((highest - lowest + 1)[lowest != SKIPPED].sum())
         search = self.dealt.search
@@ -135,8 +146,31 @@ class Proof:
         self.rounds.append(Round(*kind, lowest, highest, moved, done.counts, done.probes))
         if not divides(number):
             self.smooth |= ~steep
-        self.smooth &= ~self._in_lane(moved)
+        moved_in = self._in_lane(moved)
+        self.smooth &= ~moved_in
+        self._confirmed &= ~moved_in[[0, self.dealt.used - 1]]
         return bool(crossed.any())
+
+    def _share(self) -> None:
+        """Evaluate the brackets of the first and the last point, with no change of choices."""
+        shape = self.choices.shape
+        lowest, highest = np.full(shape, SKIPPED, np.int64), np.zeros(shape, np.int64)
+        flags = np.zeros(shape[0], np.uint8)
+        better = share_ends(*self._tables(), self.choices, lowest, highest, flags)
+        self.status |= raised_status(flags)
+        self.evaluations += int((highest - lowest + 1)[lowest != SKIPPED].sum())
+        # The other point of a bracket must be in the same lane, in which a written choice is noticed.
+        self._confirmed[:] = not better, not better and self.dealt.points(self.dealt.used - 1) > 1
+        none = np.zeros(shape, np.bool_)
+        counts = np.zeros((self.dealt.search.build.lanes, self.dealt.search.contexts), np.int64)
+        probes = np.zeros((counts.size, 0), np.int32)
+        of_lanes = np.zeros(counts.shape[0], np.bool_)
+        self.shared = Round(False, 0, of_lanes, lowest, highest, none, counts, probes, shared=True)
+
+    def _tables(self) -> tuple[Any, ...]:
+        """Return tables, constants and limits as the compiled functions take them."""
+        limits = whole_grid(*self.choices.shape) if self.limits is None else self.limits
+        return np.atleast_2d(self.x), self.w, self.ev, self.constants.words, limits
 
     def _in_lane(self, states: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return which lanes have any of ``states``, bool ``(N_k, N_z)``: bool, ``(lanes,)``."""

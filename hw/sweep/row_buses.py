@@ -93,6 +93,12 @@ class RowBusesParameters:
     must try again. Such lanes are ``slots`` lanes apart; a policy that leads several of them to one lane needs few
     rows.
 
+    In a build with alternatives the order of these lanes is that of the exogenous states whose rows they request, and
+    only among equal states that of their numbers. There the same few candidates of many exogenous states are read by
+    all lanes, such as the one choice after a default. If the lowest lane were served first, lanes would soon be at
+    different exogenous states, and each row would be read again for each lane. In this order the slowest lane goes
+    first, and one access serves all of them.
+
     Parameters
     ----------
     build
@@ -162,6 +168,8 @@ class RowBuses(wiring.Component):
 
         sources: list[Timed] = []
         lower: list[tuple[Value, Value, Value]] = []  # Lower buses: whether each requests, from which lane, which row.
+        states: list[Value] = []  # Exogenous states of the requests, a clock earlier.
+        losses: list[Signal] = []
         wanted: list[list[tuple[Value, Value]]] = [[] for _ in range(build.lanes)]
         for bus in range(build.buses):
             # Select the request of the lane whose turn it is; then find lane and row that it needs; then whether a
@@ -178,7 +186,10 @@ class RowBuses(wiring.Component):
             at_source = p.delay(Timed(inner, 1), place.time - 1)
             table = p.delay(at_source, 1).value
             what = Cat(place.value[: build.local_bits], at_source.value)
-            lost = Cat(*(asks & (whose == source.value) & (wants != what) for asks, whose, wants in lower)).any()
+            lost: Value = Cat(*(asks & (whose == source.value) & (wants != what) for asks, whose, wants in lower)).any()
+            if build.alternatives:
+                losses.append(lost := Signal(name=f"lost{bus}"))
+                states.append(inner[: build.state_bits])
             taken = Signal(name=f"taken{bus}")
             m.d.sync += taken.eq(flag & ~lost)
             sources.append(source)
@@ -194,6 +205,7 @@ class RowBuses(wiring.Component):
                 ]
         for bank, choices in zip(self.banks, wanted, strict=True):
             m.d.sync += bank.address.eq(either(choices))
+        self._by_state(m, p, losses, lower, states)
 
         for bus, source in enumerate(sources):
             words, time = [bank.data for bank in self.banks], _ADDRESS_CLOCKS + READ_LATENCY
@@ -205,6 +217,29 @@ class RowBuses(wiring.Component):
             assert data.time == latency
             m.d.comb += [lane.data.eq(data.value) for lane in self.lanes[bus * slots : (bus + 1) * slots]]
         return m
+
+    def _by_state(
+        self,
+        m: Module,
+        p: Pipeline,
+        losses: list[Signal],
+        requests: list[tuple[Value, Value, Value]],
+        states: list[Value],
+    ) -> None:
+        """Set ``losses``: a bus whose request comes first wants another row of the same lane.
+
+        ``requests`` has, for each bus, whether it requests, from which lane, and which row. The first of two requests
+        is that for the lower of ``states``, and for equal ones that of the lower bus.
+        """
+        conflicts: list[list[Value]] = [[] for _ in losses]
+        for bus, (asks, source, what) in enumerate(requests[: len(losses)]):
+            for other, (other_asks, other_source, other_what) in enumerate(requests[:bus]):
+                precedes = p.register(states[other] <= states[bus], 1).value
+                differs = (source == other_source) & (what != other_what)
+                conflicts[bus].append(other_asks & differs & precedes)
+                conflicts[other].append(asks & differs & ~precedes)
+        for lost, those in zip(losses, conflicts, strict=True):
+            m.d.comb += lost.eq(Cat(*those).any())
 
 
 def _place(row: Value, shift: int, build: SweepParameters) -> Value:

@@ -5,9 +5,15 @@ A *visit* is the examination of one state. A round by divide and conquer scans i
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
 from beltline.compiled import njit
 from beltline.hw.sweep.gather_clocks import ASKED, BEGIN, HEAD, LEVEL, RING, TABLE_BITS
-from beltline.hw.sweep.scan.parameters import AHEAD_HALVES, AHEAD_STATES, BRACKET_CLOCKS
+from beltline.hw.sweep.parameters import HALF_SHIFT, SweepParameters
+from beltline.hw.sweep.scan.parameters import AHEAD_HALVES, AHEAD_STATES, BRACKET_CLOCKS, ScanParameters
 from beltline.hw.sweep.search_clocks import REGISTERS as OF_SEARCH
 
 # Indexes of a lane's registers, after those of its local search.
@@ -22,16 +28,46 @@ _HALVES = 1 << (TABLE_BITS - 1)
 """Flag in a request, above the exogenous state and the number of the half: a half-row is requested."""
 
 
+def shared_clocks(build: SweepParameters, number: Any) -> Any:
+    """Return the clocks from the beginning of a round of shared brackets until a bracket enters a lane's queue.
+
+    ``number`` counts the states that are read before its own. For the number of all these states, the result is the
+    first clock in which the round may end.
+    """
+    return _SETS + number + ScanParameters(build).shared_clocks
+
+
+def shared_visits(
+    build: SweepParameters, used: int, lowest: NDArray[np.int64], highest: NDArray[np.int64], begin: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return ``visits`` and ``passes`` of :func:`scan_run` for shared brackets, in a round that begins in ``begin``.
+
+    The brackets from ``lowest`` to ``highest``, int64 ``(2, N_z)``, are those of the last and of the first point;
+    ``lowest`` is -1 where the bracket is not evaluated. The first ``used`` lanes take them in turn.
+    """
+    (numbers,) = np.nonzero(lowest.ravel() >= 0)
+    halves = (table.ravel()[numbers] >> HALF_SHIFT for table in (lowest, highest))
+    visits = np.stack([*halves, numbers % lowest.shape[1], begin + shared_clocks(build, numbers)], axis=1)
+    lanes = np.arange(numbers.size) % used
+    passes = np.searchsorted(np.sort(lanes), np.arange(build.lanes + 1))
+    return visits[np.argsort(lanes, kind="stable")], np.stack([passes[:-1], passes[1:]], axis=1)
+
+
 @njit(cache=True)
-def scan_begin(r, begin, first):  # type: ignore[no-untyped-def]
-    """Set the registers ``r`` as ``start`` does in clock ``begin``; ``first`` is the number of the first visit."""
+def scan_begin(r, begin, first, end):  # type: ignore[no-untyped-def]
+    """Set the registers ``r`` as ``start`` does in clock ``begin``; ``first`` is the number of the first visit.
+
+    For brackets that lanes share, ``end`` is the number of the visit after the last; otherwise it is -1.
+    """
     r[:] = 0
     r[BEGIN], r[READY] = begin, begin + _SETS
     r[STEPPED], r[FILTERED], r[JOB] = first, first, first - 1
+    if end >= 0:
+        r[READY], r[STEPPED], r[WAITING] = begin, end, end - first
 
 
 @njit(cache=True)
-def scan_run(r, steps, rows, lasts, results, visits, passes, result_latency, now, end, taken_at):  # type: ignore[no-untyped-def]
+def scan_run(r, steps, rows, lasts, results, visits, passes, result_latency, least, now, end, taken_at):  # type: ignore[no-untyped-def]
     """Simulate a lane's scan from clock ``now`` to ``end``, or until it ends.
 
     Returns the first clock that was not simulated, and whether the scan has ended.
@@ -42,11 +78,14 @@ def scan_run(r, steps, rows, lasts, results, visits, passes, result_latency, now
         int64: registers of the model, passed on from call to call.
     visits
         int64, ``(n, 3)``: for each state that is examined, the first and the last half-row of its bracket, and its
-        exogenous state. The first half-row is -1 if all of the bracket has already been compared.
+        exogenous state. The first half-row is -1 if all of the bracket has already been compared. For brackets that
+        lanes share ``(n, 4)``, with the clock in which each enters the queue.
     passes
         int64, ``(passes + 1,)``: number of the first visit of each pass, and of the visit after the last.
     result_latency
         Clocks from ``taken`` of the last half-row of a bracket to its result.
+    least
+        For brackets that lanes share, the first clock in which the scan may end; otherwise 0.
     now, end, taken_at
         Clocks. In ``taken_at`` the lane learns that its request was taken.
     """
@@ -61,7 +100,7 @@ def scan_run(r, steps, rows, lasts, results, visits, passes, result_latency, now
         if t < r[READY]:
             t += 1
             continue
-        if n == count and waiting == 0 and flying == 0:
+        if n == count and waiting == 0 and flying == 0 and t >= least:
             # All results of this pass are written.
             r[PASS] += 1
             over = r[PASS] == passes.size - 1
@@ -70,7 +109,7 @@ def scan_run(r, steps, rows, lasts, results, visits, passes, result_latency, now
                 count = passes[r[PASS] + 1]
             t += 1
             continue
-        leaves = f < n and steps[f % RING] + BRACKET_CLOCKS == t
+        leaves = f < n and (visits[f, 3] if least else steps[f % RING] + BRACKET_CLOCKS) == t
         push = leaves and visits[f, 0] >= 0
         emit = job_head and level < AHEAD_HALVES
         pop = emit and visits[job, 0] + half == visits[job, 1]

@@ -48,13 +48,21 @@ def _bracket(below, own, above):  # type: ignore[no-untyped-def]
     return (SKIPPED if lo >= own - 1 and hi <= own + 1 else lo), hi
 
 
+@njit(cache=True)
+def _sides(choices, limits, i, s):  # type: ignore[no-untyped-def]
+    """Return the choices of the points below and above, or beyond the grid the lowest and the highest candidate."""
+    below = choices[i - 1, s] if i > 0 else limits[0, s]
+    above = choices[i + 1, s] if i < choices.shape[0] - 1 else limits[1, s]
+    return below, above
+
+
 @njit(cache=True, parallel=True)
-def bracket_all(x, w, ev, words, limits, parity, choices, lowest, highest, moved, crossed, flags):  # type: ignore[no-untyped-def]
+def bracket_all(x, w, ev, words, limits, parity, confirmed, choices, lowest, highest, moved, crossed, flags):  # type: ignore[no-untyped-def]
     """Replace the choices of all odd points (``parity`` 1) or even points (0) by the lowest best of their brackets.
 
     A bracket reaches from the lowest of the choices of a state and its two neighbouring points to the highest of them.
     At the first and last point of the grid, the lowest and the highest candidate take the place of the missing
-    neighbour's choice.
+    neighbour's choice. The bracket of the first or the last point is skipped if it is ``confirmed``, bool ``(2,)``.
 
     ``lowest`` and ``highest`` receive the brackets, ``moved`` the states whose choice changed, ``crossed`` the points
     at which a choice is below that of the point before, or above that of the point after, and ``flags``
@@ -66,10 +74,11 @@ def bracket_all(x, w, ev, words, limits, parity, choices, lowest, highest, moved
         flag = 0
         for s in range(states):
             own = choices[i, s]
-            below = choices[i - 1, s] if i > 0 else limits[0, s]
-            above = choices[i + 1, s] if i < rows - 1 else limits[1, s]
+            below, above = _sides(choices, limits, i, s)
             crossed[i] = crossed[i] or below > own or own > above
             lowest[i, s], highest[i, s] = _bracket(below, own, above)
+            if (i == 0 and confirmed[0]) or (i == rows - 1 and confirmed[1]):
+                lowest[i, s] = SKIPPED
             if lowest[i, s] == SKIPPED:
                 continue
             found, over = _best(w[i, s], costs_of(x, s), ev, s, words, lowest[i, s], highest[i, s], own)
@@ -77,6 +86,28 @@ def bracket_all(x, w, ev, words, limits, parity, choices, lowest, highest, moved
             moved[i, s] = found != own
             choices[i, s] = found
         flags[i] |= flag
+
+
+@njit(cache=True)
+def share_ends(x, w, ev, words, limits, choices, lowest, highest, flags):  # type: ignore[no-untyped-def]
+    """Return whether a bracket of the first or the last point has a better candidate than the choice.
+
+    Choices remain. ``lowest``, ``highest`` and ``flags`` are written as by :func:`bracket_all`.
+    """
+    rows, states = w.shape
+    better = False
+    for i in (0, rows - 1):
+        for s in range(states):
+            own = choices[i, s]
+            below, above = _sides(choices, limits, i, s)
+            lowest[i, s], highest[i, s] = _bracket(below, own, above)
+            if lowest[i, s] == SKIPPED:
+                continue
+            found, over = _best(w[i, s], costs_of(x, s), ev, s, words, lowest[i, s], highest[i, s], own)
+            if over:
+                flags[i] = SATURATED_FLAG
+            better = better or found != own
+    return better
 
 
 @njit(cache=True, parallel=True)

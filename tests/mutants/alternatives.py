@@ -31,7 +31,83 @@ OF_DIVISION = ("tests/hw/sweep/test_proof.py::test_rounds_that_divide",)
 OF_BORDERS = ("tests/hw/sweep/scan/test_borders.py::test_ends_and_sides",)
 OF_PARTS = ("tests/host/solver/test_sweep_engine.py::test_groups_move_alone_and_choices_stay",)
 
+OF_BUSES = ("tests/hw/sweep/test_row_buses.py::test_rows_from_any_lane_to_any_lane",)
+OF_ROUNDS = ("tests/hw/sweep/scan/test_rounds.py::test_rounds_until_none_moves",)
+OF_ENDS = ("tests/hw/sweep/scan/test_share.py::test_a_lane_sends_its_ends_and_skips_them_if_they_are_confirmed",)
+OF_SHARE = ("tests/hw/sweep/scan/test_share.py::test_brackets_travel_with_their_cash_on_hand",)
+OF_SHARED = ("tests/hw/sweep/test_proof.py::test_brackets_of_the_ends_that_lanes_share",)
+
 FAULTS = (
+    Fault(
+        "row buses serve the highest exogenous state first",
+        "hw/sweep/row_buses.py",
+        "states[other] <= states[bus]",
+        "states[other] >= states[bus]",
+        OF_BUSES,
+    ),
+    Fault(
+        "shared brackets are confirmed although one has a better candidate",
+        "hw/sweep/scan/rounds.py",
+        "self.confirmed.eq(~self.moved)",
+        "self.confirmed.eq(1)",
+        OF_ROUNDS,
+    ),
+    Fault(
+        "confirmed brackets are skipped after a choice was written",
+        "hw/sweep/scan/brackets.py",
+        "m.d.sync += unchanged.eq(0)",
+        "m.d.sync += unchanged.eq(unchanged)",
+        OF_ENDS,
+    ),
+    Fault(
+        "the lane with the first point sends the brackets of its last point",
+        "hw/sweep/scan/brackets.py",
+        "Mux(low, self.at_begin, self.at_end)",
+        "Mux(low, self.at_end, self.at_begin)",
+        OF_ENDS,
+    ),
+    Fault(
+        "a round of shared brackets ends before the last could come",
+        "hw/sweep/scan/brackets.py",
+        "(waiting | flying | drain)",
+        "(waiting | flying)",
+        OF_ENDS,
+    ),
+    Fault(
+        "shared brackets are numbered on from the last round",
+        "hw/sweep/scan/share.py",
+        "with m.If(self.restart):",
+        "with m.If(self.restart & self.given):",
+        OF_SHARE,
+    ),
+    Fault(
+        "lanes share brackets although one lane has all points",
+        "hw/sweep/datapath.py",
+        "shares.eq((last != 0) & ",
+        "shares.eq(",
+        OF_KINDS,
+    ),
+    Fault(
+        "a result of another lane's state is written",
+        "hw/sweep/lane/lane.py",
+        "search.wealth_data.eq(scan.given_wealth), tables.better.eq(0)",
+        "search.wealth_data.eq(scan.given_wealth)",
+        OF_RANDOM_CANDIDATES,
+    ),
+    Fault(
+        "the model confirms shared brackets that have a better candidate",
+        "hw/sweep/proof.py",
+        "self._confirmed[:] = not better, not better and",
+        "self._confirmed[:] = True,",
+        OF_SHARED,
+    ),
+    Fault(
+        "the model skips confirmed brackets after a choice was written",
+        "hw/sweep/proof.py",
+        "self._confirmed &= ~moved_in[[0, self.dealt.used - 1]]",
+        "self._confirmed &= True",
+        OF_SHARED,
+    ),
     Fault(
         "the maximum of a group includes the next group",
         COMBINE,
@@ -301,8 +377,8 @@ FAULTS = (
     Fault(
         "the model looks at brackets of all candidates at the ends of the grid",
         "hw/sweep/proof.py",
-        "limits = whole_grid(*shape) if self.limits is None else self.limits",
-        "limits = whole_grid(*shape)",
+        "limits = whole_grid(*self.choices.shape) if self.limits is None else self.limits",
+        "limits = whole_grid(*self.choices.shape)",
         OF_AMONG,
     ),
     Fault(

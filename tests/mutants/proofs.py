@@ -39,14 +39,14 @@ FAULTS = (
         "the first point's bracket begins at its choice",
         SOFTWARE,
         "below = choices[i - 1, s] if i > 0 else limits[0, s]",
-        "below = choices[i - 1, s] if i > 0 else own",
+        "below = choices[i - 1, s] if i > 0 else choices[i, s]",
         (TEST + "test_the_ends_of_the_grid_look_to_the_ends_of_the_candidates",),
     ),
     Fault(
         "the last point's bracket ends at its choice",
         SOFTWARE,
-        "above = choices[i + 1, s] if i < rows - 1 else limits[1, s]",
-        "above = choices[i + 1, s] if i < rows - 1 else own",
+        "above = choices[i + 1, s] if i < choices.shape[0] - 1 else limits[1, s]",
+        "above = choices[i + 1, s] if i < choices.shape[0] - 1 else choices[i, s]",
         (TEST + "test_any_first_policy_is_repaired",),
     ),
     Fault(
@@ -255,7 +255,7 @@ FAULTS = (
     Fault(
         "the clock model ends a scan with its last request instead of its last result",
         "hw/sweep/scan_clocks.py",
-        "if n == count and waiting == 0 and flying == 0:",
+        "if n == count and waiting == 0 and flying == 0 and t >= least:",
         "if n == count and waiting == 0:",
         OF_BRACKETS,
     ),

@@ -16,6 +16,7 @@ from beltline.hw.memory.ram import READ_LATENCY
 from beltline.hw.sweep.combine import CombineParameters
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.row_buses import BankPort, RowBusesParameters, RowPort
+from beltline.hw.sweep.scan.parameters import ScanParameters
 from beltline.hw.sweep.search.parameters import SearchParameters
 from beltline.hw.sweep.turns import TurnsParameters
 
@@ -68,7 +69,7 @@ class LaneParameters:
     @property
     def combine(self) -> CombineParameters:
         """Parameters of the maximum over alternatives; only for a build with alternatives."""
-        return CombineParameters(self.build.states)
+        return CombineParameters(self.build.states, self.build.prices)
 
     @property
     def buses(self) -> RowBusesParameters:
@@ -119,6 +120,7 @@ class LaneParameters:
             "bank": In(BankPort(self.buses.address_bits)),
             **(self._of_proof() if build.proof else {}),
             **(self._of_alternatives() if build.alternatives else {}),
+            **(self._of_prices() if build.prices else {}),
         }
 
     def _of_reference(self) -> dict[str, wiring.Member]:
@@ -144,6 +146,17 @@ class LaneParameters:
             **{name: In(choices) for name in ("lower_last", "upper_first")},
             **{name: Out(choices) for name in ("first", "last")},
             **{name: Out(1) for name in ("met", "better", "crossed")},
+            **(self._of_shares() if self.build.shares else {}),
+        }
+
+    def _of_shares(self) -> dict[str, wiring.Member]:
+        """Return the ports that only a build that shares brackets has."""
+        bracket = ScanParameters(self.build).shared.size
+        return {
+            **{name: In(1) for name in ("sharing", "confirmed", "given")},
+            "sent": Out(1),
+            "sent_bracket": Out(bracket),
+            "given_bracket": In(bracket),
         }
 
     def _of_alternatives(self) -> dict[str, wiring.Member]:
@@ -152,6 +165,18 @@ class LaneParameters:
         return {
             **{name: In(self.build.states) for name in ("begins", "ends", "keeps")},
             **{name: In(choices) for name in ("lowest", "highest")},
+        }
+
+    def _of_prices(self) -> dict[str, wiring.Member]:
+        """Return the ports that only a build with prices has."""
+        build = self.build
+        least = {"valid": 1, "state": build.state_bits, "cost": signed(WIDTH), "index": build.index_bits}
+        return {
+            **{name: In(1) for name in ("pricing", "storing")},
+            **{name: In(build.states) for name in ("unpaid", "priced")},
+            **{f"upper_{name}": In(shape) for name, shape in least.items()},
+            **{f"lower_{name}": Out(shape) for name, shape in least.items()},
+            "differs": Out(1),
         }
 
     @property

@@ -39,6 +39,8 @@ class Borders(wiring.Component):
         ``below`` and ``above`` do not change.
     last_position : out, ``position_bits``
         The number of state 0 of the lane's last point.
+    at_begin, at_end : out, 1 bit each
+        The lane's first point is that of the grid; its last point is that of the grid.
     first, last : out, a vector of choices each
         The choices of the lane's first and last point.
     below, above : out, a vector of choices each
@@ -64,6 +66,7 @@ class Borders(wiring.Component):
                 "whole": In(1),
                 "hold": In(1),
                 "last_position": Out(build.position_bits),
+                **({"at_begin": Out(1), "at_end": Out(1)} if build.shares else {}),
                 **{name: Out(choices) for name in ("first", "last", "below", "above")},
             }
         )
@@ -84,6 +87,8 @@ class Borders(wiring.Component):
             at_begin.eq(self.first_point == 0),
             at_end.eq(self.first_point + self.points == self.last_index + 1),
         ]
+        if self.build.shares:
+            m.d.comb += [self.at_begin.eq(at_begin), self.at_end.eq(at_end)]
         for state in range(1 << self.build.state_bits):
             for words, position in ((self.first, state), (self.last, last_base + state)):
                 with m.If(self.write & (self.position == position) & (state < self.states)):

@@ -30,6 +30,11 @@ class Brackets(wiring.Component):
     If a round has seen all choices of the lane rise by at most a point, and none was written since, a round reads only
     the lane's first and last point, whose neighbours are in other lanes.
 
+    If lanes are ``sharing`` the brackets at the ends of the grid, every lane reads the states of its last and of its
+    first point, one a clock. Those of the last and of the first point of the grid are sent to other lanes; the brackets
+    that this lane receives are output in place of its own. If they are ``confirmed``, rounds skip the brackets of these
+    two points until a choice of the lane is written.
+
     Latency: :data:`BRACKET_CLOCKS` from addresses to the bracket, and two more through the queue. Throughput: a state
     in every clock, while the queue of :data:`AHEAD_STATES` brackets has space. Widths are those of
     :class:`beltline.hw.sweep.parameters.SweepParameters`.
@@ -66,6 +71,18 @@ class Brackets(wiring.Component):
     crossed : out, 1 bit
         In this round, which does not divide, a choice is below that of the point before it. It remains high until the
         next round.
+    sharing, confirmed : in, 1 bit each
+        Only with :attr:`SweepParameters.shares`, as the ports below, from :class:`beltline.hw.sweep.scan.rounds.Rounds`
+        and constant during a round: the lanes share brackets in this round; they have found none with a better
+        candidate.
+    at_begin, at_end : in, 1 bit each
+        The lane's first point is that of the grid; its last point is that of the grid.
+    send, send_job : out, 1 bit and :attr:`ScanParameters.job`
+        A bracket for another lane.
+    send_address : out, ``position_bits``
+        The number of its state, ``READ_LATENCY`` clocks earlier.
+    received, received_job : in, 1 bit and :attr:`ScanParameters.job`
+        A bracket from another lane.
     """
 
     def __init__(self, parameters: ScanParameters) -> None:
@@ -89,8 +106,19 @@ class Brackets(wiring.Component):
                 "job": Out(parameters.job),
                 "busy": Out(1),
                 "crossed": Out(1),
+                **(self._of_shares() if build.shares else {}),
             }
         )
+
+    def _of_shares(self) -> dict[str, wiring.Member]:
+        """Return the ports that only a build that shares brackets has."""
+        return {
+            **{name: In(1) for name in ("sharing", "confirmed", "at_begin", "at_end", "received")},
+            "received_job": In(self.parameters.job),
+            "send": Out(1),
+            "send_job": Out(self.parameters.job),
+            "send_address": Out(self.parameters.build.position_bits),
+        }
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -175,6 +203,8 @@ class Brackets(wiring.Component):
         m.d.comb += [of.position.eq(position), of.point.eq(point), of.state.eq(state)]
         job, empty, crossed, steep = self._bracket(m, p, of, point == 0, point + distance >= self.points)
         valid = p.valid(p.input(step), BRACKET_CLOCKS)
+        if build.shares:
+            empty |= p.delay(p.input(self._skips(m, point, last_point)), BRACKET_CLOCKS).value
         push = valid & ~empty
         with m.If(valid & crossed):
             m.d.sync += self.crossed.eq(1)
@@ -193,7 +223,71 @@ class Brackets(wiring.Component):
             waiting.eq(waiting + step - (valid & empty) - self.pop),
             flying.eq(flying + push - self.result),
         ]
+        if build.shares:
+            progress, at = (begins, active, step, running, ended), (point, position, state, last_point, smooth)
+            self._share(m, p, jobs, progress, (waiting, flying), at, push, job)
         return m
+
+    def _share(
+        self,
+        m: Module,
+        p: Pipeline,
+        jobs: Queue,
+        progress: tuple[Signal, ...],
+        counts: tuple[Signal, ...],
+        at: tuple[Signal, ...],
+        push: Value,
+        job: Value,
+    ) -> None:
+        """Add what is different in a round of shared brackets; these assignments come last.
+
+        ``progress`` are signals of a pass: it begins, reads states, steps to the next, runs, and has ended. ``counts``
+        are the states that wait and the brackets in flight; ``at`` are point, position and exogenous state that are
+        read, the lane's last point, and whether the lane is smooth.
+        """
+        begins, active, step, running, ended = progress
+        waiting, flying = counts
+        point, position, state, last_point, smooth = at
+        # In a round of shared brackets no state waits, and `drain` counts until the last bracket has arrived.
+        drain = Signal(range(self.parameters.shared_clocks + 1))
+        low, arrives = Signal(), self.received
+        with m.If(self.sharing):
+            m.d.comb += [
+                step.eq(active),
+                ended.eq(running & ~active & ~(waiting | flying | drain).any()),
+                jobs.push.eq(arrives),
+                jobs.data.eq(self.received_job),
+            ]
+            m.d.sync += [
+                waiting.eq(waiting + arrives - self.pop),
+                flying.eq(flying + arrives - self.result),
+                drain.eq(Mux(active, self.parameters.shared_clocks, drain - (drain != 0))),
+                smooth.eq(smooth),
+                self.crossed.eq(0),
+            ]
+            with m.If(begins):
+                m.d.sync += [point.eq(last_point), position.eq(self.last_position), active.eq(1), low.eq(0)]
+            with m.Elif(step & (state == self.last_state)):
+                m.d.sync += [point.eq(0), position.eq(0), active.eq(~low), low.eq(1)]
+        at_end = p.delay(p.input(Mux(low, self.at_begin, self.at_end)), BRACKET_CLOCKS)
+        m.d.comb += [
+            self.send.eq(push & self.sharing & at_end.value),
+            self.send_job.eq(job),
+            self.send_address.eq(p.delay(p.input(position), BRACKET_CLOCKS - READ_LATENCY).value),
+        ]
+
+    def _skips(self, m: Module, point: Value, last_point: Value) -> Value:
+        """Return whether the state of this clock is one whose shared bracket was confirmed."""
+        skips, unchanged = Signal(), Signal()
+        with m.If(self.write):
+            m.d.sync += unchanged.eq(0)
+        with m.If(self.start):
+            m.d.sync += skips.eq(self.confirmed & unchanged & ~self.divide)
+            with m.If(self.sharing):
+                m.d.sync += unchanged.eq(1)
+        # The other point of a bracket must be in this lane, so that its choice is noticed when it is written.
+        ends = self.at_end & (point == last_point) & (last_point != 0)
+        return skips & ((self.at_begin & (point == 0)) | ends)
 
     def _bracket(
         self, m: Module, p: Pipeline, of: Any, at_begin: Value, at_end: Value

@@ -8,9 +8,11 @@ from amaranth.hdl import signed
 from amaranth.lib import data
 
 from beltline.hw.arithmetic.evaluator import OBJECTIVE_BITS, EvaluatorParameters
+from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.memory.ram import READ_LATENCY
-from beltline.hw.sweep.parameters import HALF_SHIFT, HALF_WORDS, SweepParameters
+from beltline.hw.sweep.parameters import HALF_SHIFT, HALF_WORDS, SHARED_STATES, SweepParameters
 from beltline.hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters
+from beltline.hw.sweep.trees import join_clocks
 
 ROUNDS = 4
 """Rounds over odd points, and as many over even ones, before a round of divide and conquer.
@@ -35,6 +37,13 @@ AHEAD_JOBS = 32
 
 BRACKET_CLOCKS = READ_LATENCY + 3
 """Clocks from a state's addresses to its bracket."""
+
+SHARED_JOBS = 2 * SHARED_STATES
+"""Most shared brackets that a lane evaluates."""
+
+SHARED_CLOCKS = 3
+"""Registers on the way of a bracket to the lane that evaluates it, in addition to the tree that joins all lanes: in its
+own lane, outside the lanes, and in the other lane."""
 
 CONTEST_CLOCKS = 9
 """Clocks from the last objective of half a row to the best candidate of the bracket so far."""
@@ -111,6 +120,18 @@ class ScanParameters:
         """A state (``of``), its choice (``own``), and its bracket from ``lo`` to ``hi``, both included."""
         bits = self.build.index_bits
         return data.StructLayout({"of": self.state, "own": bits, "lo": bits, "hi": bits})
+
+    @property
+    def shared_clocks(self) -> int:
+        """Clocks from the one in which a state is read until its shared bracket arrives."""
+        return BRACKET_CLOCKS + SHARED_CLOCKS + join_clocks(self.build)
+
+    @property
+    def shared(self) -> data.StructLayout:
+        """A bracket on its way to the lane that evaluates it, with its state's cash on hand."""
+        bits = self.build.index_bits
+        words = {"state": self.build.state_bits, "own": bits, "lo": bits, "hi": bits, "wealth": WIDTH}
+        return data.StructLayout(words)
 
     @property
     def half(self) -> data.StructLayout:

@@ -19,6 +19,9 @@ class Rounds(wiring.Component):
     :data:`beltline.hw.sweep.scan.parameters.LIMIT` rounds the proof ends without success. All lanes finish a round
     before the next one begins.
 
+    Where lanes ``share`` the brackets at the ends of the grid, they do so before the rounds. The brackets are confirmed
+    if none has a better candidate. Only a build with :attr:`SweepParameters.shares` has these ports.
+
     Latency: the next round begins in the first clock with ``met`` that is more than ``guard`` clocks after ``begin``
     and the last ``go``.
 
@@ -27,6 +30,8 @@ class Rounds(wiring.Component):
     guard
         Clocks from ``begin`` or ``go`` after which ``met``, ``moved`` and ``crossed`` describe the pass or round that
         it began.
+    shares
+        Whether the build has the ports for shared brackets.
 
     Attributes
     ----------
@@ -45,15 +50,24 @@ class Rounds(wiring.Component):
         High for a clock: the last round has ended.
     proven : out, 1 bit
         From the clock after ``finish`` to the next ``begin``: the sweep is proven.
+    share : in, 1 bit
+        Only with ``shares``, with ``begin``: the lanes share brackets before the rounds.
+    sharing : out, 1 bit
+        Only with ``shares``: from the clock after a ``go`` to the next, the lanes share brackets. ``moved`` then says
+        that one has a better candidate.
+    confirmed : out, 1 bit
+        Only with ``shares``: from the clock after the ``go`` of the first round to the next ``begin``, the shared
+        brackets have no better candidates.
     """
 
-    def __init__(self, guard: int) -> None:
-        self.guard = guard
+    def __init__(self, guard: int, shares: bool = False) -> None:
+        self.guard, self.shares = guard, shares
         flags = ("begin", "proves", "met", "moved", "crossed")
         super().__init__(
             {
                 **{name: In(1) for name in flags},
                 **{name: Out(1) for name in ("go", "divide", "odd", "finish", "proven")},
+                **({"share": In(1), "sharing": Out(1), "confirmed": Out(1)} if shares else {}),
             }
         )
 
@@ -75,6 +89,15 @@ class Rounds(wiring.Component):
                 with m.If(self.proves):
                     m.d.sync += [number.eq(0), place.eq(0), wait.eq(self.guard)]
                     m.next = "ROUNDS"
+                    if self.shares:
+                        m.d.sync += self.confirmed.eq(0)
+                        with m.If(self.share):
+                            m.next = "SHARE"
+            if self.shares:
+                with m.State("SHARE"), m.If(ready):
+                    m.d.comb += self.go.eq(1)
+                    m.d.sync += [self.sharing.eq(1), self.divide.eq(0), self.odd.eq(0), wait.eq(self.guard)]
+                    m.next = "ROUNDS"
             with m.State("ROUNDS"), m.If(ready):
                 with m.If(ends | (number == LIMIT)):
                     m.d.comb += self.finish.eq(1)
@@ -90,4 +113,8 @@ class Rounds(wiring.Component):
                         self.odd.eq(following[0]),
                         wait.eq(self.guard),
                     ]
+                    if self.shares:
+                        m.d.sync += self.sharing.eq(0)
+                        with m.If(self.sharing):
+                            m.d.sync += self.confirmed.eq(~self.moved)
         return m

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from amaranth.hdl import Module, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -11,6 +13,7 @@ from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.sweep.row_buses import RowPort
 from beltline.hw.sweep.scan.brackets import Brackets
 from beltline.hw.sweep.scan.parameters import ScanParameters
+from beltline.hw.sweep.scan.share import Share
 from beltline.hw.sweep.scan.stream import Stream
 
 
@@ -52,6 +55,15 @@ class Scan(wiring.Component):
         See :class:`beltline.hw.sweep.scan.brackets.Brackets`.
     saturated : out, 1 bit
         High for a clock: a word of an evaluation left its range.
+    sharing, confirmed, at_begin, at_end : in, 1 bit each
+        Only with :attr:`SweepParameters.shares`, as the ports below: see
+        :class:`beltline.hw.sweep.scan.brackets.Brackets`. With ``sharing`` results are those of other lanes' states.
+    wealth : in, 64 bits
+        The word at ``wealth_address``, ``READ_LATENCY`` later.
+    sent, sent_bracket, given, given_bracket : out, out, in, in
+        Brackets to and from other lanes, see :class:`beltline.hw.sweep.scan.share.Share`.
+    given_wealth : out, 64 bits
+        With ``sharing``: cash on hand for the evaluator, in place of the word at ``wealth_address``.
     """
 
     def __init__(self, parameters: ScanParameters) -> None:
@@ -84,8 +96,21 @@ class Scan(wiring.Component):
                 "busy": Out(1),
                 "crossed": Out(1),
                 "saturated": Out(1),
+                **(self._of_shares() if build.shares else {}),
             }
         )
+
+    def _of_shares(self) -> dict[str, wiring.Member]:
+        """Return the ports that only a build that shares brackets has."""
+        shared = self.parameters.shared
+        return {
+            **{name: In(1) for name in ("sharing", "confirmed", "at_begin", "at_end", "given")},
+            "wealth": In(WIDTH),
+            "sent": Out(1),
+            "sent_bracket": Out(shared),
+            "given_bracket": In(shared),
+            "given_wealth": Out(WIDTH),
+        }
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -93,7 +118,11 @@ class Scan(wiring.Component):
         m.submodules.stream = stream = Stream(self.parameters)
         wiring.connect(m, wiring.flipped(self.fetch), stream.fetch)
         # A port of a unit with name and direction of a port of this component is connected to it.
-        for unit in (brackets, stream):
+        units: list[Any] = [brackets, stream]
+        if self.parameters.build.shares:
+            m.submodules.share = share = Share(self.parameters)
+            units.append(share)
+        for unit in units:
             for name, member in unit.signature.members.items():
                 own = self.signature.members
                 if member.is_port and name in own and member.flow is own[name].flow:
@@ -105,4 +134,15 @@ class Scan(wiring.Component):
             brackets.pop.eq(stream.pop),
             brackets.result.eq(stream.result),
         ]
+        if self.parameters.build.shares:
+            m.d.comb += [
+                share.restart.eq(self.start),
+                share.send.eq(brackets.send),
+                share.job.eq(brackets.send_job),
+                share.address.eq(stream.wealth_address),
+                brackets.received.eq(share.received),
+                brackets.received_job.eq(share.received_job),
+            ]
+            with m.If(self.sharing):
+                m.d.comb += self.wealth_address.eq(brackets.send_address)
         return m

@@ -187,11 +187,14 @@ def rough(seed: int, points: int = 70, states: int = 2) -> tuple[Image, NDArray[
     return image, (image.value_unit**-1 * 0.02 * steps.cumsum(axis=0)).astype(np.int64)
 
 
-def proof_of(image: Image, ev: NDArray[np.int64], begin: NDArray[np.int64], lanes: int = 2) -> Proof:
+def proof_of(
+    image: Image, ev: NDArray[np.int64], begin: NDArray[np.int64], lanes: int = 2, shares: bool = False
+) -> Proof:
     """Return the proof of the choices that local searches find from ``begin``."""
     points, states = ev.shape
-    grid = 128
-    dealt = Dealt(SearchParameters(SweepParameters(grid, 2, lanes)), points, states)
+    kinds = dict.fromkeys(("proof", "costs", "alternatives"), shares)
+    dealt = Dealt(SearchParameters(SweepParameters(128, 2, lanes, **kinds)), points, states)
+    assert dealt.shares == shares
     choices, cached = begin.copy(), np.full((*ev.shape, 3), INFEASIBLE, np.int64)
     value, moves = np.zeros_like(ev), np.zeros((lanes, dealt.search.contexts), np.int64)
     every = np.ones(ev.shape, np.bool_)
@@ -200,8 +203,9 @@ def proof_of(image: Image, ev: NDArray[np.int64], begin: NDArray[np.int64], lane
     return Proof(dealt, *tables, choices, cached, value, np.zeros(lanes, np.bool_))
 
 
+@pytest.mark.parametrize("shares", [False, True])
 @pytest.mark.parametrize("period", [4, PERIOD, 10_000])
-def test_any_first_policy_is_repaired(period: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_first_policy_is_repaired(period: int, shares: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Proofs repair any first policy, by divide and conquer after two rounds or after more, and by rounds alone."""
     monkeypatch.setattr(parameters, "PERIOD", period)
     monkeypatch.setattr(proof, "LIMIT", 10_000)
@@ -209,7 +213,7 @@ def test_any_first_policy_is_repaired(period: int, monkeypatch: pytest.MonkeyPat
     for seed in range(12):
         image, ev = rough(seed)
         begin = np.random.default_rng(seed).integers(0, ev.shape[0], ev.shape)
-        done = proof_of(image, ev, begin)
+        done = proof_of(image, ev, begin, shares=shares)
         for x, s in itertools.product(*map(range, ev.shape)):
             u, feasible, _ = UtilityParameters().model(image.wealth[x, s] - image.grid, image.constants)
             objectives = [int(a) + int(b) for a, b, good in zip(u, ev[:, s], feasible, strict=True) if good]
@@ -229,6 +233,40 @@ def test_any_first_policy_is_repaired(period: int, monkeypatch: pytest.MonkeyPat
         assert done.evaluations > sum(widths)
     assert moved > 100
     assert (divided > 0) == (period <= PERIOD)
+
+
+def test_brackets_of_the_ends_that_lanes_share() -> None:
+    """Rounds skip an end whose shared brackets have no better candidate, until a choice of its lane is written."""
+    kept = dropped = refused = 0
+    for seed in range(60):
+        image, ev = rough(seed)
+        rng = np.random.default_rng(seed)
+        # Only some points begin elsewhere than at the best choices.
+        begin = proof_of(image, ev, np.zeros_like(ev)).choices.copy()
+        strays = rng.random(ev.shape) < rng.choice([0.0, 0.02, 0.3])
+        begin[strays] = rng.integers(0, ev.shape[0], int(strays.sum()))
+        alone, shared = (proof_of(image, ev, begin, shares=shares) for shares in (False, True))
+        np.testing.assert_array_equal(shared.choices, alone.choices)
+        np.testing.assert_array_equal(shared.value, alone.value)
+        np.testing.assert_array_equal(shared.cached, alone.cached)
+        assert alone.shared is None
+        one = shared.shared
+        assert one is not None
+        assert not one.moved.any()
+        assert (one.lowest[1:-1] == SKIPPED).all()
+        for number, (a, b) in enumerate(zip(alone.rounds, shared.rounds, strict=True)):
+            np.testing.assert_array_equal(a.moved, b.moved)
+            for end, lane in ((0, slice(64)), (-1, slice(64, None))):
+                examined = (a.lowest[end] != SKIPPED).any() and not a.divide
+                skipped = examined and (b.lowest[end] == SKIPPED).all()
+                if examined:
+                    before = any(r.moved[lane].any() for r in shared.rounds[:number])
+                    assert not (skipped and before)
+                    kept += skipped
+                    dropped += before
+                    refused += not skipped and not before
+                    assert skipped or before or any(r.moved[[0, -1]].any() for r in alone.rounds)
+    assert min(kept, dropped, refused) > 3
 
 
 @pytest.mark.parametrize("top", [False, True])

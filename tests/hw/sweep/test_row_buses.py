@@ -22,6 +22,9 @@ BUILDS = [
     RowBusesParameters(SweepParameters(grid=64, states=1, lanes=2, slots=8), 1),
     RowBusesParameters(SweepParameters(grid=512, states=2, lanes=16, slots=4), 2),
     RowBusesParameters(SweepParameters(grid=512, states=1, lanes=32, slots=8), 1),
+    RowBusesParameters(
+        SweepParameters(grid=512, states=4, lanes=32, slots=4, proof=True, costs=True, alternatives=True), 3
+    ),
 ]
 
 
@@ -116,7 +119,9 @@ def test_rows_from_any_lane_to_any_lane(
         t = len(columns["write"]) - 1
         served: dict[int, tuple[int, int]] = {}
         seen: set[tuple[int, int]] = set()
-        for number in sorted(range(lanes), key=lambda k: k // slots):
+        # With alternatives, requests for lower exogenous states come first.
+        states = [inner % (1 << build.state_bits) if build.alternatives else 0 for *_, inner in asked]
+        for number in sorted(range(lanes), key=lambda k: (states[k], k // slots)):
             request, row_number, inner = asked[number]
             source = row_number >> shift
             what = source, (row_number & ((1 << shift) - 1)) | inner << build.local_bits

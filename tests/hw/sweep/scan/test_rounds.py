@@ -16,11 +16,14 @@ OUTPUTS = ("go", "divide", "odd", "finish", "proven")
 
 
 @pytest.mark.gateware
-def test_rounds_until_none_moves(clocks: Clocks) -> None:
+@pytest.mark.parametrize("shares", [False, True])
+def test_rounds_until_none_moves(clocks: Clocks, shares: bool) -> None:
     rng = random.Random(3)
-    columns: dict[str, list[int]] = {name: [] for name in INPUTS}
+    columns: dict[str, list[int]] = {name: [] for name in (*INPUTS, *(["share"] if shares else []))}
     wanted: list[dict[str, int | None]] = []
     standing: dict[str, int | None] = {"divide": None, "odd": None, "proven": 0}
+    if shares:
+        standing |= {"sharing": 0, "confirmed": 0}
 
     def clock(go: int = 0, finish: int = 0, **given: int) -> None:
         for name, column in columns.items():
@@ -36,7 +39,8 @@ def test_rounds_until_none_moves(clocks: Clocks) -> None:
 
     near = range(2 * ROUNDS - 1, 2 * ROUNDS + 4)
     for moves in (0, 1, 2, 3, *near, 30, LIMIT, LIMIT + 9, None):
-        clock(begin=1, proves=int(moves is not None))
+        share = int(shares and moves != 3)
+        clock(begin=1, proves=int(moves is not None), share=share)
         standing["proven"] = 0
         if moves is None:
             for _ in range(20):
@@ -45,8 +49,16 @@ def test_rounds_until_none_moves(clocks: Clocks) -> None:
         # A choice moves in the first ``moves`` rounds. A proof ends after a round in which none has moved.
         crossed = rng.randrange(2)
         number = since = 0
+        if shares:
+            standing["confirmed"] = 0
         wait(0)
         moved = 0
+        if share:
+            # Brackets at the ends, which are confirmed if none has a better candidate.
+            clock(go=1, met=1)
+            standing |= {"sharing": 1, "divide": 0, "odd": 0}
+            wait(0)
+            moved = rng.randrange(2)
         while True:
             if number and not moved and since >= 2:
                 ends, proven = True, not crossed
@@ -57,6 +69,8 @@ def test_rounds_until_none_moves(clocks: Clocks) -> None:
                 standing["proven"] = int(proven)
                 break
             clock(go=1, met=1, moved=moved, crossed=crossed)
+            if share and not number:
+                standing |= {"sharing": 0, "confirmed": 1 - moved}
             divide = number % (2 * ROUNDS + 2) >= 2 * ROUNDS
             since = 0 if divide else since + 1
             firsts = number % (2 * ROUNDS + 2) == 2 * ROUNDS
@@ -67,10 +81,12 @@ def test_rounds_until_none_moves(clocks: Clocks) -> None:
             wait(rng.randrange(2))
         for _ in range(rng.randrange(3)):
             clock(met=1)
-    found = clocks(Rounds(GUARD), columns)
+    found = clocks(Rounds(GUARD, shares), columns)
     for t, row in enumerate(wanted):
-        for name in OUTPUTS:
+        for name in (*OUTPUTS, *(["sharing", "confirmed"] if shares else [])):
             assert row[name] is None or found[name][t] == row[name], (t, name)
+    if shares:
+        assert 0 < sum(found["confirmed"]) < len(wanted)
     assert sum(found["go"]) > 2 * LIMIT
 
 

@@ -1,0 +1,53 @@
+"""Clock model of the row buses, :class:`beltline.hw.sweep.row_buses.RowBuses`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from beltline.compiled import njit
+from beltline.hw.sweep.gather_clocks import BEGIN, GRANTED, HEAD, PHASE, RING, SENT, TABLE_BITS, state_of
+
+_NOTHING, _LOST = -1, -2
+"""Requests to a lane's memory in a clock: none so far; for different rows, of which the first is served."""
+
+_MEMBER_BITS = 8
+"""Bits of the number of a lane in its group."""
+
+CHECKS, SEARCHES, RESTS, SCANS = range(4)
+"""What a lane is doing: check, local search, nothing any more, scan of a proof."""
+
+
+@njit(cache=True)
+def grant(r, rows, arrivals, order, wanted, width, by_state, now, fetch, fetch_search):  # type: ignore[no-untyped-def]
+    """Grant the requests of a group in its turn, clock ``now``, as ``RowBuses``: ``r[:, GRANTED]`` and ``arrivals``.
+
+    Of lanes that request rows of one lane the first is served, and those that request the same row, up to another. The
+    order is that of the lanes, or ``by_state`` of the exogenous states whose rows they request. ``order`` has a word
+    for each lane of the group, and is overwritten.
+    """
+    wanted[:] = _NOTHING
+    count = 0
+    for k in range(r.shape[0]):
+        r[k, GRANTED] = 0
+        if r[k, HEAD] != 0 and now >= r[k, BEGIN]:
+            key = np.int64(k)
+            if by_state:
+                key |= state_of(rows[k, r[k, SENT] % RING]) << _MEMBER_BITS
+            # Insert it among those before.
+            at = count
+            while at > 0 and order[at - 1] > key:
+                order[at] = order[at - 1]
+                at -= 1
+            order[at] = key
+            count += 1
+    for key in order[:count]:
+        k = key & ((1 << _MEMBER_BITS) - 1)
+        row = rows[k, r[k, SENT] % RING]
+        source = (row >> (TABLE_BITS + width)) & (wanted.size - 1)
+        if wanted[source] != _NOTHING and wanted[source] != row:
+            wanted[source] = _LOST
+        else:
+            wanted[source] = row
+            r[k, GRANTED] = 1
+            arrivals[k, r[k, SENT] % RING] = now + (fetch if r[k, PHASE] == CHECKS else fetch_search)
+            r[k, SENT] += 1
