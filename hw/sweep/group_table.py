@@ -40,6 +40,8 @@ class GroupTable(wiring.Component):
         Marks of the states (:class:`beltline.hw.interface.groups.Mark`), bit ``s`` for state ``s``.
     lowest, highest : out, ``index_bits`` for each of ``2**state_bits`` exogenous states
         The lowest and the highest candidate of each state, state 0 in the lowest bits.
+    forced : out, ``states`` bits
+        Whether a state has a single candidate, a clock after these two.
     """
 
     def __init__(self, build: SweepParameters) -> None:
@@ -53,6 +55,7 @@ class GroupTable(wiring.Component):
                 "kappa": Out(build.states * WIDTH),
                 **{name: Out(build.states) for name in _MARKED.values()},
                 **{name: Out(build.index_bits << build.state_bits) for name in _LIMITS},
+                "forced": Out(build.states),
             }
         )
 
@@ -84,6 +87,8 @@ class GroupTable(wiring.Component):
                             with m.If(self.write[byte]):
                                 m.d.sync += limit[first - shift : last - shift].eq(self.data[first:last])
                 m.d.comb += getattr(self, name).word_select(s, bits).eq(limit)
+            candidates = (getattr(self, name).word_select(s, bits) for name in _LIMITS)
+            m.d.sync += self.forced[s].eq(next(candidates) == next(candidates))
             for mark, name in _MARKED.items():
                 m.d.comb += getattr(self, name)[s].eq(marks[int(mark).bit_length() - 1])
         return m
