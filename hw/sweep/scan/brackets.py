@@ -143,15 +143,7 @@ class Brackets(wiring.Component):
         smooth, rough, ends = Signal(), Signal(), Signal()
         last_point = Signal.like(self.points)
         m.d.comb += last_point.eq(self.points - 1)
-        first_state: Value = Const(0, build.state_bits)
-        jumps: Value = Const(0, 1)
-        point_ends: Value = state == self.last_state
-        if build.alternatives:
-            # A state that has no choice is skipped, but no two states one after the other.
-            forced = Cat(self.forced, 0)
-            first_state = self.forced[0] & (self.last_state != 0)
-            jumps = Array(forced[1:])[state] & (state != self.last_state)
-            point_ends = state + jumps == self.last_state
+        first_state, jumps, point_ends = self._states(state)
         m.d.comb += [
             step.eq(active & (waiting != AHEAD_STATES)),
             ended.eq(running & ~active & (waiting == 0) & (flying == 0)),
@@ -248,6 +240,17 @@ class Brackets(wiring.Component):
             progress, at = (begins, active, step, running, ended), (point, position, last_point, smooth)
             self._share(m, p, jobs, progress, (waiting, flying), at, push, job, (first_state, point_ends))
         return m
+
+    def _states(self, state: Value) -> tuple[Value, Value, Value]:
+        """Return a point's first state, whether the one after ``state`` is skipped, and whether ``state`` is the last.
+
+        A state that has no choice is skipped, but no two states one after the other.
+        """
+        if not self.parameters.build.alternatives:
+            return Const(0), Const(0), state == self.last_state
+        first_state = self.forced[0] & (self.last_state != 0)
+        jumps = Array(Cat(self.forced, 0)[1:])[state] & (state != self.last_state)
+        return first_state, jumps, state + jumps == self.last_state
 
     def _share(
         self,
