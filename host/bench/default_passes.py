@@ -1,8 +1,9 @@
 """Print where the clocks of sovereign default go on a machine: ``python -m beltline.host.bench.default_passes``.
 
 The economy of Arellano (2008) is solved on the software model of a sweep engine with alternatives, from a coarser grid.
-The clock model's clocks of all runs on the last grid are divided among the passes of a sweep. The first sweep of a run,
-which searches every state at new costs, is listed apart from the others.
+The clock model's clocks of all runs on the last grid are divided among the passes of a sweep. Sweeps that search every
+state, because the run begins or costs have changed, are listed apart from the others. With ``--prices`` the machine
+computes the prices itself, in a single run.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from beltline.host.bench.default_clocks import grid_of, multipliers_of
 from beltline.host.devices.software_model import ModelDevice
@@ -21,14 +23,14 @@ from beltline.host.models.arellano.model import STATES_AN_INCOME, Arellano, arel
 from beltline.host.problem.checks import ProblemError
 from beltline.host.solver.solve import solve
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import Engine, Mode
-from beltline.hw.sweep.clocks import JUDGED, NEVER, Round, SweepLog, lane_clocks, pass_clocks, round_clocks
+from beltline.hw.interface.registers import Engine, Mode, Status
+from beltline.hw.sweep.clocks import END_CLOCKS, JUDGED, NEVER, Round, SweepLog, lane_clocks, pass_clocks, round_clocks
 from beltline.hw.sweep.datapath import ROUND_BEGINS
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.trees import join_clocks
 
-HEADER = "| pass | clocks | share | in first sweeps of runs | in other sweeps |"
+HEADER = "| pass | clocks | share | in sweeps at new costs | in other sweeps |"
 
 BEGINS, CHECK, SEARCH, MEETS = "beginnings and ends of runs", "check", "local search", "waits before rounds"
 SCANS = {(False, 1): "scans of odd points", (False, 0): "scans of even points"} | {
@@ -36,7 +38,8 @@ SCANS = {(False, 1): "scans of odd points", (False, 0): "scans of even points"} 
     (True, 0): "division: scans of other points",
 }
 SHARED, REPAIRS, EXPECTS = "shared brackets of the ends", "repairs", "expectations, end of the sweep"
-PASSES = (BEGINS, CHECK, SEARCH, SHARED, *SCANS.values(), REPAIRS, MEETS, EXPECTS)
+PRICES = "updates of prices"
+PASSES = (BEGINS, CHECK, SEARCH, SHARED, *SCANS.values(), REPAIRS, MEETS, EXPECTS, PRICES)
 
 
 def passes_of(log: SweepLog, rounds: Sequence[Round]) -> Counter[str]:
@@ -71,7 +74,9 @@ class CountingMachine(SweepSoftwareMachine):
     Attributes
     ----------
     first, other
-        Clocks of each pass, in first sweeps of runs and in all others.
+        Clocks of each pass, in sweeps that search every state at new costs, and in all others.
+    coarser
+        Clocks of runs on other grids.
     """
 
     def __init__(self, build: SweepParameters, points: int) -> None:
@@ -79,47 +84,64 @@ class CountingMachine(SweepSoftwareMachine):
         self.points = points
         self.first: Counter[str] = Counter()
         self.other: Counter[str] = Counter()
+        self.coarser = 0
+        self._searched_all = True
 
     def _begin(self, mode: Mode) -> None:
         super()._begin(mode)
         if self._grid == self.points:
             self.first[BEGINS] += self._clocks
+        else:
+            self.coarser += self._clocks + END_CLOCKS
+
+    def _sweep(self, value: NDArray[np.int64]) -> Status:
+        self._searched_all = self._cold
+        return super()._sweep(value)
 
     def _prepare(self, *arguments: Any) -> None:
         super()._prepare(*arguments)
-        if self._grid == self.points:
-            assert self.log is not None
-            (self.first if len(self.sweep_clocks) == 1 else self.other).update(passes_of(self.log, self._rounds))
+        if self._grid != self.points:
+            self.coarser += self.sweep_clocks[-1]
+            return
+        assert self.log is not None
+        spent = passes_of(self.log, self._rounds)
+        spent[PRICES] = self.sweep_clocks[-1] - spent.total()
+        (self.first if self._searched_all else self.other).update(spent)
 
 
-def built(model: Arellano, lanes: int, multipliers: int, slots: int) -> SweepParameters:
-    """Return the smallest build with ``lanes`` lanes that takes the economy.
+def built(model: Arellano, lanes: int, multipliers: int, slots: int, prices: bool = False) -> SweepParameters:
+    """Return the smallest build with ``lanes`` lanes that takes the economy, and computes its prices if ``prices``.
 
     Raises
     ------
     ValueError
         There is no such build.
     """
-    states = 1 << (STATES_AN_INCOME * model.incomes - 1).bit_length()
-    turns = multipliers_of(model, multipliers)
-    kinds: dict[str, Any] = {"proof": True, "costs": True, "alternatives": True, "slots": slots, **turns}
+    states = 1 << (STATES_AN_INCOME * model.incomes - (not prices)).bit_length()
+    turns = {"multipliers": multipliers} if prices else multipliers_of(model, multipliers)
+    kinds: dict[str, Any] = {"proof": True, "costs": True, "alternatives": True, "slots": slots, "prices": prices}
+    kinds |= turns
     return SweepParameters.of(
         MachineParameters(grid_of(model, lanes), states, engine=Engine.SWEEP, lanes=lanes, **kinds)
     )
 
 
-def rows(model: Arellano, build: SweepParameters) -> Iterator[str]:
-    """Yield the lines of the table."""
+def rows(model: Arellano, build: SweepParameters, every: int = 0) -> Iterator[str]:
+    """Yield the lines of the table; ``every`` is the number of sweeps to an update of prices, 0 for the default."""
     machine = CountingMachine(build, model.bonds)
-    found: Any = solve(model, device=ModelDevice(machine), progress=False)
+    options = {"update_every": every} if every else {}
+    found: Any = solve(model, device=ModelDevice(machine), progress=False, **options)
     if not found.success:
         raise ProblemError(f"{model.bonds} x {model.incomes} is not solved: {found.message}")
     clocks = found.solution.clocks
     machine.first[BEGINS] += clocks - machine.first.total() - machine.other.total()
     yield (
         f"{model.bonds} x {model.incomes}, {build.lanes} lanes, {build.multipliers or build.states} multipliers, "
-        f"slots={build.slots}: {found.solution.sweeps:,} sweeps, {clocks:,} clocks"
+        f"slots={build.slots}: {found.solution.sweeps:,} sweeps, {clocks:,} clocks; on coarser grids before it "
+        f"{machine.coarser:,} clocks"
     )
+    if build.prices:
+        yield f"prices computed by the machine, updated {machine.updates} times"
     yield ""
     yield HEADER
     yield "|---|" + "---:|" * 4
@@ -137,13 +159,15 @@ def main(arguments: list[str] | None = None) -> int:
         ("lanes", 32, "lanes, a power of two"),
         ("multipliers", 16, "multipliers for expected values"),
         ("slots", 0, "lanes that share a row bus, 4 or 8; 0 for what builds have by default"),
+        ("update-every", 0, "sweeps after which prices are updated; 0 for the default"),
     ):
         parser.add_argument(f"--{name}", type=int, default=default, help=f"{what} (default: %(default)s)")
+    parser.add_argument("--prices", action="store_true", help="the machine computes the prices")
     given = parser.parse_args(arguments)
     try:
         model = arellano(bonds=given.bonds, incomes=given.incomes)
-        build = built(model, given.lanes, given.multipliers, given.slots)
-        for line in rows(model, build):
+        build = built(model, given.lanes, given.multipliers, given.slots, given.prices)
+        for line in rows(model, build, given.update_every):
             print(line, flush=True)
     except ValueError as error:
         parser.error(str(error))

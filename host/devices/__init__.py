@@ -129,7 +129,7 @@ def _too_many_states(problem: Problem, count: int, limit: int) -> str:
 
 
 def smallest_build(
-    problem: Problem, lanes: int | None = None, count: int = 1, multipliers: int = 0
+    problem: Problem, lanes: int | None = None, count: int = 1, multipliers: int = 0, prices: bool = False
 ) -> MachineParameters:
     """Return the parameters of the smallest accelerator that ``problem`` fits.
 
@@ -145,6 +145,8 @@ def smallest_build(
     multipliers
         If the sweep engine needs more than ``STATES_LIMIT`` states: number of multipliers that compute the products of
         an expectation one after another (:mod:`beltline.hw.sweep.turns`). With 0 more states are refused.
+    prices
+        Whether the machine is to compute prices, for which it has the place of one state more.
 
     Raises
     ------
@@ -158,8 +160,9 @@ def smallest_build(
         )
     states = problem.states * count
     limit = TURNS_STATES_LIMIT if multipliers and lanes is not None else STATES_LIMIT
-    if states > limit:
-        raise ProblemError(_too_many_states(problem, count, limit))
+    if states + prices > limit:
+        raise ProblemError(_too_many_states(problem, count, limit - prices))
+    states += prices
     grid = max(4, 1 << (problem.points - 1).bit_length())
     if lanes is not None and states > STATES_LIMIT:
         build = MachineParameters(max(grid, ROW_WORDS * lanes), STATES_LIMIT, engine=Engine.SWEEP, lanes=lanes)

@@ -19,6 +19,7 @@ from beltline.hw.interface.registers import (
     COSTS_ENGINE,
     IDENTITY,
     MIDPOINTS_ENGINE,
+    PRICES_ENGINE,
     PROVING_ENGINE,
     READABLE,
     REGISTERS,
@@ -280,10 +281,11 @@ def built_sizes(device: Device) -> MachineParameters:
     """
     word = read_steady(device, "ENGINE")
     number, slots, multipliers = word & 0xFFFF, word >> 16, 0
-    if number & 0xFF == ALTERNATIVES_ENGINE:
+    if number & 0xFF in (ALTERNATIVES_ENGINE, PRICES_ENGINE):
         # Its expectation may take multipliers in turn.
-        number, multipliers = ALTERNATIVES_ENGINE, number >> 8
-    alternatives = number == ALTERNATIVES_ENGINE
+        number, multipliers = number & 0xFF, number >> 8
+    prices = number == PRICES_ENGINE
+    alternatives = prices or number == ALTERNATIVES_ENGINE
     costs = alternatives or number == COSTS_ENGINE
     proof = costs or number == PROVING_ENGINE
     midpoints = number == MIDPOINTS_ENGINE
@@ -293,7 +295,7 @@ def built_sizes(device: Device) -> MachineParameters:
         names = ", ".join(f"{engine.value} ({engine.name})" for engine in Engine)
         names += f", {PROVING_ENGINE} (SWEEP with proof), {COSTS_ENGINE} (SWEEP with proof and costs)"
         names += f", {ALTERNATIVES_ENGINE} (SWEEP with proof, costs and alternatives)"
-        names += f", {MIDPOINTS_ENGINE} (SWEEP with midpoints)"
+        names += f", {MIDPOINTS_ENGINE} (SWEEP with midpoints), {PRICES_ENGINE} (SWEEP with prices)"
         raise DeviceError(f"device {device.name!r} has engine {word}, but this host knows only {names}")
     sizes: dict[str, Any] = {what: read_steady(device, f"{what.upper()}_MAX") for what in ("grid", "states", "results")}
     sizes["lanes"] = read_steady(device, "LANES")
@@ -302,7 +304,7 @@ def built_sizes(device: Device) -> MachineParameters:
     try:
         multiplier = Multiplier.of(read_steady(device, "MULTIPLIER"))
         kinds: dict[str, Any] = {"proof": proof, "costs": costs, "alternatives": alternatives, "midpoints": midpoints}
-        kinds |= {"multipliers": multipliers, "slots": slots}
+        kinds |= {"multipliers": multipliers, "slots": slots, "prices": prices}
         return MachineParameters(**sizes, **kinds, engine=Engine(number), multiplier=multiplier)
     except ValueError as error:
         raise DeviceError(f"device {device.name!r} reports sizes that no build has: {error}") from None

@@ -32,6 +32,8 @@ OPTIONS = {
     "multipliers": f"number of multipliers that compute the products of an expectation one after another, a power of "
     f"two up to {MULTIPLIERS_LIMIT}; allows up to {TURNS_STATES_LIMIT} alternatives times exogenous states; needs "
     f"alternatives=1 (default 0: one multiplier for each state)",
+    "prices": "1 for a sweep engine that computes the prices of bonds itself, from the default set, without the host; "
+    "needs multipliers= (default 0)",
     "slots": "number of lanes of a sweep engine that share a row bus, 4 or 8: with 4, rows come twice as fast, and the "
     "buses take twice their LUTs (default 4 with up to 16 lanes, else 8)",
 }
@@ -62,7 +64,7 @@ def general_options(points: int, states: int, given: Mapping[str, object]) -> di
     lanes = GENERAL_LANES
     while lanes > 1 and lanes * ROW_WORDS > points:
         lanes //= 2
-    turns = {"multipliers": GENERAL_MULTIPLIERS} if states > STATES_LIMIT else {}
+    turns = {"multipliers": GENERAL_MULTIPLIERS} if states > STATES_LIMIT or given.get("prices") else {}
     return {"lanes": lanes, "proof": 1, "costs": 1, "alternatives": 1, **turns, **given}
 
 
@@ -113,6 +115,15 @@ def check_options(**options: object) -> None:
         )
         if number and not options.get("alternatives"):
             raise ProblemError("option 'multipliers' is for a sweep engine with alternatives: pass alternatives=1, too")
+    name = "prices"
+    if (
+        name in options
+        and whole(name, options[name], "0 or 1", lambda v: v in (0, 1))
+        and not options.get("multipliers")
+    ):
+        raise ProblemError(
+            f"option {name!r} is for a sweep engine that takes its multipliers in turn: pass multipliers=, too"
+        )
     name = "slots"
     if name in options and whole(name, options[name], "4 or 8", lambda v: v in SLOTS) and "lanes" not in options:
         raise ProblemError(f"option {name!r} needs the sweep engine: pass lanes=, too")
@@ -133,14 +144,15 @@ def sweep_build(build: MachineParameters, lanes: int) -> MachineParameters:
     )
 
 
-def in_turn(multipliers: int, states: int) -> int:
+def in_turn(multipliers: int, states: int, prices: bool = False) -> int:
     """Return the parameter ``multipliers`` of a build with ``states`` exogenous states, given the user's option.
 
-    It is 0 for a build in which each exogenous state has its own multiplier, which is possible up to ``STATES_LIMIT``.
+    It is 0 for a build in which each exogenous state has its own multiplier, which is possible up to ``STATES_LIMIT``,
+    but not if the build computes ``prices``.
     """
     if multipliers < states:
         return multipliers
-    return 0 if states <= STATES_LIMIT else states // 2
+    return 0 if states <= STATES_LIMIT and not prices else states // 2
 
 
 def made(
@@ -154,6 +166,7 @@ def made(
     midpoints: int | None = None,
     multipliers: int | None = None,
     slots: int | None = None,
+    prices: int | None = None,
 ) -> MachineParameters:
     """Return the parameters of an accelerator with at least these sizes and these options.
 
@@ -164,8 +177,9 @@ def made(
         if alternatives and build.states == 1:
             build = replace(build, states=2, results=0)
         kinds: dict[str, Any] = {"proof": bool(proof), "costs": bool(costs), "alternatives": bool(alternatives)}
-        turns = in_turn(multipliers or 0, build.states)
-        return replace(build, **kinds, midpoints=bool(midpoints), multipliers=turns, slots=slots or 0)
+        kinds |= {"midpoints": bool(midpoints), "prices": bool(prices)}
+        turns = in_turn(multipliers or 0, build.states, bool(prices))
+        return replace(build, **kinds, multipliers=turns, slots=slots or 0)
     return replace(
         parameters,
         fold=parameters.fold if fold is None else fold,

@@ -15,7 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.host.devices.base import Device, DeviceError, DeviceTimeoutError, expected, read_steady
+from beltline.host.problem.checks import ProblemError
+from beltline.host.problem.general import WORKAROUND
 from beltline.host.solver import waiting
+from beltline.host.solver.fixed_point import Image
 from beltline.host.solver.transfers import read_table, write_table
 from beltline.hw.interface.layout import Words
 from beltline.hw.interface.parameters import MachineParameters
@@ -196,6 +199,28 @@ def _sum(words: NDArray[np.int64], blocks: Sequence[Words]) -> int:
     return sum(table_sum(words[part.table : part.table + part.count], part.window) for part in blocks) % MODULUS
 
 
+def check_supported(device: Device, build: MachineParameters, image: Image) -> None:
+    """Check that a device with the parameters ``build`` has the tables that an image needs.
+
+    Raises
+    ------
+    ProblemError
+        It has no costs, has no alternatives, or cannot compute prices.
+    """
+    states = image.start.shape[1]
+    if image.grid.ndim == 2 and not build.features.costs:
+        raise ProblemError(f"device {device.name!r} has no table of costs, and the problem has a cost: {WORKAROUND}")
+    if image.groups is not None and not build.features.alternatives:
+        raise ProblemError(
+            f"device {device.name!r} was built without alternatives, which the problem needs for its alternatives, "
+            f"bounds or discount factors by state: {WORKAROUND}"
+        )
+    if image.faces is not None and not (build.features.prices and states < build.states):
+        raise ProblemError(
+            f"device {device.name!r} cannot compute prices, or not for {states} of its {build.states} states"
+        )
+
+
 def settled(device: Device, name: str) -> int:
     """Read a checksum register after all checksums are complete; errors as :func:`settle`."""
     settle(device)
@@ -259,6 +284,8 @@ class Asked:
         Grid points, exogenous states, sweep limit and tolerance, as written to the registers.
     horizon, shift, peaks
         Flags of the mode register.
+    updates
+        Whether the device updates prices between sweeps.
     """
 
     build: MachineParameters
@@ -269,6 +296,7 @@ class Asked:
     horizon: bool
     shift: bool
     peaks: bool
+    updates: bool = False
 
 
 @dataclass(frozen=True)
@@ -327,7 +355,9 @@ class Report:
             return f"it made {sweeps:,} sweeps of at most {limit:,} (status {status!r})"
         # A run does not end with a sweep that extrapolates or evaluates a policy, so it can be stopped after one whose
         # change is below the tolerance.
+        # Nor does it converge with a sweep from whose values other prices follow.
         below = self.norm < asked.epsilon
-        if tested and not failed and below != (Status.CONVERGED in status) and not (asked.shift and stopped):
+        may_continue = (asked.shift and stopped) or (asked.updates and below)
+        if tested and not failed and below != (Status.CONVERGED in status) and not may_continue:
             return f"the last change of V is {self.norm}, where one below {asked.epsilon} ends it (status {status!r})"
         return ""

@@ -23,9 +23,8 @@ from beltline.host.devices.base import (
     read_steady,
 )
 from beltline.host.problem.checks import ProblemError
-from beltline.host.problem.general import WORKAROUND
 from beltline.host.solver import waiting
-from beltline.host.solver.checked import Asked, CheckedTables, Load, Report, configure
+from beltline.host.solver.checked import Asked, CheckedTables, Load, Report, check_supported, configure
 from beltline.host.solver.checkpoint import Checkpoint, Saved
 from beltline.host.solver.fixed_point import PADDING, Image
 from beltline.host.solver.run import Run, continued, of_ages, timed
@@ -33,7 +32,7 @@ from beltline.host.solver.shifts import shift_weights
 from beltline.hw.interface.groups import Groups
 from beltline.hw.interface.layout import Layout, Words
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import Command, Mode, Status, Table
+from beltline.hw.interface.registers import UPDATE_FIELD, Command, Mode, Status, Table
 
 SWEEP_LIMIT_MAX = 2**32 - 1
 """Largest sweep limit that fits the register."""
@@ -88,6 +87,7 @@ class Driver:
         self._build_hash = UNKNOWN
         self._weights: NDArray[np.uint64] | None = None
         self._seeks = False
+        self._every = 0
         # Whether the device still has the choices of the last run that ended.
         self._chosen = False
 
@@ -101,6 +101,7 @@ class Driver:
         checkpoint: Checkpoint | None = None,
         shift: bool = False,
         peaks: bool = False,
+        update_every: int = 0,
     ) -> Run:
         """Load an image, run it to the end, and read the results.
 
@@ -124,6 +125,9 @@ class Driver:
         peaks
             Whether a sweep engine looks for objectives with several peaks after its last sweep; the flag ``PEAKS`` of
             the run's status says whether it found any. Other engines find the maximum with any number of peaks.
+        update_every
+            If the device computes prices, for an image with ``faces``: number of sweeps after which it updates them; 0
+            for never.
 
         Raises
         ------
@@ -149,6 +153,7 @@ class Driver:
             raise ProblemError(f"method 'shift' needs {kind}, which device {self.device.name!r} does not have")
         self._weights = shift_weights(image.transition) if shift else None
         self._seeks = peaks and self._build.features.peaks
+        self._every = update_every if image.faces is not None else 0
         before = checkpoint.load(image) if checkpoint is not None else None
         if before is not None and (before.sweeps >= sweep_limit or before.norm < image.epsilon):
             return self._from_checkpoint(before, image, checkpoint)
@@ -258,17 +263,22 @@ class Driver:
             self._build = built_sizes(device)
             self._build_hash = read_steady(device, "BUILD_HASH")
         points, states = image.start.shape
-        if image.grid.ndim == 2 and not self._build.features.costs:
-            raise ProblemError(
-                f"device {device.name!r} has no table of costs, and the problem has a cost: {WORKAROUND}"
-            )
-        if image.groups is not None and not self._build.features.alternatives:
-            raise ProblemError(
-                f"device {device.name!r} was built without alternatives, which the problem needs for its alternatives, "
-                f"bounds or discount factors by state: {WORKAROUND}"
-            )
+        check_supported(device, self._build, image)
         ages = horizon if horizon is not None and self._build.features.ages else 1
         check_fits(device, self._build, points, states, ages * points * states)
+
+    def build(self) -> MachineParameters:
+        """Return the parameters of the device's build, which are read from it if they are not known.
+
+        Raises
+        ------
+        DeviceError
+            As :meth:`run`.
+        """
+        if self._build_hash == UNKNOWN:
+            check_identity(self.device)
+            return built_sizes(self.device)
+        return self._build
 
     def _make_idle(self) -> None:
         """Stop a run left over from another process."""
@@ -313,6 +323,8 @@ class Driver:
         elif build.features.costs:
             grid = np.zeros((points, stride), dtype=np.int64)
             grid[:, :states] = image.grid if image.grid.ndim == 2 else image.grid[:, None]
+            if image.faces is not None:
+                grid[:, -1] = image.faces
         layout = Layout(build, points, states)
         groups = self._groups(image)
         second = self._weights is not None
@@ -337,6 +349,10 @@ class Driver:
         mode |= Mode.PEAKS if self._seeks else Mode(0)
         if self._continues(written):
             mode |= Mode.CHOICES
+        if self._every:
+            # The device is going to write its costs and lowest candidates.
+            self._tables.forget(Table.X, Table.Q)
+            mode |= Mode(self._every << UPDATE_FIELD.start)
         settings = {
             "MODE": int(mode),
             "GRID": points,
@@ -425,6 +441,7 @@ class Driver:
             horizon=age or horizon is not None,
             shift=self._weights is not None,
             peaks=self._seeks,
+            updates=self._every > 0,
         )
         if cannot := report.contradiction(asked):
             raise DeviceError(f"device {device.name!r} reports a run that is not possible: {cannot}")

@@ -84,6 +84,9 @@ class Image:
         the same in the run of a horizon's last age.
     products : Products or None
         Of a problem with alternatives, whose exogenous states are then its product states.
+    faces : (N_k,) int64 array or None
+        Of a problem whose prices the accelerator computes: what a bond pays, over the discount factor and the return
+        of a safe bond, in units of amounts (:mod:`beltline.hw.sweep.prices.parameters`).
     """
 
     amount_bits: int
@@ -99,6 +102,7 @@ class Image:
     groups: Groups | None = None
     last_groups: Groups | None = None
     products: Products | None = None
+    faces: NDArray[np.int64] | None = None
 
     @property
     def amount_unit(self) -> float:

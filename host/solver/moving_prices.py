@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from beltline.gpu_ref.general.form import Form
 from beltline.gpu_ref.general.outcome import converged, unfinished
+from beltline.gpu_ref.general.prices import BondPrices
 from beltline.gpu_ref.general.solution import Iterate
 from beltline.gpu_ref.general.solve import Update, change_of, with_prices
 from beltline.gpu_ref.general.sweep import Found as Sweep
@@ -28,6 +29,7 @@ from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
 from beltline.host.solver.complete import INVALID, Completed
 from beltline.host.solver.fixed_point import Image
+from beltline.host.solver.machine_prices import with_machine_prices
 from beltline.host.solver.prepare import Prepared, from_last
 from beltline.host.solver.product_image import product_image
 from beltline.host.solver.products import check_products
@@ -40,6 +42,9 @@ UPDATE_EVERY = 10
 
 The first sweep of a run searches every state, because costs have changed; more sweeps of a run spread that cost.
 """
+
+MACHINE_EVERY = 1
+"""Default number of sweeps after which a machine that computes prices itself updates them."""
 
 
 @dataclass(eq=False)
@@ -148,6 +153,68 @@ def solve_moving(
         message = converged(change, price_change, spent.sweeps, True)
         return replace(result, message=f"{message} {image.note}".strip())
     message = unfinished(change, price_change, spent.sweeps, options.tol, True, result.value)
+    return replace(result, success=False, status=Outcome.LIMIT.value, message=message)
+
+
+def solve_at_machine_prices(
+    work: Prepared,
+    run: Callable[..., Completed],
+    update: BondPrices,
+    every: int,
+    report: Progress | None = None,
+) -> GeneralResult:
+    """Solve a problem with alternatives on a machine that computes the prices of bonds itself, in a single run.
+
+    The run converges when its prices are those that follow from its values, and values change by less than ``tol``. As
+    on the processor, the iteration is not a contraction and need not converge.
+
+    Parameters
+    ----------
+    work
+        The problem at its first prices.
+    run
+        Runs a prepared problem on the machine, with ``update_every``.
+    update
+        Rule of the prices, of which :func:`beltline.host.solver.machine_prices.unsupported` says nothing.
+    every
+        Number of sweeps after which the machine updates prices.
+    report
+        Called with lines of progress.
+
+    Returns
+    -------
+    GeneralResult
+        Values, choices, residual and error bound are those at the prices of the result, which the host computes from
+        the machine's default set. Without convergence these are not the prices of the last sweep, and the result is
+        not verified.
+
+    Raises
+    ------
+    ProblemError, DeviceError, KeyboardInterrupt
+        As :func:`beltline.solve`.
+    """
+    problem, options = work.problem, work.options
+    tol, image = options.tol, work.image
+    image = with_machine_prices(problem, update, image, options.value_bits, options.amount_bits, tol)
+    completed = run(replace(work, image=image), report, update_every=every)
+    last = completed.run
+    if last.status & (INVALID | Status.STOPPED) or not last.sweeps:
+        stopped: GeneralResult = completed.result(report)
+        return stopped
+    assert image.products is not None
+    change = math.ldexp(last.norm, -image.value_bits)
+    form, prices = with_prices(image.products.form, update(_iterate(image, last, change)))
+    after = product_image(problem, tol, image.value_bits, image.amount_bits, form, image)
+    options = replace(options, verify=options.verify and last.converged)
+    done = replace(work, image=replace(after, faces=image.faces), options=options)
+    result: GeneralResult = replace(completed, work=done).result(report)
+    result = replace(result, prices=prices, price_change=0.0 if last.converged else math.inf)
+    if last.converged:
+        return result if not result.success else replace(result, message=converged(change, 0.0, last.sweeps, True))
+    message = (
+        f"After {last.sweeps} sweeps the value still changed by {change:.3g}, and tol is {tol:g}, or the prices still "
+        "changed. Values and prices that change together need not converge: increase max_sweeps or change update_every."
+    )
     return replace(result, success=False, status=Outcome.LIMIT.value, message=message)
 
 

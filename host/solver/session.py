@@ -184,7 +184,8 @@ class Session:
         update : function, optional
             For a problem of the general form: returns new prices after each run of ``update_every`` sweeps (10 by
             default), as on device ``"cpu"`` after each sweep (:mod:`beltline.gpu_ref.general.prices`). Only tables that
-            change are transferred.
+            change are transferred. A device built with ``prices=1`` computes those of a ``BondPrices`` itself, without
+            the host, after ``update_every`` sweeps (1 by default) and when values no longer change.
         **options
             None are accepted: options of a device are set when it is opened.
 
@@ -240,7 +241,13 @@ class Session:
     ) -> Any:
         """Solve a problem whose prices depend on its solution."""
         # Here, because they compile.
-        from beltline.host.solver.moving_prices import UPDATE_EVERY, solve_moving
+        from beltline.host.solver.machine_prices import MOST_EVERY, unsupported
+        from beltline.host.solver.moving_prices import (
+            MACHINE_EVERY,
+            UPDATE_EVERY,
+            solve_at_machine_prices,
+            solve_moving,
+        )
         from beltline.host.solver.solve_general import check_update
 
         if not isinstance(problem, Problem):
@@ -251,11 +258,26 @@ class Session:
         if options.checkpoint is not None or options.start != "given":
             name = "checkpoint" if options.checkpoint is not None else "start"
             raise ProblemError(f"{name} is not supported while prices move: leave it out, or leave out update")
-        every = moving.get("update_every", UPDATE_EVERY)
-        every = whole("update_every", every, "a whole number from 1", lambda n: n > 0)
+        given = moving.get("update_every")
+        if given is not None:
+            given = whole("update_every", given, "a whole number from 1", lambda n: n > 0)
         work = self.prepare(problem, options, moving=True)
+        computes = self._computes_prices() and not unsupported(problem, moving["update"])
+        every = (MACHINE_EVERY if computes else UPDATE_EVERY) if given is None else given
+        if computes and every > MOST_EVERY:
+            raise ProblemError(
+                f"update_every must be at most {MOST_EVERY} on a device that computes prices itself, not {every}"
+            )
         with reporting(self._progress if progress is None else progress) as report:
+            if computes:
+                return solve_at_machine_prices(work, self.run, moving["update"], every, report)
             return solve_moving(work, self.run, moving["update"], every, report)
+
+    def _computes_prices(self) -> bool:
+        """Return whether the device of this session computes prices itself."""
+        if self._driver is None:
+            return bool(self._options.get("prices"))
+        return self._driver.build().features.prices
 
     def prepare(self, problem: Problem, options: SolveOptions | None = None, moving: bool = False) -> Prepared:
         """Check a problem and convert its tables to fixed point: the host's work before a run.
@@ -288,7 +310,8 @@ class Session:
         if problem.cost is not None and not general:
             self._check_cost(problem, options, elastic)
         sizes = self._options.get("lanes"), _product_count(problem), self._options.get("multipliers", 0)
-        build = smallest_build(problem, *sizes) if elastic else None
+        prices = bool(self._options.get("prices"))
+        build = smallest_build(problem, *sizes, prices=prices) if elastic else None
         if options.shift and build is not None and not build.features.shifts:
             raise no_lanes(self._name)
         proves = bool(self._options.get("proof"))
@@ -324,8 +347,18 @@ class Session:
         if options.start in ("stay", "coarse"):
             raise ProblemError(f"start of a problem with a cost must be 'given' or 'last', not {options.start!r}")
 
-    def run(self, work: Prepared, report: Progress | None = None, saving: Checkpoint | None = None) -> Completed:
-        """Run a prepared problem on the device; errors as of :meth:`solve`."""
+    def run(
+        self,
+        work: Prepared,
+        report: Progress | None = None,
+        saving: Checkpoint | None = None,
+        update_every: int = 0,
+    ) -> Completed:
+        """Run a prepared problem on the device; errors as of :meth:`solve`.
+
+        ``update_every`` is for images whose prices the device computes, as in
+        :meth:`beltline.host.solver.driver.Driver.run`.
+        """
         if self._closed:
             raise DeviceError("the session is closed")
         if not self._in_use.acquire(blocking=False):
@@ -343,6 +376,7 @@ class Session:
                 saving,
                 options.shift,
                 peaks=not options.verify,
+                update_every=update_every,
             )
             self._moved = run.moved
             usable = problem.horizon is None and run.sweeps and not run.status & INVALID
@@ -357,7 +391,7 @@ class Session:
             grid, states = max(build.grid, sizes.grid), max(build.states, sizes.states)
             horizons = build.features.ages
             results = max(build.results, sizes.results, grid * states) if horizons else 0
-            options = ("proof", "costs", "alternatives", "multipliers")
+            options = ("proof", "costs", "alternatives", "multipliers", "prices")
             kinds = {name: getattr(build, name) or getattr(sizes, name) for name in options}
             build = replace(build, grid=grid, states=states, results=results, **kinds)
         if self._driver is None or (build is not None and build != sizes):

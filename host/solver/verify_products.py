@@ -81,8 +81,9 @@ def rounding_of(problem: Problem, image: Image, found: Found) -> NDArray[np.floa
     The bound is in units of utility. Utility has an error of one unit of value or ``2**-50`` of itself. The expectation
     has an error of half a unit, and one from the rounding of ``beta Q`` (``2**-65`` for each weight, times the largest
     value). ``kappa`` and tables of values have an error of half a unit. Wealth and cost have an error of half a unit of
-    amounts each, which is multiplied by marginal utility at the next more expensive candidate, which an exact sweep may
-    choose, or at the choice itself if that candidate is not affordable.
+    amounts each, and a cost that the machine computed one of a unit. It is multiplied by marginal utility at the next
+    more expensive candidate, which an exact sweep may choose, or at the choice itself if that candidate is not
+    affordable.
     """
     products = image.products
     assert products is not None
@@ -90,6 +91,7 @@ def rounding_of(problem: Problem, image: Image, found: Found) -> NDArray[np.floa
     largest = float(np.abs(finite).max()) if finite.size else 0.0
     units = 3.0 * image.value_unit + products.wealth.shape[1] * 2.0**-65 * largest + 2.0 * DOUBLE * largest
     rounding = np.full(found.values.shape, units)
+    amount_error = image.amount_unit * (1.0 if image.faces is None else 1.5)
     for d, one in enumerate(products.form.alternatives):
         if not isinstance(one, Branch):
             continue
@@ -102,7 +104,7 @@ def rounding_of(problem: Problem, image: Image, found: Found) -> NDArray[np.floa
         consumption = np.where(dearer > image.amount_unit, dearer, chosen)
         with np.errstate(invalid="ignore"):
             own = UTILITY_ERROR * np.abs(utility(consumption, problem.eta))
-            own += image.amount_unit * marginal_utility(consumption - image.amount_unit, problem.eta)
+            own += amount_error * marginal_utility(consumption - image.amount_unit, problem.eta)
         # No error is allowed for a choice that is not affordable, or whose consumption is no larger than its rounding
         # error.
         able = (found.policy[..., d, :, :] >= 0) & np.isfinite(own)

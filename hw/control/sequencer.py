@@ -86,7 +86,7 @@ def sequencer_ports(parameters: SequencerParameters) -> dict[str, wiring.Member]
         "retired": In(parameters.retired_bits),
         "pass_done": In(1),
         "take": In(1),
-        **({"plain": In(1)} if features.shifts else {}),
+        **({"plain": In(1)} if features.shifts or features.prices else {}),
         **({"peaks": In(1)} if features.peaks else {}),
         **({"proven": In(1)} if features.proofs else {}),
         "begin": Out(1),
@@ -140,8 +140,9 @@ class Sequencer(wiring.Component):
         High for one clock with the last expectation of a pass.
     take : in, 1 bit
         The datapath reads a state in this clock, if ``stream`` is high.
-    plain : in, 1 bit; builds with shifts
-        The sweep neither evaluated a policy nor was shifted: it may end a run as converged.
+    plain : in, 1 bit; builds with shifts or prices
+        The sweep may end a run as converged: it neither evaluated a policy nor was shifted, or its prices follow from
+        its values.
     peaks : in, 1 bit; builds that look for further peaks
         The search has found another peak.
     proven : in, 1 bit; builds with proofs
@@ -323,7 +324,7 @@ class Sequencer(wiring.Component):
         features = self.parameters.machine.features
         # Norm and epsilon are final many clocks before the decision.
         converged = self.below if features.lanes else below(m, self.norm, self.epsilon)
-        return converged & self.plain if features.shifts else converged
+        return converged & self.plain if features.shifts or features.prices else converged
 
     @staticmethod
     def _count(m: Module, counter: Signal, event: Signal, clear: object) -> None:

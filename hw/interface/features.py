@@ -9,7 +9,7 @@ from beltline.hw.interface.registers import Engine
 
 @dataclass(frozen=True)
 class EngineFeatures:
-    """Features of an engine. ``proofs``, ``costs`` and ``alternatives`` depend on the build.
+    """Features of an engine. ``proofs``, ``costs``, ``alternatives`` and ``prices`` depend on the build.
 
     Parameters
     ----------
@@ -28,6 +28,9 @@ class EngineFeatures:
     alternatives
         The engine takes the maximum over groups of neighbouring exogenous states before the expectation. The groups are
         a second matrix in window ``Q`` (:mod:`beltline.hw.interface.groups`), and there are no shifts.
+    prices
+        The engine computes the prices of bonds between sweeps. Register ``MODE`` says after how many
+        (``UPDATE_FIELD``), and what a bond pays is in the last column of window ``X``.
     folds
         The engine has physical stages, with parameters ``fold`` and ``evaluators``.
     lanes
@@ -45,6 +48,7 @@ class EngineFeatures:
     proofs: bool = False
     costs: bool = False
     alternatives: bool = False
+    prices: bool = False
 
     @property
     def matrices(self) -> int:

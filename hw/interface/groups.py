@@ -30,6 +30,12 @@ class Mark(enum.IntFlag):
     KEEPS = 4
     """The state keeps its value from before the sweep, whatever its candidates are worth: a table of values."""
 
+    UNPAID = 8
+    """Bonds pay nothing where the alternative of this state is chosen. Only for engines that compute prices."""
+
+    PRICED = 16
+    """The engine computes the costs of this state and its lowest candidate. Only for engines that compute prices."""
+
 
 @dataclass(frozen=True, eq=False)
 class Groups:
@@ -74,7 +80,7 @@ class Groups:
         """
         rows = matrix.view(np.int64)[:2, :states]
         lowest, highest = (rows[1] >> shift & 2**CANDIDATE_BITS - 1 for shift in (LOWEST_SHIFT, HIGHEST_SHIFT))
-        return cls(rows[0].copy(), rows[1] & int(Mark.BEGINS | Mark.ENDS | Mark.KEEPS), lowest, highest)
+        return cls(rows[0].copy(), rows[1] & sum(Mark), lowest, highest)
 
     def rows(self, built: int) -> NDArray[np.int64]:
         """Return rows 0 and 1 of the matrix for a build with ``built`` exogenous states: int64, ``(2, built)``."""

@@ -6,7 +6,14 @@ import enum
 from dataclasses import dataclass, replace
 
 from beltline.hw.interface.features import FEATURES, EngineFeatures
-from beltline.hw.interface.registers import ALTERNATIVES_ENGINE, COSTS_ENGINE, MIDPOINTS_ENGINE, PROVING_ENGINE, Engine
+from beltline.hw.interface.registers import (
+    ALTERNATIVES_ENGINE,
+    COSTS_ENGINE,
+    MIDPOINTS_ENGINE,
+    PRICES_ENGINE,
+    PROVING_ENGINE,
+    Engine,
+)
 
 CLOCK_HZ = 250_000_000
 """Clock in Hz by which reports convert clocks to time: the target of the boards the machine is meant for.
@@ -165,6 +172,9 @@ class MachineParameters:
     slots
         Lanes of a sweep engine that share a row bus, 4 or 8: a lane can fetch a row every ``slots`` clocks. 0 (the
         default) for 4 with up to ``FEW_LANES`` lanes, and 8 with more. No bit of a result depends on it.
+    prices
+        Whether a sweep engine computes the prices of bonds between sweeps, from the probability that they are paid.
+        Requires ``multipliers``.
 
     Raises
     ------
@@ -188,6 +198,7 @@ class MachineParameters:
     midpoints: bool = False
     multipliers: int = 0
     slots: int = 0
+    prices: bool = False
 
     def __post_init__(self) -> None:
         if not _power_of_two(self.grid, 4, GRID_LIMIT):
@@ -232,6 +243,10 @@ class MachineParameters:
             raise ValueError("midpoints of a build must be False with proof, and for the assembly line")
         if self.multipliers and not self.alternatives:
             raise ValueError(f"multipliers of a build must be 0 without alternatives, not {self.multipliers}")
+        if self.prices and not self.multipliers:
+            raise ValueError(
+                "prices of a build must be False without multipliers, which compute them between two expectations"
+            )
         if self.slots not in ((0, *SLOTS) if self.features.lanes else (0,)):
             raise ValueError(f"slots of a build must be 4, 8 or 0, and 0 for the assembly line, not {self.slots}")
 
@@ -258,7 +273,9 @@ class MachineParameters:
         if not self.proof:
             return features
         features = replace(features, peaks=False, proofs=True, costs=self.costs)
-        return replace(features, shifts=False, alternatives=True) if self.alternatives else features
+        if not self.alternatives:
+            return features
+        return replace(features, shifts=False, alternatives=True, prices=self.prices)
 
     @property
     def reported(self) -> dict[str, int]:
@@ -280,7 +297,7 @@ class MachineParameters:
         """Contents of register ``ENGINE``."""
         number = COSTS_ENGINE if self.costs else PROVING_ENGINE if self.proof else int(self.engine)
         if self.alternatives:
-            number = ALTERNATIVES_ENGINE
+            number = PRICES_ENGINE if self.prices else ALTERNATIVES_ENGINE
         elif self.midpoints:
             number = MIDPOINTS_ENGINE
         return number | self.multipliers << 8 | self.slots << 16

@@ -108,13 +108,17 @@ If its expectation takes its multipliers in turn, bits 8 to 15 of the register a
 MIDPOINTS_ENGINE = 6
 """Contents of register ``ENGINE`` for a sweep engine whose shifts follow from the extremes of the changes."""
 
+PRICES_ENGINE = 7
+"""Contents of register ``ENGINE`` for one with alternatives that also computes the prices of bonds between sweeps."""
+
 ENGINE_MEANINGS = {
     int(Engine.ASSEMBLY_LINE): "assembly line",
     int(Engine.SWEEP): "sweep engine",
     PROVING_ENGINE: "sweep engine that proves the choices of every sweep",
     COSTS_ENGINE: "as 3, with a table of costs in window `X`",
-    ALTERNATIVES_ENGINE: "as 4, and takes the maximum over alternatives. Only it may have multipliers in turn",
+    ALTERNATIVES_ENGINE: "as 4, and takes the maximum over alternatives. Only 5 and 7 may have multipliers in turn",
     MIDPOINTS_ENGINE: "sweep engine whose shifts follow from the least and the largest change of each exogenous state",
+    PRICES_ENGINE: "as 5, with multipliers in turn, and computes the prices of bonds between sweeps",
 }
 """What each engine number of register ``ENGINE`` means."""
 
@@ -141,6 +145,12 @@ STEPS_FIELD = slice(8, 16)
 """Bits of register ``MODE`` with the number of policy evaluation steps after each maximising sweep.
 
 Such a step is a sweep that computes the values of unchanged choices.
+"""
+
+UPDATE_FIELD = STEPS_FIELD
+"""Bits of register ``MODE`` of an engine that computes prices: the number of sweeps after which it updates them.
+
+It also updates them after a sweep whose norm is below ``EPSILON``. With 0 it leaves costs as the host wrote them.
 """
 
 
@@ -217,7 +227,8 @@ FLAGS: dict[type[enum.IntFlag], dict[enum.IntFlag, str]] = {
     Status: {
         Status.BUSY: "a run is in progress: tables, and registers other than `COMMAND`, cannot be written",
         Status.DONE: "a run has ended",
-        Status.CONVERGED: "the sup norm of the last sweep was below `EPSILON`",
+        Status.CONVERGED: "the sup norm of the last sweep was below `EPSILON`, and if the engine updates prices, they "
+        "follow from its values",
         Status.LIMIT: "the run ended after `SWEEP_LIMIT` sweeps, as a complete run with a horizon does",
         Status.STOPPED: "the run ended because of `STOP` in `COMMAND`",
         Status.SATURATED: "a utility, an expectation or the value of a choice did not fit in 64 bits and was saturated",
@@ -320,7 +331,8 @@ def _layout() -> dict[str, Register]:
             Access.READ_WRITE,
             False,
             "bit 0: finite horizon, a slot for each sweep's results; bit 1: shifts; bit 2: search for other peaks; "
-            "bit 3: begin from stored choices; bits 8 to 15: policy evaluation sweeps",
+            "bit 3: begin from stored choices; bits 8 to 15: policy evaluation sweeps, or with engine 7 the number of "
+            "sweeps after which prices are updated, 0 for never",
         ),
         ("GRID", 32, Access.READ_WRITE, False, "N_k of the problem"),
         ("STATES", 32, Access.READ_WRITE, False, "N_z of the problem"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, signed
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
@@ -30,6 +30,18 @@ def _combined(values, begins, ends, largest, nothing):  # type: ignore[no-untype
             nothing[x] = nothing[x] or (ends[s] and best == NOTHING)
 
 
+@njit(cache=True, parallel=True)
+def _paid(values, begins, unpaid, paid):  # type: ignore[no-untyped-def]
+    for x in prange(values.shape[0]):
+        best, pays = np.int64(NOTHING), False
+        for s in range(values.shape[1]):
+            if begins[s] or values[x, s] > best:
+                best, pays = values[x, s], not unpaid[s]
+            elif values[x, s] == best:
+                pays = pays or not unpaid[s]
+            paid[x, s] = pays
+
+
 @dataclass(frozen=True)
 class CombineParameters:
     """Parameters of the running maximum over groups of neighbouring exogenous states.
@@ -45,9 +57,13 @@ class CombineParameters:
     ----------
     states
         Largest number of exogenous states of a point, 1 to 128.
+    prices
+        Whether the unit also says if bonds are paid: whether the maximum is that of a state without the mark
+        :attr:`beltline.hw.interface.groups.Mark.UNPAID`. They are if such a state and another have the same value.
     """
 
     states: int
+    prices: bool = False
 
     @property
     def latency(self) -> int:
@@ -74,6 +90,17 @@ class CombineParameters:
         largest, nothing = np.empty_like(values), np.zeros(values.shape[0], np.bool_)
         _combined(np.ascontiguousarray(values), begins, ends, largest, nothing)
         return largest, bool(nothing.any())
+
+    def paid(
+        self, values: NDArray[np.int64], begins: NDArray[np.bool_], unpaid: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        """Return whether bonds are paid, of a unit with ``prices``: bool, ``(points, N_z)``.
+
+        ``values`` and ``begins`` are those of :meth:`model`, and ``unpaid``, bool ``(N_z,)``, are the marks.
+        """
+        found = np.empty(values.shape, np.bool_)
+        _paid(np.ascontiguousarray(values), begins, unpaid, found)
+        return found
 
 
 class Combine(wiring.Component):
@@ -104,6 +131,10 @@ class Combine(wiring.Component):
         High in clocks with a maximum.
     nothing : out, 1 bit
         High in clocks with the maximum of a whole group that is :data:`NOTHING`.
+    unpaid : in, ``states`` bits
+        Only with prices: whether bonds pay nothing where each exogenous state is chosen.
+    paid : out, 1 bit
+        Only with prices: whether bonds are paid at the maximum, with ``largest_valid``.
     """
 
     def __init__(self, parameters: CombineParameters) -> None:
@@ -120,6 +151,7 @@ class Combine(wiring.Component):
                 "largest": Out(signed(WIDTH)),
                 "largest_valid": Out(1),
                 "nothing": Out(1),
+                **({"unpaid": In(states), "paid": Out(1)} if parameters.prices else {}),
             }
         )
 
@@ -148,8 +180,14 @@ class Combine(wiring.Component):
             with m.Elif(biased[_HALF:] == high):
                 m.d.sync += compare.eq(1)
         lower = p.register(biased[:_HALF], 0).value
+        own = p.register(~Array(self.unpaid)[state], 0).value if self.parameters.prices else Const(0, 1)
         with m.If(replace | (compare & (lower > low))):
             m.d.sync += low.eq(lower)
+            if self.parameters.prices:
+                m.d.sync += self.paid.eq(own)
+        if self.parameters.prices:
+            with m.Elif(compare & (lower == low)):
+                m.d.sync += self.paid.eq(self.paid | own)
         upper = p.register(high, 1)
         valid = p.valid(p.input(self.value_valid), self.parameters.latency)
         m.d.comb += [

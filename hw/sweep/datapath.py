@@ -9,13 +9,13 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 
-from beltline.hw.arithmetic.numbers import WIDTH
+from beltline.hw.arithmetic.numbers import MAXIMUM, WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline
 from beltline.hw.arithmetic.utility import CONSTANTS
 from beltline.hw.control.datapath import Datapath
 from beltline.hw.control.register_file import has_flag, utility_constants
 from beltline.hw.interface.parameters import ROW_WORDS, MachineParameters
-from beltline.hw.interface.registers import STEPS_FIELD, Mode, Table
+from beltline.hw.interface.registers import STEPS_FIELD, UPDATE_FIELD, Mode, Table
 from beltline.hw.interface.windows import WORD_BYTES
 from beltline.hw.memory.ram import READ_LATENCY
 from beltline.hw.sweep.extremes import LANE_CLOCKS, Midpoints, MidpointsParameters
@@ -23,6 +23,7 @@ from beltline.hw.sweep.group_table import GroupTable
 from beltline.hw.sweep.lane.lane import LaneInstance
 from beltline.hw.sweep.lane.parameters import LaneParameters
 from beltline.hw.sweep.parameters import ROW_SHIFT, SHARED_STATES, SweepParameters
+from beltline.hw.sweep.prices.updates import Updates
 from beltline.hw.sweep.row_buses import RowBuses, RowBusesParameters
 from beltline.hw.sweep.scan.rounds import Rounds
 from beltline.hw.sweep.shift import Shift, ShiftParameters
@@ -93,15 +94,20 @@ class SweepDatapath(Datapath):
         elif shift is not None:
             self._samples(m, p, lanes, shift)
         go, prologue, cold, half = (Signal(name=name) for name in ("go", "prologue", "cold", "half"))
+        updates: Updates | None = None
+        again, is_cold, seeks = self._again, self.first_sweep & ~self._seek, self._seek
+        if build.prices:
+            m.submodules.updates = updates = Updates(build)
+            again, is_cold, seeks = updates.again, self.first_sweep | updates.cold, updates.pricing
         m.d.sync += [
             go.eq(self.begin),
             prologue.eq(self.prologue),
-            cold.eq(self.first_sweep & ~self._seek),
+            cold.eq(is_cold),
             half.eq(self.half),
         ]
         # The sequencer gives the kind of a pass one clock after `begin`.
         begin = Signal()
-        m.d.sync += begin.eq(go | self._again)
+        m.d.sync += begin.eq(go | again)
         restart: Value = begin
         if build.proof:
             restart = begin | self._proof(m, p, lanes)
@@ -116,7 +122,7 @@ class SweepDatapath(Datapath):
                 lane.cold.eq(cold),
                 lane.half.eq(half),
                 lane.fixed.eq(self._evaluates),
-                lane.seek.eq(self._seek),
+                lane.seek.eq(seeks),
                 lane.above.eq(self._above),
                 *self._added(lane, shift),
                 norm.norms[number].eq(lane.norm if midpoints is None else Mux(sends, lane.extreme, lane.norm)),
@@ -131,12 +137,14 @@ class SweepDatapath(Datapath):
         wait = Signal(range(guard + 1))
         ended = Signal()
         m.d.comb += ended.eq(done & (wait == 0))
-        with m.If(self.begin | self._again):
+        with m.If(self.begin | again):
             m.d.sync += wait.eq(guard)
         with m.Elif(wait != 0):
             m.d.sync += wait.eq(wait - 1)
         if shift is not None:
             self._kinds(m, shift, midpoints, ended)
+        elif updates is not None:
+            self._updates(m, p, lanes, updates, ended)
         else:
             self._one_kind(m, ended)
 
@@ -174,7 +182,11 @@ class SweepDatapath(Datapath):
         ]
         begins, ends = (p.valid(p.input(flag), ROUND_BEGINS) for flag in (rounds.go, rounds.finish))
         stored = Signal()
-        m.d.sync += stored.eq(has_flag(self.settings.mode, Mode.CHOICES))
+        chosen: Value = has_flag(self.settings.mode, Mode.CHOICES)
+        if self._build.prices:
+            # After a sweep there are choices, also where prices have changed.
+            chosen = chosen | ~self.first_sweep
+        m.d.sync += stored.eq(chosen)
         for number, lane in enumerate(lanes):
             m.d.comb += [
                 lane.round.eq(begins),
@@ -308,6 +320,45 @@ class SweepDatapath(Datapath):
                 m.next = "PASS"
             with m.State("PASS"), m.If(ended):
                 self._finish(m)
+
+    def _updates(self, m: Module, p: Pipeline, lanes: list[LaneInstance], updates: Updates, ended: Value) -> None:
+        """Connect the control of updates of prices, and the chain of the lanes' smallest costs."""
+        least = {name: p.register(getattr(lanes[0], f"lower_{name}"), 0).value for name in ("state", "index")}
+        least_valid = p.valid(p.input(lanes[0].lower_valid), 1)
+        last_state = Signal.like(updates.chain_state)
+        m.d.sync += last_state.eq(self.settings.states - 1)
+        m.d.comb += [
+            updates.begin.eq(self.begin),
+            updates.prologue.eq(self.prologue),
+            updates.ended.eq(ended),
+            updates.below.eq(self.below),
+            updates.differs.eq(joined(p, [lane.differs for lane in lanes], any_of, join_clocks(self._build))),
+            updates.every.eq(self.settings.mode[UPDATE_FIELD]),
+            updates.states.eq(self.settings.states),
+            updates.arrived.eq(least_valid & (least["state"] == last_state)),
+            self.plain.eq(updates.plain),
+            self._groups.least_valid.eq(least_valid),
+            self._groups.least_state.eq(least["state"]),
+            self._groups.least_index.eq(least["index"]),
+        ]
+        for number, lane in enumerate(lanes):
+            m.d.comb += [lane.pricing.eq(updates.pricing), lane.storing.eq(updates.storing)]
+            if number + 1 < len(lanes):
+                above = lanes[number + 1]
+                m.d.comb += [
+                    getattr(lane, f"upper_{name}").eq(getattr(above, f"lower_{name}"))
+                    for name in ("valid", "state", "cost", "index")
+                ]
+            else:
+                m.d.comb += [
+                    lane.upper_valid.eq(updates.chain),
+                    lane.upper_state.eq(updates.chain_state),
+                    lane.upper_cost.eq(MAXIMUM),
+                    lane.upper_index.eq(0),
+                ]
+        m.d.comb += self.pass_done.eq(updates.pass_done)
+        with m.If(updates.pass_done & ~self.prologue):
+            m.d.sync += self._values.eq(~self._values)
 
     def _finish(self, m: Module) -> None:
         """Report the end of a pass to the sequencer, in the present state of an FSM."""

@@ -5,6 +5,7 @@ If every objective has a single peak, the results are also those of the assembly
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -16,12 +17,13 @@ from beltline.hw.control.sequencer import check_clocks
 from beltline.hw.control.software_machine import SoftwareMachine
 from beltline.hw.interface.groups import Groups, Mark
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import STEPS_FIELD, Engine, Mode, Status
+from beltline.hw.interface.registers import STEPS_FIELD, UPDATE_FIELD, Engine, Mode, Status
 from beltline.hw.sweep.clocks import END_CLOCKS, Dealt, Round, SweepLog, begin_clocks, pass_clocks, seek_clocks
 from beltline.hw.sweep.combine import CombineParameters
 from beltline.hw.sweep.extremes import midpoints
 from beltline.hw.sweep.lane.parameters import MOST_SHIFT, LaneParameters
 from beltline.hw.sweep.parameters import SweepParameters
+from beltline.hw.sweep.prices.parameters import PricesParameters
 from beltline.hw.sweep.proof import Proof
 from beltline.hw.sweep.search.parameters import SearchParameters
 from beltline.hw.sweep.shift import ShiftParameters
@@ -74,7 +76,8 @@ class SweepSoftwareMachine(SoftwareMachine):
     ----------
     x
         int64, ``(grid,)`` of the build: the grid. With costs ``(grid * states,)`` of the build: word
-        ``x' * states + s`` is the cost of candidate ``x'`` in exogenous state ``s``.
+        ``x' * states + s`` is the cost of candidate ``x'`` in exogenous state ``s``. With prices those of the last
+        state are what bonds pay (:class:`beltline.hw.sweep.prices.parameters.PricesParameters`).
     shift_weights
         uint64, ``(states * states,)`` of the build, in the order of ``q``: the second matrix of window ``Q``. It has
         the weights of the shifts (:class:`beltline.hw.sweep.shift.ShiftParameters`), or in a build with alternatives
@@ -90,6 +93,8 @@ class SweepSoftwareMachine(SoftwareMachine):
     proven_by
         Of a build with ``proof``: a :class:`Proven` for each sweep. Its evaluations and clocks are also included in
         ``evaluations`` and ``sweep_clocks``.
+    updates
+        Of a build with prices: number of times that prices were updated in the run.
     log
         The last sweep's :class:`beltline.hw.sweep.clocks.SweepLog`, from which its clocks are computed.
     """
@@ -127,6 +132,7 @@ class SweepSoftwareMachine(SoftwareMachine):
             alternatives=build.alternatives,
             midpoints=build.midpoints,
             multipliers=build.multipliers,
+            prices=build.prices,
         )
 
     @property
@@ -144,6 +150,7 @@ class SweepSoftwareMachine(SoftwareMachine):
         self.sweep_clocks: list[int] = []
         self.seek_clocks: list[int] = []
         self.proven_by: list[Proven] = []
+        self.updates = 0
         self._proven = False
         self._rounds: list[Round] = []
         self.log: SweepLog | None = None
@@ -163,6 +170,9 @@ class SweepSoftwareMachine(SoftwareMachine):
     def _begin(self, mode: Mode) -> None:
         self._dealt = Dealt(self.search, self._grid, self._states)
         self._costs = self.x[None]
+        self._every = int(mode) >> UPDATE_FIELD.start & 255 if self.build.prices else 0
+        self._cold, self._since = True, 0
+        self._paid: NDArray[np.bool_] | None = None
         if self.build.costs:
             # The costs of the problem's points in the problem's states, one row for each state.
             costs = self.x.reshape(self.build.grid, -1)[: self._grid, : self._states]
@@ -211,13 +221,45 @@ class SweepSoftwareMachine(SoftwareMachine):
         self.policy[:work] = self._found.reshape(-1)
         self.sweeps += 1
         raised |= self._expected(value)
+        differs = self._every > 0 and self._differs(value)
+        self._plain = self._plain and not differs
         ended = self._decide(raised, below and self._plain)
         if peaks and not raised:
             self.status |= Status.PEAKS
         if ended and self._proven and not raised:
             self.status |= Status.PROVEN
+        self._since += 1
+        self._cold = differs and (below or self._since >= self._every)
+        if self._cold:
+            self._update_prices(value)
+            self._unchecked[:], self._stored = True, True
         self._prepare(below, value, before)
         return ended
+
+    def _paid_by(self, value: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return where bonds are paid at the values ``value``: bool, ``(N_k, N_z)``."""
+        assert self._groups is not None
+        marks = (self._groups.has(mark) for mark in (Mark.BEGINS, Mark.UNPAID))
+        return CombineParameters(self.build.states, prices=True).paid(value, *marks)
+
+    def _differs(self, value: NDArray[np.int64]) -> bool:
+        """Return whether the costs may not be those that follow from the values ``value``."""
+        return self._paid is None or not np.array_equal(self._paid, self._paid_by(value))
+
+    def _update_prices(self, value: NDArray[np.int64]) -> None:
+        """Replace the costs and the lowest candidates by those that follow from the values ``value``."""
+        assert self._groups is not None
+        self._paid, self._since = self._paid_by(value), 0
+        priced = self._groups.has(Mark.PRICED)
+        table = self.x.reshape(self.build.grid, -1)[: self._grid]
+        costs, lowest = PricesParameters(self.build).model(self._paid, table[:, -1], self._weights)
+        self._costs[priced], self._limits[0, priced] = costs.T[priced], lowest[priced]
+        # The next run finds them in the tables.
+        table[:, : self._states][:, priced] = costs[:, priced]
+        groups = replace(self._groups, lowest=self._limits[0])
+        rows = groups.rows(self.build.states).view(np.uint64)
+        self.shift_weights[: rows.size] = rows.ravel()
+        self.updates += 1
 
     def _finish(self, raised: Status, groups: Groups, value: NDArray[np.int64], before: NDArray[np.int64]) -> Status:
         """Add ``kappa`` to the values, and restore those of states that are marked ``KEEPS``; returns the flags.
@@ -260,10 +302,12 @@ class SweepSoftwareMachine(SoftwareMachine):
             # No shifts follow the passes that look for other peaks.
             of_pass = self._dealt, self.log, shifts and not self._sought
             self.sweep_clocks.append(pass_clocks(*of_pass, self._rounds))
-            self._clocks += self.sweep_clocks[-1]
             if self._rounds:
                 clocks = self.sweep_clocks[-1] - pass_clocks(*of_pass)
                 self.proven_by[-1] = self.proven_by[-1]._replace(clocks=clocks)
+            if self._cold:
+                self.sweep_clocks[-1] += PricesParameters(self.build).clocks(self._dealt.points(0), self._states)
+            self._clocks += self.sweep_clocks[-1]
 
     def _sweep(self, value: NDArray[np.int64]) -> Status:
         last, self._found = self._found, self._found.copy()
@@ -271,7 +315,7 @@ class SweepSoftwareMachine(SoftwareMachine):
         searched = np.ones(last.shape, np.bool_)
         raised = Status(0)
         guesses: NDArray[np.int64] = last
-        cold = self.sweeps == 0
+        cold = self._cold
         if cold and not self._stored:
             # There are no choices to begin from: the guess for each state is its own point.
             guesses = np.repeat(np.arange(self._grid, dtype=np.int64), self._states).reshape(last.shape)

@@ -65,6 +65,9 @@ class SweepParameters:
     multipliers
         Multipliers of the expectation that are taken in turn (:mod:`beltline.hw.sweep.turns`); 0 for one multiplier for
         each exogenous state. Requires ``alternatives``.
+    prices
+        Whether the prices of bonds are computed between sweeps (:mod:`beltline.hw.sweep.prices.parameters`). Requires
+        ``multipliers``.
 
     Raises
     ------
@@ -82,6 +85,7 @@ class SweepParameters:
     alternatives: bool = False
     midpoints: bool = False
     multipliers: int = 0
+    prices: bool = False
 
     def __post_init__(self) -> None:
         check_lanes(self.lanes, self.grid)
@@ -96,13 +100,15 @@ class SweepParameters:
             raise ValueError("midpoints of a build must be False with proof")
         if self.multipliers and not self.alternatives:
             raise ValueError("multipliers of a build must be 0 without alternatives")
+        if self.prices and not self.multipliers:
+            raise ValueError("prices of a build must be False without multipliers")
 
     @classmethod
     def of(cls, machine: MachineParameters) -> SweepParameters:
         """Return the sizes of the sweep engine of ``machine``."""
         sizes = machine.grid, machine.states, machine.lanes, machine.row_slots
         kinds = machine.proof, machine.costs, machine.alternatives, machine.midpoints
-        return cls(*sizes, machine.multiplier, *kinds, machine.multipliers)
+        return cls(*sizes, machine.multiplier, *kinds, machine.multipliers, machine.prices)
 
     @property
     def prepares(self) -> bool:

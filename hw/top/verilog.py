@@ -204,6 +204,12 @@ def option_parser(prog: str) -> argparse.ArgumentParser:
         help="with --costs: the maximum over alternatives is taken before the expectation",
     )
     option("multipliers", "with --alternatives: multipliers of the expectation, taken in turn; 0: one for each state")
+    parser.add_argument(
+        "--prices",
+        action="store_const",
+        const=True,
+        help="with --multipliers: the prices of bonds are computed between sweeps",
+    )
     option("slots", "lanes of a sweep engine that share a row bus: 4 or 8; 0: 4 with up to 16 lanes, else 8")
     parser.add_argument(
         "--midpoints",

@@ -124,9 +124,9 @@ FAULTS = (
     ),
     Fault(
         "a table of costs is loaded into a build that does not support costs",
-        "host/solver/driver.py",
-        "if image.grid.ndim == 2 and not self._build.features.costs:",
-        "if image.grid.ndim == 2 and not self._build.features:",
+        "host/solver/checked.py",
+        "if image.grid.ndim == 2 and not build.features.costs:",
+        "if image.grid.ndim == 2 and not build.features:",
         (TEST_HOST + "test_a_device_without_costs_refuses_a_cost",),
     ),
     Fault(

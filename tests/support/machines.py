@@ -67,7 +67,10 @@ def fill_grid(machine: SoftwareMachine, image: Image) -> None:
     grid, states = image.start.shape
     if isinstance(machine, SweepSoftwareMachine) and machine.build.costs:
         costs = image.grid if image.grid.ndim == 2 else image.grid[:, None]
-        machine.x.reshape(-1, machine.build.states)[:grid, :states] = costs
+        table = machine.x.reshape(-1, machine.build.states)
+        table[:grid, :states] = costs
+        if image.faces is not None:
+            table[:grid, -1] = image.faces
     else:
         machine.x[:grid] = image.grid
 

@@ -15,6 +15,7 @@ from beltline.hw.sweep.lane.expects import Expects
 from beltline.hw.sweep.lane.judge import Judge
 from beltline.hw.sweep.lane.parameters import LaneParameters
 from beltline.hw.sweep.lane.passes import Passes
+from beltline.hw.sweep.lane.prices import Listed, add_prices
 from beltline.hw.sweep.lane.rows import Rows
 from beltline.hw.sweep.lane.tables import Tables
 from beltline.hw.sweep.lane.values import Values
@@ -140,6 +141,16 @@ class Lane(wiring.Component):
         Only with alternatives: the state has a single candidate.
     lowest, highest : in, ``index_bits`` for each of ``2**state_bits`` exogenous states
         Only with alternatives: the lowest and the highest candidate of each state; all others are ignored.
+    pricing, storing : in, 1 bit each
+        Only with prices: with ``go``, the pass computes prices of bonds from the values after the sweep; it writes them
+        (``storing``), or only finds the lane's smallest costs. ``seek`` must be high, too.
+    unpaid, priced : in, a bit for each exogenous state of the build
+        Only with prices: the other two marks of each state.
+    upper_valid to upper_index, lower_valid to lower_index
+        Only with prices: smallest costs from the next higher lane and to the next lower one
+        (:class:`beltline.hw.sweep.prices.least.Least`), between the two passes.
+    differs : out, 1 bit
+        Only with prices, from ``done`` on: in the sweep it has changed for some state whether bonds are paid.
     """
 
     def __init__(self, parameters: LaneParameters) -> None:
@@ -167,13 +178,17 @@ class Lane(wiring.Component):
                     m.d.comb += getattr(unit, name).eq(getattr(self, name))
         last_state = Signal(build.state_bits)
         m.d.sync += last_state.eq(self.states - 1)
+        listed = Listed(patch.valid, patch.point, patch.position, passes.patching)
+        written = [getattr(expects, name) for name in ("write", "word", "row", "ev")]
+        if build.prices:
+            listed, written = add_prices(m, self, passes, patch, expects)
         m.d.comb += [
             passes.checked.eq(judge.valid & (judge.position == self.count - 1)),
             passes.any_mark.eq(judge.any_mark),
             passes.moved.eq(search.valid & search.moved & ~self.cold),
             passes.search_busy.eq(search.busy),
             passes.patch_busy.eq(patch.busy),
-            passes.works.eq(self._works(m, judge, patch, expects)),
+            passes.works.eq(self._works(m, judge, listed, patch, expects)),
             check.start.eq(passes.start_check),
             *([check.hold.eq(passes.hold)] if build.prepares else []),
             check.last_state.eq(last_state),
@@ -198,7 +213,7 @@ class Lane(wiring.Component):
             patch.note_valid.eq(judge.valid & judge.point_ends),
             patch.note.eq(judge.note),
         ]
-        self._tables(m, passes, check, search, patch, tables)
+        self._tables(m, passes, check, search, listed, tables)
         m.d.comb += [
             *(
                 getattr(values, f"check_{name}").eq(getattr(judge, name))
@@ -216,10 +231,10 @@ class Lane(wiring.Component):
             expects.check_point.eq(judge.point),
             expects.check_note.eq(judge.note),
             expects.new.eq(values.new),
-            expects.patch_valid.eq(patch.valid),
-            expects.patch_point.eq(patch.point),
+            expects.patch_valid.eq(listed.valid),
+            expects.patch_point.eq(listed.point),
             expects.read.eq(tables.value),
-            *(getattr(rows, name).eq(getattr(expects, name)) for name in ("write", "word", "row", "ev")),
+            *(getattr(rows, name).eq(word) for name, word in zip(("write", "word", "row", "ev"), written, strict=True)),
             rows.bank.address.eq(self.bank.address),
             self.bank.data.eq(rows.bank.data),
             self.word.eq(tables.word),
@@ -258,22 +273,23 @@ class Lane(wiring.Component):
         self._fetch(m, fetches)
         return m
 
-    def _works(self, m: Module, judge: Judge, patch: Patch, expects: Expects) -> Value:
+    def _works(self, m: Module, judge: Judge, listed: Listed, patch: Patch, expects: Expects) -> Value:
         """Return whether a value enters the pipeline to the expectation, or the expectation takes a turn."""
         build = self.parameters.build
         if not build.multipliers:
-            return judge.valid | patch.valid
+            return judge.valid | listed.valid
         last_turn = Signal(build.turn_bits)
         m.d.sync += last_turn.eq((self.states - 1)[self.parameters.turns.column_bits :])
         m.d.comb += [patch.last_turn.eq(last_turn), expects.last_turn.eq(last_turn)]
-        return patch.valid | expects.active
+        return listed.valid | expects.active
 
     def _tables(
-        self, m: Module, passes: Passes, check: Check, search: LocalSearch, patch: Patch, tables: Tables
+        self, m: Module, passes: Passes, check: Check, search: LocalSearch, listed: Listed, tables: Tables
     ) -> None:
         """Connect the passes to the lane's tables of its own states."""
         m.d.comb += [
-            *(getattr(tables, name).eq(getattr(passes, name)) for name in ("checking", "searching", "patching")),
+            *(getattr(tables, name).eq(getattr(passes, name)) for name in ("checking", "searching")),
+            tables.patching.eq(listed.reading),
             tables.choosing.eq(passes.choosing),
             tables.check_choice.eq(check.choice_address),
             tables.check_cached.eq(check.cached_address),
@@ -281,7 +297,7 @@ class Lane(wiring.Component):
             tables.search_wealth.eq(search.wealth_address),
             tables.search_choice.eq(search.choice_address),
             tables.search_old.eq(search.old_address),
-            tables.patch_position.eq(patch.position),
+            tables.patch_position.eq(listed.position),
             check.choice_data.eq(tables.choice),
             check.cached_data.eq(tables.cached),
             check.old_data.eq(tables.value),
@@ -435,7 +451,7 @@ class Lane(wiring.Component):
     def _last_nothing(self, m: Module, passes: Passes, expects: Expects) -> Value:
         """Return whether a group has no affordable alternative, reported at the pass's end as by :meth:`_last_lost`."""
         nothing = Signal()
-        with m.If(expects.nothing):
+        with m.If(expects.nothing & ~self.pricing if self.parameters.build.prices else expects.nothing):
             m.d.sync += nothing.eq(1)
         with m.If(self.go | (passes.start_patch & passes.repaired)):
             m.d.sync += nothing.eq(0)

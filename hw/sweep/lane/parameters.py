@@ -69,7 +69,7 @@ class LaneParameters:
     @property
     def combine(self) -> CombineParameters:
         """Parameters of the maximum over alternatives; only for a build with alternatives."""
-        return CombineParameters(self.build.states)
+        return CombineParameters(self.build.states, self.build.prices)
 
     @property
     def buses(self) -> RowBusesParameters:
@@ -120,6 +120,7 @@ class LaneParameters:
             "bank": In(BankPort(self.buses.address_bits)),
             **(self._of_proof() if build.proof else {}),
             **(self._of_alternatives() if build.alternatives else {}),
+            **(self._of_prices() if build.prices else {}),
         }
 
     def _of_reference(self) -> dict[str, wiring.Member]:
@@ -164,6 +165,18 @@ class LaneParameters:
         return {
             **{name: In(self.build.states) for name in ("begins", "ends", "keeps", "forced")},
             **{name: In(choices) for name in ("lowest", "highest")},
+        }
+
+    def _of_prices(self) -> dict[str, wiring.Member]:
+        """Return the ports that only a build with prices has."""
+        build = self.build
+        least = {"valid": 1, "state": build.state_bits, "cost": signed(WIDTH), "index": build.index_bits}
+        return {
+            **{name: In(1) for name in ("pricing", "storing")},
+            **{name: In(build.states) for name in ("unpaid", "priced")},
+            **{f"upper_{name}": In(shape) for name, shape in least.items()},
+            **{f"lower_{name}": Out(shape) for name, shape in least.items()},
+            "differs": Out(1),
         }
 
     @property

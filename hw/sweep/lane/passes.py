@@ -14,6 +14,11 @@ _OF_PROOF = {
     **{name: Out(1) for name in ("start_scan", "scanning", "repairing", "repaired", "met", "settled")},
 }
 
+_OF_PRICES = {
+    **{name: In(1) for name in ("pricing", "list_busy")},
+    **{name: Out(1) for name in ("start_list", "listing")},
+}
+
 
 class Passes(wiring.Component):
     """Starts the passes of a lane one after the other, and reports when the last of them is finished.
@@ -78,12 +83,17 @@ class Passes(wiring.Component):
         Only with ``proof``: the lane waits for ``round`` or ``finish``.
     settled : out, 1 bit
         Only with ``proof``: ``done`` rises in the next clock.
+    pricing, list_busy : in, 1 bit each
+        Only with prices: the pass lists all states to compute prices; the list is in progress, from the clock after its
+        start.
+    start_list, listing : out, 1 bit each
+        Only with prices: the list begins; it is in progress.
     """
 
     def __init__(self, parameters: LaneParameters) -> None:
         self.parameters = parameters
         build = parameters.build
-        self._proves, self._prepares = build.proof, build.prepares
+        self._proves, self._prepares, self._prices = build.proof, build.prepares, build.prices
         super().__init__(
             {
                 **{name: In(1) for name in ("go", "prologue", "cold", "fixed", "seek")},
@@ -95,6 +105,7 @@ class Passes(wiring.Component):
                 "done": Out(1, init=1),
                 **(_OF_PROOF if build.proof else {}),
                 **({"hold": Out(1), "drop": Out(1)} if build.prepares else {}),
+                **(_OF_PRICES if build.prices else {}),
             }
         )
 
@@ -131,6 +142,11 @@ class Passes(wiring.Component):
                     m.d.comb += self.start_patch.eq(1)
                     m.d.sync += self.patching.eq(1)
                     m.next = "PATCH"
+                if self._prices:
+                    with m.Elif(self.pricing):
+                        m.d.comb += self.start_list.eq(1)
+                        m.d.sync += self.listing.eq(1)
+                        m.next = "LIST"
                 with m.Elif(skips_check):
                     m.d.comb += self.start_search.eq(1)
                     m.d.sync += self.searching.eq(1)
@@ -168,6 +184,10 @@ class Passes(wiring.Component):
                         m.next = "PATCH"
             if self._proves:
                 self._rounds(m)
+            if self._prices:
+                with m.State("LIST"), m.If(~self.list_busy):
+                    m.d.sync += self.listing.eq(0)
+                    m.next = "SETTLE"
             with m.State("PATCH"), m.If(~self.patch_busy):
                 m.d.sync += self.patching.eq(0)
                 m.next = "SETTLE"

@@ -9,7 +9,10 @@ import pytest
 from beltline.host.bench import default_passes
 from beltline.host.models.arellano.model import arellano
 from beltline.host.solver.solve import solve
+from beltline.hw.sweep.parameters import SweepParameters
+from beltline.hw.sweep.prices.parameters import PricesParameters
 
+KINDS: dict[str, Any] = {"proof": True, "costs": True, "alternatives": True, "multipliers": 4, "prices": True}
 OPTIONS = ("--bonds", "61", "--incomes", "7", "--lanes", "4")
 
 
@@ -22,7 +25,7 @@ def test_passes_add_up_to_the_clocks_of_all_runs(capsys: pytest.CaptureFixture[s
     clocks = {row[0]: [int(cell.replace(",", "")) for cell in (row[1], *row[3:])] for row in cells}
     build: dict[str, Any] = {"lanes": 4, "proof": 1, "costs": 1, "alternatives": 1}
     found: Any = solve(arellano(bonds=61, incomes=7), device="emulator", progress=False, **build)
-    assert said.endswith(f"{found.solution.sweeps:,} sweeps, {found.solution.clocks:,} clocks")
+    assert f": {found.solution.sweeps:,} sweeps, {found.solution.clocks:,} clocks; on coarser grids before it " in said
     assert sum(total for total, _, _ in clocks.values()) == found.solution.clocks
     for total, first, other in clocks.values():
         assert total == first + other
@@ -30,6 +33,22 @@ def test_passes_add_up_to_the_clocks_of_all_runs(capsys: pytest.CaptureFixture[s
     # First sweeps of runs search every state without a check.
     assert clocks[default_passes.CHECK][1] == 0 < clocks[default_passes.CHECK][2]
     assert clocks[default_passes.BEGINS][2] == 0
+    assert clocks[default_passes.PRICES][0] == 0
+
+
+def test_prices_that_the_machine_computes(capsys: pytest.CaptureFixture[str]) -> None:
+    """Updates of prices take clocks of their own, as many in each; all clocks are those of the solve."""
+    assert default_passes.main([*OPTIONS, "--prices", "--multipliers", "4", "--update-every", "1"]) == 0
+    said, updates, _, _, _, *rows = capsys.readouterr().out.splitlines()
+    build: dict[str, Any] = {"lanes": 4, "proof": 1, "costs": 1, "alternatives": 1, "multipliers": 4, "prices": 1}
+    found: Any = solve(arellano(bonds=61, incomes=7), device="emulator", progress=False, update_every=1, **build)
+    assert f": {found.solution.sweeps:,} sweeps, {found.solution.clocks:,} clocks; " in said
+    assert sum(int(row.split("|")[2].replace(",", "")) for row in rows) == found.solution.clocks
+    number = int(updates.split()[-2])
+    spent = int(rows[-1].split("|")[2].replace(",", ""))
+    assert number > 1
+    parameters = PricesParameters(SweepParameters(64, 16, 4, **KINDS))
+    assert spent == number * parameters.clocks(16, 14)
 
 
 @pytest.mark.parametrize(("option", "word"), [("--lanes", "3"), ("--slots", "5"), ("--bonds", "60")])
