@@ -49,3 +49,44 @@ def test_bytes_of_both_rows(clocks: Clocks, grid: int) -> None:
         word = words[rows[t], columns[t]]
         words[rows[t], columns[t]] = (word & kept) | (data[t] & ~kept)
     assert count < seen < 4 * count
+
+
+@pytest.mark.gateware
+def test_prices_replace_the_lowest_candidate(clocks: Clocks) -> None:
+    """The lowest candidate that an update of prices finds takes the place of the written one, also for ``forced``."""
+    build = SweepParameters(64, 4, 1, proof=True, costs=True, alternatives=True, multipliers=1, prices=True)
+    rng = random.Random(3)
+    count, begins = 500, 6
+    marks = [Mark.PRICED, Mark.UNPAID, Mark.PRICED | Mark.BEGINS, Mark.KEEPS]
+    highest = [rng.randrange(64) for _ in marks]
+    lowest = [h if s % 2 else 0 for s, h in enumerate(highest)]
+    states = [rng.randrange(4) for _ in range(count)]
+    # In half of the clocks it is the highest candidate of the state.
+    found = [highest[s] if rng.random() < 0.5 else rng.randrange(64) for s in states]
+    valid = [int(t >= begins and rng.random() < 0.5) for t in range(count)]
+    words = [int(mark) | low << 16 | high << 32 for mark, low, high in zip(marks, lowest, highest, strict=True)]
+    outputs = clocks(
+        GroupTable(build),
+        {
+            "row": [1] * count,
+            "column": [*range(4), *[0] * (count - 4)],
+            "write": [255] * 4 + [0] * (count - 4),
+            "data": words + [0] * (count - 4),
+            "least_valid": valid,
+            "least_state": states,
+            "least_index": found,
+        },
+    )
+    forced = [low == high for low, high in zip(lowest, highest, strict=True)]
+    seen = set()
+    for t in range(begins, count):
+        for s in range(4):
+            assert outputs["lowest"][t] >> build.index_bits * s & 63 == lowest[s], (t, s)
+            assert outputs["forced"][t] >> s & 1 == forced[s], (t, s)
+            assert outputs["unpaid"][t] >> s & 1 == bool(marks[s] & Mark.UNPAID)
+            assert outputs["priced"][t] >> s & 1 == bool(marks[s] & Mark.PRICED)
+        seen.add(tuple(forced))
+        forced = [low == high for low, high in zip(lowest, highest, strict=True)]
+        if valid[t] and marks[states[t]] & Mark.PRICED:
+            lowest[states[t]] = found[t]
+    assert seen == {(a, True, b, True) for a in (False, True) for b in (False, True)}
