@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from beltline.gpu_ref.cuda.device import ready
 from beltline.gpu_ref.cuda.kernels import check_method
 from beltline.gpu_ref.cuda.layout import Layout
-from beltline.gpu_ref.cuda.sweeps import solve_in_one_launch
+from beltline.gpu_ref.cuda.sweeps import solutions_in_turn
 from beltline.gpu_ref.methods import Arguments, Solution, check_arguments
 
 BATCHED = ("grid", "binary", "grid+howard", "monotone", "warm", "macqueen", "shift")
@@ -27,6 +28,7 @@ def solve_batch(
     previous: bool = False,
     checked: bool = False,
     contractions: Sequence[float] | None = None,
+    seen: Callable[[int, Solution], None] | None = None,
     **options: Any,
 ) -> list[Solution]:
     """Solve many problems of one shape, on each device in one launch.
@@ -49,6 +51,9 @@ def solve_batch(
         As in :func:`solve`, for all problems.
     contractions
         ``contraction`` of :func:`solve` for each problem, if results are to be compared.
+    seen
+        Called with the number of each problem and its solution as soon as there is one, while the device solves others,
+        in a thread for each device. It must not launch work on the device that other work there would wait for.
 
     Returns
     -------
@@ -89,8 +94,11 @@ def solve_batch(
                 with cupy.cuda.Device(numbers[turn]):
                     moduli = None if contractions is None else [contractions[i] for i in own]
                     given = [arguments[i] for i in own]
-                    for i, one in zip(own, solve_in_one_launch(cupy, given, plan, previous, moduli), strict=True):
-                        results[i] = one
+                    with contextlib.closing(solutions_in_turn(cupy, given, plan, previous, moduli)) as found:
+                        for i, one in zip(own, found, strict=True):
+                            results[i] = one
+                            if seen is not None:
+                                seen(i, one)
         except BaseException as error:  # Raised again below, in the caller's thread.
             failures.append(error)
 

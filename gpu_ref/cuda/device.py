@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import functools
 import importlib
-import math
-import os
-import threading
 import time
-import weakref
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
-_LARGE, _LEAST_COPIERS, _MOST_COPIERS = 2**27, 4, 8
-"""Bytes from which a table is copied in pieces through pinned memory, which is also the size of all pieces together,
-and the least and the largest number of threads that copy them from there, or to there, each a piece at a time.
-"""
+from beltline.gpu_ref.cuda import host_memory
+from beltline.gpu_ref.cuda.host_memory import copiers
 
-_PINNED_LEAST, _PINNED_MOST = 2**17, 2**28
-"""Bytes from which a result is copied to pinned memory of its own, and the most that results take of it at a time."""
-
+_LARGE = host_memory.LARGE
 
 MOST_ACROSS = 2**16 - 1
 """Largest second, and largest third dimension of a launch in CUDA."""
@@ -114,53 +106,15 @@ def refuse(cupy: Any, needed: int, what: str = "the solve") -> None:
         )
 
 
-class _Pinned:
-    """Arrays in pinned memory, to which a device copies three times as fast as to other memory, without the processor.
-
-    CuPy keeps the memory of an array that is no longer used for the next one. No more than ``most`` bytes are lent at a
-    time, since pinned memory is not available to other programs.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._lent = 0
-        self._lock = threading.Lock()
-
-    def lend(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any] | None:
-        """Return an array, or ``None`` if too much is lent."""
-        size = math.prod(shape) * np.dtype(dtype).itemsize
-        with self._lock:
-            if self._lent + size > self._most:
-                return None
-            lent: np.ndarray[Any, Any] = importlib.import_module("cupyx").empty_pinned(shape, dtype)
-            self._lent += size
-        # A view of the array refers to it, so it lives as long as any of its views.
-        weakref.finalize(lent, self._give_back, size).atexit = False
-        return lent
-
-    def _give_back(self, size: int) -> None:
-        with self._lock:
-            self._lent -= size
-
-
-_pinned = _Pinned(_PINNED_MOST)
-
-
-@functools.cache
-def copiers() -> int:
-    """Return the number of threads that copy a large table: half as many as cores, within limits."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(max(cores // 2, _LEAST_COPIERS), _MOST_COPIERS)
-
-
 def fetch(table: Any) -> np.ndarray[Any, Any]:
     """Copy a table from the device to host memory; complete when the work of the current stream is.
 
-    A large table comes in pieces through pinned memory, which several threads copy to their place, since most of the
-    time is spent on the first access to newly allocated memory.
+    The device writes to memory of :func:`beltline.gpu_ref.cuda.host_memory.lend`. Without that, a large table comes in
+    pieces through pinned memory, which several threads copy to their place, since most of the time is spent
+    on the first access to newly allocated memory.
     """
-    if table.nbytes < _LARGE:
-        lent = _pinned.lend(table.shape, table.dtype) if table.nbytes >= _PINNED_LEAST else None
+    lent = host_memory.lend(table.shape, table.dtype)
+    if lent is not None or table.nbytes < _LARGE:
         copied: np.ndarray[Any, Any] = table.get() if lent is None else table.get(out=lent, blocking=False)
         return copied
     found = np.empty(table.shape, table.dtype)
@@ -189,7 +143,8 @@ def send(table: Any, parts: Sequence[np.ndarray[Any, Any]]) -> None:
     """
     each = max(1, parts[0].nbytes)
     threads = copiers()
-    together = min(_LARGE // threads // each, -(-len(parts) // threads))
+    # Several pieces for each thread, so that copies to the device begin early.
+    together = min(_LARGE // threads // each, -(-len(parts) // (4 * threads)))
     if together < 2:
         for i, part in enumerate(parts):
             table[i].set(part)
@@ -225,6 +180,10 @@ class Clock:
     def restart(self) -> None:
         """Wait for the device, and start the next part now."""
         self._cupy.cuda.get_current_stream().synchronize()
+        self._since = time.perf_counter()
+
+    def resume(self) -> None:
+        """Start the next part now, without waiting for the device."""
         self._since = time.perf_counter()
 
     def lap(self, part: str) -> None:

@@ -135,6 +135,10 @@ class Comparisons:
             # Most solutions need one repair. The others do not wait for it: the kernels end at once.
             self._repair()
 
+    def ended(self) -> Any:
+        """Return an event that occurs when the comparison that has begun is done."""
+        return self._stream.record()
+
     def _launch(self, name: str, *more: int) -> None:
         """Launch a kernel on the current stream."""
         over = (1, 1) if name in ("gather", "conclude") else (self._chunks, self._states)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+import functools
+import math
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from beltline.gpu_ref.comparison import Allowed, Compared
-from beltline.gpu_ref.cuda.device import MOST_ACROSS, Clock, fetch, processors, refuse, room
+from beltline.gpu_ref.cuda.device import MOST_ACROSS, Clock, cupy_module, fetch, processors, refuse, room
 from beltline.gpu_ref.cuda.device_confirmation import Comparisons
 from beltline.gpu_ref.cuda.device_tables import Tables, memory
 from beltline.gpu_ref.cuda.exact_sweeps import settle
@@ -32,6 +35,9 @@ from beltline.gpu_ref.cuda.layout import Layout, layout
 from beltline.gpu_ref.cuda.start import MOST_BLOCKS, Start
 from beltline.gpu_ref.methods import Arguments, Solution, error_bound, modulus, needs_restart
 from beltline.gpu_ref.tables import Array
+
+_GROUP, _MOST_GROUPS = 2**28, 8
+"""Bytes of results of a group of a batch at least, and the largest number of groups."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +81,7 @@ class _Check:
     """Compare the results of a launch with exact sweeps while they are copied to the host.
 
     ``moduli`` are the contraction moduli of the problems; ``None`` for no comparison. There is none either if memory is
-    short besides the ``needed`` bytes of the solve. If an error ends the ``with`` block of a check, it waits for the
-    device: kernels and copies in progress must not write to memory that the next solve gets.
+    short besides the ``needed`` bytes of the solve.
     """
 
     def __init__(self, cupy: Any, problems: Sequence[Arguments], moduli: Sequence[float] | None, needed: int) -> None:
@@ -94,12 +99,8 @@ class _Check:
         self._moduli = moduli
         confirm_kernels(cupy.cuda.Device().id, kind_of([problem.eta for problem in problems]))
 
-    def __enter__(self) -> _Check:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        if exception[0] is None:
-            return
+    def wait(self) -> None:
+        """Wait for the work of the comparison and of the current stream, whatever becomes of it."""
         with self._comparisons or contextlib.nullcontext():
             self._cupy.cuda.get_current_stream().synchronize()
 
@@ -122,6 +123,10 @@ class _Check:
         found = {"V": value, "value": value, "policy": policy, "residual": outcome + np.uint64(8)}
         copies = {name: tables.copied(name) for name in ("X", "W", "Q")}
         self._comparisons.begin({**copies, **found}, [Allowed(modulus) for modulus in self._moduli])
+
+    def ended(self) -> Any:
+        """Return the event of the end of the comparison that has begun, ``None`` if there is none."""
+        return None if self._comparisons is None else self._comparisons.ended()
 
     def end(self) -> Sequence[Compared | None]:
         """Return the outcome of each problem, ``None`` if it may have errors or was not compared."""
@@ -162,6 +167,207 @@ def _launch_sweeps(
     )
 
 
+class _Group:
+    """Problems that are solved in one launch, stage by stage, so that another group can be copied meanwhile.
+
+    The stages are :meth:`load`, :meth:`launch`, :meth:`compare` and :meth:`solutions`; the second and the third do not
+    wait for the device. After an error in any of them, :meth:`wait` must be called: kernels and copies in progress must
+    not write to memory that the next solve gets.
+
+    Parameters
+    ----------
+    cupy
+        The module CuPy.
+    problems
+        Checked problems of one shape and method.
+    launch
+        What :func:`_prepare` returned for their shape.
+    previous
+        Whether to return the values before the last sweep.
+    moduli
+        The contraction moduli of the problems, ``None`` for no comparison with exact sweeps.
+    stream
+        Where the work of the group runs; ``None`` for the current stream.
+    """
+
+    def __init__(
+        self,
+        cupy: Any,
+        problems: Sequence[Arguments],
+        launch: _Launch,
+        previous: bool,
+        moduli: Sequence[float] | None,
+        stream: Any = None,
+    ) -> None:
+        self._cupy, self._problems, self._launch, self._previous = cupy, problems, launch, previous
+        self._stream = stream
+        one = problems[0]
+        points, states = one.W.shape
+        self._search = search_of(one)
+        self._local = self._search in (WARM, PLAIN)
+        # If single peaks are in doubt, the last sweep is repeated exactly, so a local search stores the values from
+        # which it started.
+        self._keeps = previous or self._local
+        with self._on():
+            self._start = Start(cupy, problems)
+            needed = memory(points, states, len(problems), previous=self._keeps, teams=launch.plan.teams)
+            needed += self._start.memory()
+            refuse(cupy, needed)
+            device = cupy.cuda.Device().id
+            for kind in {kind_of([problem.eta]) for problem in problems} if self._local else ():
+                exact_kernels(device, kind)
+            self._copied: tuple[Array, NDArray[np.int32], Array | None] | None = None
+            self._clock = Clock(cupy)
+            self._check = _Check(cupy, problems, moduli, needed)
+
+    def _on(self) -> contextlib.AbstractContextManager[Any]:
+        """Return a context in which the group's stream is the current one."""
+        return contextlib.nullcontext() if self._stream is None else self._stream
+
+    def wait(self) -> None:
+        """Wait for all work of the group on the device."""
+        with self._on():
+            self._check.wait()
+
+    def load(self) -> None:
+        """Allocate the tables and copy the problems to the device."""
+        one, start = self._problems[0], self._start
+        with self._on():
+            self._clock.restart()
+            self._tables = tables = Tables(
+                self._cupy,
+                self._problems,
+                self._launch.plan,
+                self._keeps,
+                self._launch.near,
+                self._check.needed,
+                start.tables(),
+            )
+            self._coarse = _Choices(one.X, one.options["choices"]) if self._search == COARSE else None
+            self._extra: tuple[Any, ...] = (np.int32(0), np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0))
+            if self._coarse is not None:
+                choices = self._coarse.choices
+                room = self._cupy.empty((one.W.shape[1], choices.size))
+                given = map(self._cupy.asarray, (choices, self._coarse.left, self._coarse.weight))
+                self._extra = (np.int32(choices.size), *given, room)
+            self._clock.lap("allocate")
+            tables.load()
+            if self._check.needed:
+                tables.copy()
+            start.load(tables)
+            self._clock.lap("load")
+
+    def launch(self, after: Any = None) -> None:
+        """Launch the iteration, which begins once the event ``after``, if given, has occurred."""
+        with self._on():
+            if after is not None:
+                self._stream.wait_event(after)
+            guessed = self._start.work(self._tables)
+            _launch_sweeps(self._launch, self._problems, self._tables, guessed, self._extra)
+
+    def compare(self) -> Any:
+        """Begin the comparison with exact sweeps; return an event of the end of all computations of the group.
+
+        With a stream of its own the group begins to copy the results to the host, too.
+        """
+        with self._on():
+            self._check.begin(self._tables)
+            if self._stream is None:
+                return None
+            computed = self._check.ended() or self._stream.record()
+            self._copied = self._fetch()
+            return computed
+
+    def _fetch(self) -> tuple[Array, NDArray[np.int32], Array | None]:
+        """Copy values, choices and, if asked for, values before the last sweep to the host, once they are computed."""
+        tables = self._tables
+        return fetch(tables["value"]), fetch(tables["policy"]), fetch(tables["previous"]) if self._previous else None
+
+    def solutions(self) -> list[Solution]:
+        """Wait for the results, copy them to the host, and return them."""
+        with self._on():
+            if self._stream is not None:
+                self._clock.resume()
+            return self._solutions()
+
+    def _solutions(self) -> list[Solution]:
+        cupy, problems, tables, clock, check = self._cupy, self._problems, self._tables, self._clock, self._check
+        one, local = problems[0], self._local
+        outcomes = tables["outcome"].get()
+        settled: dict[int, Solution] = {}
+        for i, problem in enumerate(problems):
+            if local and outcomes[i, 3]:
+                # Its kernels wait for each other, so no other group may use the device meanwhile.
+                self._alone()
+                settled[i] = settle(cupy, problem, tables, i, outcomes[i])
+        clock.lap("solve")
+        values, policies, befores = self._copied or self._fetch()
+        largest = _largest(problems, outcomes) if one.rule in ("span", "spans") else np.zeros(len(problems))
+        clock.lap("read")
+        compared = check.end()
+        if check.needed:
+            clock.lap("verify")
+        seconds = {part: spent / len(problems) for part, spent in clock.seconds.items()}
+        solutions = []
+        for i, problem in enumerate(problems):
+            if i in settled:
+                solutions.append(replace(settled[i], seconds=seconds))
+                continue
+            sweeps, residual, converged, doubt, _, _, known, none = outcomes[i].tolist()
+            interval = int(problem.options.get("interval", 1))
+            bound = float("inf")
+            if problem.rule != "own" and not doubt and self._search != PUBLISHED:
+                bound = error_bound(
+                    residual, values[i], problem.Q, problem.beta, problem.eta, float(largest[i]), known=known
+                )
+            solutions.append(
+                Solution(
+                    value=values[i],
+                    policy=policies[i],
+                    sweeps=int(sweeps),
+                    maximising_sweeps=(int(sweeps) + interval - 1) // interval,
+                    residual=residual,
+                    error_bound=bound,
+                    converged=bool(converged),
+                    seconds=seconds,
+                    method=problem.method,
+                    previous=befores[i] if befores is not None else None,
+                    choices=self._coarse.choices if self._coarse is not None else None,
+                    compared=compared[i],
+                    complete=none == 0.0,
+                )
+            )
+            if needs_restart(problem, known, residual, float(largest[i])):
+                self._alone()
+                solutions[i] = _once_more(cupy, problem, solutions[i], self._previous)
+        return solutions
+
+    def _alone(self) -> None:
+        """Wait until no other group is at work on the device."""
+        if self._stream is not None:
+            self._cupy.cuda.Device().synchronize()
+
+
+@functools.cache
+def _streams(device: int) -> tuple[Any, Any]:
+    """Return the streams that groups use in turn. Device memory that one gives back serves its next group."""
+    cupy = cupy_module()
+    return cupy.cuda.Stream(non_blocking=True), cupy.cuda.Stream(non_blocking=True)
+
+
+def groups(points: int, states: int, problems: int, teams: int) -> int:
+    """Return into how many groups to divide problems, so that one is copied while the next is solved.
+
+    Copies of fewer than ``_GROUP`` bytes of results are not worth another launch, and a group has at least twice as
+    many problems as the device solves side by side.
+
+    >>> groups(65_536, 4, 1_000, 2), groups(1_024, 4, 1_000, 66), groups(65_536, 4, 1, 1)
+    (8, 1, 1)
+    """
+    size = 12 * points * states * problems
+    return max(1, min(_MOST_GROUPS, size // _GROUP, problems // (2 * teams)))
+
+
 def solve_in_one_launch(
     cupy: Any,
     problems: Sequence[Arguments],
@@ -170,85 +376,46 @@ def solve_in_one_launch(
     moduli: Sequence[float] | None = None,
 ) -> list[Solution]:
     """Solve checked problems of one shape and method; other parameters as for ``solve_batch``."""
+    return list(solutions_in_turn(cupy, problems, plan, previous, moduli))
+
+
+def solutions_in_turn(
+    cupy: Any,
+    problems: Sequence[Arguments],
+    plan: Layout | None,
+    previous: bool,
+    moduli: Sequence[float] | None = None,
+) -> Generator[Solution, None, None]:
+    """Yield the solutions of :func:`solve_in_one_launch` in order.
+
+    Large batches are divided into groups with a launch for each. While the device solves one, the next is copied to it,
+    the results of the one before are copied back, and the caller may use them.
+    """
     one = problems[0]
     points, states = one.W.shape
-    search = search_of(one)
-    local = search in (WARM, PLAIN)
-    launch = _prepare(cupy, problems, search, plan)
-    start = Start(cupy, problems)
-    # If single peaks are in doubt, the last sweep is repeated exactly, so a local search stores the values from which
-    # it started.
-    keeps = previous or local
-    needed = memory(points, states, len(problems), previous=keeps, teams=launch.plan.teams)
-    refuse(cupy, needed + start.memory())
-    device = cupy.cuda.Device().id
-    for kind in {kind_of([problem.eta]) for problem in problems} if local else ():
-        exact_kernels(device, kind)
-
-    clock = Clock(cupy)
-    coarse = _Choices(one.X, one.options["choices"]) if search == COARSE else None
-    settled: dict[int, Solution] = {}
-    with _Check(cupy, problems, moduli, needed + start.memory()) as check:
-        clock.restart()
-        tables = Tables(cupy, problems, launch.plan, keeps, launch.near, check.needed, start.tables())
-        extra: tuple[Any, ...] = (np.int32(0), np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0))
-        if coarse is not None:
-            room = cupy.empty((states, coarse.choices.size))
-            given = map(cupy.asarray, (coarse.choices, coarse.left, coarse.weight))
-            extra = (np.int32(coarse.choices.size), *given, room)
-        clock.lap("allocate")
-        tables.load()
-        if check.needed:
-            tables.copy()
-        start.load(tables)
-        clock.lap("load")
-        _launch_sweeps(launch, problems, tables, start.work(tables), extra)
-        check.begin(tables)
-        outcomes = tables["outcome"].get()
-        for i, problem in enumerate(problems):
-            if local and outcomes[i, 3]:
-                settled[i] = settle(cupy, problem, tables, i, outcomes[i])
-        clock.lap("solve")
-        values, policies = fetch(tables["value"]), fetch(tables["policy"])
-        befores = fetch(tables["previous"]) if previous else None
-        largest = _largest(problems, outcomes) if one.rule in ("span", "spans") else np.zeros(len(problems))
-        clock.lap("read")
-        compared = check.end()
-        if check.needed:
-            clock.lap("verify")
-    seconds = {part: spent / len(problems) for part, spent in clock.seconds.items()}
-    solutions = []
-    for i, problem in enumerate(problems):
-        if i in settled:
-            solutions.append(replace(settled[i], seconds=seconds))
-            continue
-        sweeps, residual, converged, doubt, _, _, known, none = outcomes[i].tolist()
-        interval = int(problem.options.get("interval", 1))
-        bound = float("inf")
-        if problem.rule != "own" and not doubt and search != PUBLISHED:
-            bound = error_bound(
-                residual, values[i], problem.Q, problem.beta, problem.eta, float(largest[i]), known=known
-            )
-        solutions.append(
-            Solution(
-                value=values[i],
-                policy=policies[i],
-                sweeps=int(sweeps),
-                maximising_sweeps=(int(sweeps) + interval - 1) // interval,
-                residual=residual,
-                error_bound=bound,
-                converged=bool(converged),
-                seconds=seconds,
-                method=problem.method,
-                previous=befores[i] if befores is not None else None,
-                choices=coarse.choices if coarse is not None else None,
-                compared=compared[i],
-                complete=none == 0.0,
-            )
-        )
-        if needs_restart(problem, known, residual, float(largest[i])):
-            solutions[i] = _once_more(cupy, problem, solutions[i], previous)
-    return solutions
+    launch = _prepare(cupy, problems, search_of(one), plan)
+    count = groups(points, states, len(problems), launch.plan.teams)
+    size = math.ceil(len(problems) / count)
+    parts = [slice(begin, begin + size) for begin in range(0, len(problems), size)]
+    streams = _streams(cupy.cuda.Device().id) if count > 1 else (None,)
+    alive: list[_Group] = []
+    done = None
+    try:
+        for turn, part in enumerate(parts):
+            own = None if moduli is None else moduli[part]
+            alive.append(_Group(cupy, problems[part], launch, previous, own, streams[turn % len(streams)]))
+            alive[-1].load()
+            # Groups compute one after the other: the blocks of a launch wait for each other on the device.
+            alive[-1].launch(done)
+            found = alive[0].solutions() if turn else []
+            del alive[:-1]
+            done = alive[-1].compare()
+            yield from found
+        yield from alive[0].solutions()
+    except BaseException:
+        for group in alive:
+            group.wait()
+        raise
 
 
 def _largest(problems: Sequence[Arguments], outcomes: Array) -> Array:

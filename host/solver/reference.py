@@ -263,6 +263,17 @@ def solve_batch(problems: Sequence[Problem], options: SolveOptions, method: str,
         )
     begun = [_begun(one, method) for one in problems]
     tables = [(one.grid, one.wealth, one.transition, one.start, one.beta, one.eta) for one, _ in begun]
+    exact = METHODS[method].rule != "own"
+    results: dict[int, Result] = {}
+
+    def seen(i: int, one: Solution) -> None:
+        """Make and verify a result, while other problems are solved."""
+        found = _Found(
+            one.value, one.policy, one.sweeps, one.residual, one.converged, exact, _bound(problems[i], one),
+            dict(one.seconds), one.compared, one.complete,
+        )  # fmt: skip
+        results[i] = _result(problems[i], options, "gpu", method, found, None, begun[i][1])
+
     try:
         # As in _solved: binary search without verification needs the value before the last sweep for its bound.
         known = {
@@ -270,19 +281,10 @@ def solve_batch(problems: Sequence[Problem], options: SolveOptions, method: str,
             "checked": all(checked(one) for one, _ in begun),
             "contractions": list(map(modulus, problems)) if confirms(problems[0], options, method) else None,
         }
-        solutions = module.solve_batch(tables, options.tol, options.max_sweeps, method, **known, **more)
+        module.solve_batch(tables, options.tol, options.max_sweeps, method, seen=seen, **known, **more)
     except (ValueError, MemoryError) as error:
         raise ProblemError(f"{error}") from error
-    exact = METHODS[method].rule != "own"
-    results = []
-    for problem, one, (_, note) in zip(problems, solutions, begun, strict=True):
-        found = _Found(
-            one.value, one.policy, one.sweeps, one.residual, one.converged, exact, _bound(problem, one),
-            dict(one.seconds), one.compared, one.complete,
-        )  # fmt: skip
-        result = _result(problem, options, "gpu", method, found, None, note)
-        results.append(_or_warm(problem, options, "gpu", result))
-    return results
+    return [_or_warm(problem, options, "gpu", results[i]) for i, problem in enumerate(problems)]
 
 
 def _result(

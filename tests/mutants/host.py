@@ -215,10 +215,32 @@ FAULTS = (
     ),
     Fault(
         "a large table is copied by as many threads on any computer",
-        "gpu_ref/cuda/device.py",
+        "gpu_ref/cuda/host_memory.py",
         "return min(max(cores // 2, _LEAST_COPIERS), _MOST_COPIERS)",
         "return _LEAST_COPIERS",
         ("tests/gpu_ref/cuda/test_copies.py::test_threads_that_copy",),
+    ),
+    Fault(
+        "a group of a batch begins before the comparison of the one before has ended",
+        "gpu_ref/cuda/sweeps.py",
+        "                self._stream.wait_event(after)\n",
+        "                pass\n",
+        ("tests/gpu_ref/cuda/test_interrupted.py::test_groups_of_a_batch_compute_one_after_the_other",),
+    ),
+    Fault(
+        "after an error only the last group of a batch waits for the device",
+        "gpu_ref/cuda/sweeps.py",
+        "        for group in alive:\n            group.wait()",
+        "        for group in alive[-1:]:\n            group.wait()",
+        ("tests/gpu_ref/cuda/test_interrupted.py::test_an_interrupted_batch_waits_for_all_groups",),
+    ),
+    Fault(
+        "memory of a result is lent again while a view of it is in use",
+        "gpu_ref/cuda/host_memory.py",
+        "        weakref.finalize(lent, self._give_back, piece).atexit = False\n        return lent.reshape(shape)",
+        "        found = lent.reshape(shape).view()\n"
+        "        weakref.finalize(found, self._give_back, piece).atexit = False\n        return found",
+        ("tests/gpu_ref/cuda/test_host_memory.py::test_a_view_keeps_the_memory",),
     ),
     Fault(
         "pinned memory is filled again before the device has copied it",

@@ -262,7 +262,10 @@ def on_processor(
 
 
 def batch_on_processor(
-    tables: Any, epsilon: float, max_sweeps: int, method: str, *, contractions: list[float] | None, **options: Any
+    tables: Any, epsilon: float, max_sweeps: int, method: str, *, contractions: Any, seen: Any, **options: Any
 ) -> list[Solution]:
     """Solve on the processor the batch that a call hands to a graphics card."""
-    return [on_processor(*one, epsilon, max_sweeps, method=method, **options) for one in tables]
+    found = [on_processor(*one, epsilon, max_sweeps, method=method, **options) for one in tables]
+    for number, one in enumerate(found):
+        seen(number, one)
+    return found

@@ -15,6 +15,9 @@ from beltline.gpu_ref.cuda import device_confirmation, sweeps
 from beltline.gpu_ref.cuda.device_confirmation import Confirmation
 from beltline.gpu_ref.methods import Arguments, check_arguments
 
+SIDE = 1
+"""Number of the stream of comparisons."""
+
 
 class Memory(np.ndarray):
     """Memory of the device. Its address is no number that anything may read from."""
@@ -26,14 +29,20 @@ class Memory(np.ndarray):
     def set(self, table: Any) -> None:
         self[...] = table
 
+    def __array_finalize__(self, other: Any) -> None:
+        self.cuda: FakeCuda | None = getattr(other, "cuda", None)
+
     def get(self, **options: Any) -> Any:
+        if self.cuda is not None:
+            self.cuda.busy.discard(self.cuda.current[-1])
         return np.array(self)
 
 
 class FakeCuda:
     """CuPy with two streams, whose work ends only when it is waited for.
 
-    ``given_back`` has, for each allocation that ends, whether a stream still had work that it did not wait for.
+    ``given_back`` has, for each allocation that ends, whether its stream or that of comparisons still had work that
+    was not waited for.
     """
 
     def __init__(self, interrupt: str) -> None:
@@ -41,7 +50,9 @@ class FakeCuda:
         self.busy: set[int] = set()
         self.given_back: list[bool] = []
         self.current = [0]
-        self.streams = 0
+        self.streams = self.events = 0
+        self.waited: list[tuple[int, Any]] = []
+        self.order: list[str] = []
         self.cuda = SimpleNamespace(
             Device=lambda: SimpleNamespace(id=0),
             Stream=self.stream,
@@ -63,7 +74,11 @@ class FakeCuda:
                 fake.current.pop()
 
             def wait_event(self, event: object) -> None:
-                pass
+                fake.waited.append((number, event))
+
+            def record(self) -> tuple[int, int]:
+                fake.events += 1
+                return number, fake.events
 
             def synchronize(self) -> None:
                 fake.busy.discard(number)
@@ -72,8 +87,11 @@ class FakeCuda:
 
     def empty(self, shape: Any, dtype: Any = np.float64) -> Any:
         owner = np.zeros(shape, dtype)
-        weakref.finalize(owner, lambda: self.given_back.append(bool(self.busy)))
-        return owner.view(Memory)
+        users = {self.current[-1], SIDE}
+        weakref.finalize(owner, lambda: self.given_back.append(bool(self.busy & users)))
+        made = owner.view(Memory)
+        made.cuda = self
+        return made
 
     def reach(self, place: str) -> None:
         """Be interrupted if this is the place."""
@@ -83,6 +101,7 @@ class FakeCuda:
     def kernel(self, name: str) -> Callable[..., None]:
         def launch(*arguments: Any) -> None:
             self.busy.add(self.current[-1])
+            self.order.append(name)
             self.reach(name)
 
         return launch
@@ -119,6 +138,7 @@ class FakeTables(dict[str, Any]):
     copied = pointers
 
     def load(self) -> None:
+        self.cuda.order.append("load")
         self.cuda.reach("load")
 
     def copy(self) -> None:
@@ -132,7 +152,7 @@ def problems(count: int) -> list[Arguments]:
     return [check_arguments(X, W, Q, np.zeros((8, 2)), 0.9, 2.0, 1e-8, 100, "shift", {}) for _ in range(count)]
 
 
-def solve(fake: FakeCuda, monkeypatch: pytest.MonkeyPatch, count: int = 2) -> Any:
+def solve(fake: FakeCuda, monkeypatch: pytest.MonkeyPatch, count: int = 2, parts: int = 1) -> Any:
     """Solve with the host code of a launch (``gpu_ref/cuda/sweeps.py``) and all else of the device replaced."""
 
     class Clock:
@@ -146,8 +166,12 @@ def solve(fake: FakeCuda, monkeypatch: pytest.MonkeyPatch, count: int = 2) -> An
             fake.cuda.get_current_stream().synchronize()
             fake.reach(part)
 
+        def resume(self) -> None:
+            fake.order.append("results")
+
     def fetch(table: Any) -> Any:
         fake.busy.add(fake.current[-1])
+        fake.order.append("fetch")
         fake.reach("fetch")
         return np.asarray(table)
 
@@ -160,6 +184,8 @@ def solve(fake: FakeCuda, monkeypatch: pytest.MonkeyPatch, count: int = 2) -> An
     monkeypatch.setattr(sweeps, "Start", lambda *_: start)
     monkeypatch.setattr(sweeps, "_prepare", lambda *_: plan)
     monkeypatch.setattr(sweeps, "_launch_sweeps", lambda *_: fake.kernel("sweeps")())
+    monkeypatch.setattr(sweeps, "groups", lambda *_: parts)
+    monkeypatch.setattr(sweeps, "_streams", lambda _: (fake.stream(True), fake.stream(True)))
     return sweeps.solve_in_one_launch(fake, problems(count), None, False, [0.9] * count)
 
 
@@ -181,6 +207,40 @@ def test_an_interrupted_solve_waits_before_it_gives_memory_back(
     # Four tables and, from the comparison on, its intermediate results.
     assert len(fake.given_back) == (4 if fake.interrupt == "sweeps" else 5)
     assert not any(fake.given_back)
+
+
+@pytest.mark.parametrize("fake", PLACES, indirect=True)
+def test_an_interrupted_batch_waits_for_all_groups(fake: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = 0
+
+    def reach(place: str) -> None:
+        """Be interrupted at the second time, when another group is at work too."""
+        nonlocal turns
+        turns += place == fake.interrupt
+        if turns == 2:
+            raise KeyboardInterrupt(place)
+
+    fake.reach = reach  # type: ignore[method-assign]
+    reached: tuple[Any, ...] = ()
+    try:
+        solve(fake, monkeypatch, 6, 3)
+    except KeyboardInterrupt as error:
+        reached = error.args
+    assert reached == (fake.interrupt,)
+    assert not fake.busy
+    assert fake.given_back
+    assert not any(fake.given_back)
+
+
+@pytest.mark.parametrize("fake", ["nowhere"], indirect=True)
+def test_groups_of_a_batch_compute_one_after_the_other(fake: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is loaded while the one before is solved, and waits on the device for its comparison."""
+    assert len(solve(fake, monkeypatch, 7, 3)) == 7
+    steps = [step for step in fake.order if step in ("load", "sweeps", "survey", "fetch", "results")]
+    compute, finish = ["load", "sweeps"], ["survey", "fetch", "fetch"]
+    assert steps == compute + finish + 2 * [*compute, "results", *finish] + ["results"]
+    # Streams 2 and 3 are those of the groups; the comparison is in stream 1.
+    assert [(number, event) for number, event in fake.waited if number > 1] == [(3, (1, 1)), (2, (1, 2))]
 
 
 @pytest.mark.parametrize("fake", ["nowhere"], indirect=True)

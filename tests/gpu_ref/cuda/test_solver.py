@@ -9,6 +9,7 @@ import pytest
 from beltline.gpu_ref import brute_force, cpu
 from beltline.gpu_ref.coarse import FEWEST
 from beltline.gpu_ref.cuda import solver as cuda
+from beltline.gpu_ref.cuda import sweeps
 from beltline.gpu_ref.cuda.device import refuse
 from beltline.gpu_ref.cuda.device_tables import memory
 from beltline.gpu_ref.cuda.layout import layout
@@ -306,6 +307,36 @@ def test_a_batch_is_the_single_solves(points, count, method):
             assert solution.sweeps == single.sweeps
             close(solution.value, single.value)
         assert np.abs(solution.value - single.value).max() <= solution.error_bound + single.error_bound
+
+
+@gpu
+@pytest.mark.parametrize("method", ["warm", "shift", "binary"])
+@pytest.mark.parametrize("parts", [2, 5])
+def test_groups_of_a_batch_have_the_bits_of_one_launch(monkeypatch, parts, method):
+    """Some solutions of the random problems are in doubt and settled by exact sweeps, beside the next group."""
+    problems = [random_problem(np.random.default_rng(seed), 2048, 3, "general") for seed in range(24)]
+    tables = [problem.arguments for problem in problems]
+    moduli = [modulus(problem.Q, problem.beta) for problem in problems]
+    whole = cuda.solve_batch(tables, EPSILON, method=method, previous=True, contractions=moduli)
+    monkeypatch.setattr(sweeps, "groups", lambda *sizes: parts)
+    seen = []
+    divided = cuda.solve_batch(
+        tables,
+        EPSILON,
+        method=method,
+        previous=True,
+        contractions=moduli,
+        devices=[0],
+        seen=lambda number, one: seen.append((number, one)),
+    )
+    assert [number for number, _ in seen] == list(range(len(problems)))
+    assert all(one is divided[number] for number, one in seen)
+    for one, other in zip(whole, divided, strict=True):
+        assert one.converged
+        assert (one.sweeps, one.residual, one.error_bound) == (other.sweeps, other.residual, other.error_bound)
+        assert one.compared == other.compared
+        for name in ("value", "policy", "previous"):
+            assert np.array_equal(getattr(one, name), getattr(other, name)), name
 
 
 @gpu

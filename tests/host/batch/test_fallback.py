@@ -33,9 +33,12 @@ def test_on_a_graphics_card(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None
         return replace(found, residual=1.0, converged=False, sweeps=10_000)
 
     def batch(
-        tables: Any, epsilon: float, max_sweeps: int, method: str, *, contractions: Any, **options: Any
+        tables: Any, epsilon: float, max_sweeps: int, method: str, *, contractions: Any, seen: Any, **options: Any
     ) -> list[Solution]:
-        return [failing(*one, epsilon, max_sweeps, method=method, **options) for one in tables]
+        found = [failing(*one, epsilon, max_sweeps, method=method, **options) for one in tables]
+        for number, one in enumerate(found):
+            seen(number, one)
+        return found
 
     monkeypatch.setattr(cuda, "available", lambda: "")
     monkeypatch.setattr(cuda, "solve_batch", batch)
