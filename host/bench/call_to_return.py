@@ -258,7 +258,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     large = rbc(grid=asked.grid)
     if asked.gpu:
         print(f"device   {device_name()}")
-        passed = [gpu(large, asked.repeats), batch(asked.grid, asked.batch, 1)]
+        passed = [gpu(large, asked.repeats), batch(asked.grid, asked.batch, 3)]
         passed.append(batch(min(asked.grid, SMALL_BATCH), asked.batch, 3))
         return 0 if all(passed) else 1
     passed = [

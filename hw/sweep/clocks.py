@@ -143,6 +143,8 @@ class Round:
         Evaluations of these repairs, as in :class:`SweepLog`.
     shared
         All lanes evaluated the brackets of the first and the last point, before the rounds.
+    states
+        int64: exogenous states that scans read, in order; by default all.
     """
 
     divide: bool
@@ -154,6 +156,7 @@ class Round:
     counts: NDArray[np.int64]
     probes: NDArray[np.int32]
     shared: bool = False
+    states: NDArray[np.int64] | None = None
 
 
 @njit(cache=True)
@@ -431,9 +434,11 @@ def round_clocks(dealt: Dealt, one: Round) -> LaneClocks:
     build = dealt.search.build
     log = SweepLog(dealt, one.lowest, one.moved, one.counts, one.probes, np.ones(build.lanes, np.bool_))
     scan = ScanParameters(build)
+    states = np.arange(dealt.states) if one.states is None else one.states
     if one.shared:
-        visits, passes = shared_visits(build, dealt.used, one.lowest[[-1, 0]], one.highest[[-1, 0]], _GO)
-        least = _GO + shared_clocks(build, 2 * dealt.states)
+        low, high = (table[[-1, 0]][:, states] for table in (one.lowest, one.highest))
+        visits, passes = shared_visits(build, dealt.used, low, high, states, _GO)
+        least = _GO + shared_clocks(build, 2 * states.size)
         return lane_clocks(log, np.full(build.lanes, _GO), scans=(visits, passes, scan.result_latency, least))
     levels: Sequence[int] = (0,)
     if one.divide:
@@ -450,11 +455,11 @@ def round_clocks(dealt: Dealt, one: Round) -> LaneClocks:
             if one.ends[lane]:
                 looked = looked[(looked == 0) | (looked == points - 1)]
             places.append(first + looked)
-            count += looked.size * dealt.states
+            count += looked.size * states.size
             passes[lane, number + 1] = count
     rows = np.concatenate(places)
-    lowest, highest = (table[rows].ravel() >> HALF_SHIFT for table in (one.lowest, one.highest))
-    visits = np.stack([lowest, highest, np.tile(np.arange(dealt.states), rows.size)], axis=1)
+    lowest, highest = (table[np.ix_(rows, states)].ravel() >> HALF_SHIFT for table in (one.lowest, one.highest))
+    visits = np.stack([lowest, highest, np.tile(states, rows.size)], axis=1)
     return lane_clocks(log, np.full(build.lanes, _GO), scans=(visits, passes, scan.result_latency, 0))
 
 

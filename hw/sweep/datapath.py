@@ -307,7 +307,7 @@ class SweepDatapath(Datapath):
         """Return assignments to a lane's ports of shifts, or of ``kappa``, and the marks and candidates of groups."""
         if shift is not None:
             return [lane.shift_before.eq(shift.before), lane.shift_after.eq(shift.after)]
-        marks = (getattr(lane, name).eq(getattr(self._groups, name)) for name in self._groups.names)
+        marks = (getattr(lane, name).eq(getattr(self._groups, name)) for name in (*self._groups.names, "forced"))
         return [lane.shift_after.eq(self._groups.kappa), *marks]
 
     def _one_kind(self, m: Module, ended: Value) -> None:

@@ -43,6 +43,8 @@ class GroupTable(wiring.Component):
         Marks of the states (:class:`beltline.hw.interface.groups.Mark`), bit ``s`` for state ``s``.
     lowest, highest : out, ``index_bits`` for each of ``2**state_bits`` exogenous states
         The lowest and the highest candidate of each state, state 0 in the lowest bits.
+    forced : out, ``states`` bits
+        Whether a state has a single candidate, a clock after these two.
     unpaid, priced : out, ``states`` bits each
         Only with prices: the other two marks.
     least_valid, least_state, least_index : in, 1 bit, ``state_bits``, ``index_bits``
@@ -67,6 +69,7 @@ class GroupTable(wiring.Component):
                 "kappa": Out(build.states * WIDTH),
                 **{name: Out(build.states) for name in self._marked.values()},
                 **{name: Out(build.index_bits << build.state_bits) for name in _LIMITS},
+                "forced": Out(build.states),
                 **(least if build.prices else {}),
             }
         )
@@ -102,6 +105,8 @@ class GroupTable(wiring.Component):
                 if self.build.prices and name == "lowest":
                     with m.If(self.least_valid & (self.least_state == s) & self.priced[s]):
                         m.d.sync += limit.eq(self.least_index)
+            candidates = (getattr(self, name).word_select(s, bits) for name in _LIMITS)
+            m.d.sync += self.forced[s].eq(next(candidates) == next(candidates))
             for mark, name in self._marked.items():
                 m.d.comb += getattr(self, name)[s].eq(marks[int(mark).bit_length() - 1])
         return m

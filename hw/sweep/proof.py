@@ -19,6 +19,7 @@ from beltline.hw.arithmetic.utility_constants import UtilityConstants
 from beltline.hw.interface.registers import Status
 from beltline.hw.sweep.clocks import Dealt, Round
 from beltline.hw.sweep.scan.parameters import LIMIT, divides, may_end, parity_of
+from beltline.hw.sweep.scan_clocks import scanned
 from beltline.hw.sweep.software_passes import search_all, whole_grid
 from beltline.hw.sweep.software_proof import SKIPPED, bracket_all, divide_all, share_ends
 
@@ -92,6 +93,9 @@ class Proof:
         self.evaluations = 0
         self.proven = False
         self.shared: Round | None = None
+        self._states = None
+        if self.dealt.search.build.alternatives:
+            self._states = scanned(self._tables()[-1])
         self._confirmed = np.zeros(2, np.bool_)
         if self.dealt.shares:
             self._share()
@@ -143,7 +147,7 @@ class Proof:
         self.status |= done.status
         self.evaluations += done.evaluations
         kind = divides(number), parity_of(number), ends
-        self.rounds.append(Round(*kind, lowest, highest, moved, done.counts, done.probes))
+        self.rounds.append(Round(*kind, lowest, highest, moved, done.counts, done.probes, False, self._states))
         if not divides(number):
             self.smooth |= ~steep
         moved_in = self._in_lane(moved)
@@ -165,7 +169,7 @@ class Proof:
         counts = np.zeros((self.dealt.search.build.lanes, self.dealt.search.contexts), np.int64)
         probes = np.zeros((counts.size, 0), np.int32)
         of_lanes = np.zeros(counts.shape[0], np.bool_)
-        self.shared = Round(False, 0, of_lanes, lowest, highest, none, counts, probes, shared=True)
+        self.shared = Round(False, 0, of_lanes, lowest, highest, none, counts, probes, True, self._states)
 
     def _tables(self) -> tuple[Any, ...]:
         """Return tables, constants and limits as the compiled functions take them."""

@@ -38,19 +38,38 @@ def shared_clocks(build: SweepParameters, number: Any) -> Any:
 
 
 def shared_visits(
-    build: SweepParameters, used: int, lowest: NDArray[np.int64], highest: NDArray[np.int64], begin: int
+    build: SweepParameters,
+    used: int,
+    lowest: NDArray[np.int64],
+    highest: NDArray[np.int64],
+    states: NDArray[np.int64],
+    begin: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return ``visits`` and ``passes`` of :func:`scan_run` for shared brackets, in a round that begins in ``begin``.
 
-    The brackets from ``lowest`` to ``highest``, int64 ``(2, N_z)``, are those of the last and of the first point;
-    ``lowest`` is -1 where the bracket is not evaluated. The first ``used`` lanes take them in turn.
+    The brackets from ``lowest`` to ``highest``, int64 ``(2, n)``, are those of exogenous ``states`` of the last and
+    of the first point; ``lowest`` is -1 where the bracket is not evaluated. The first ``used`` lanes take them in turn.
     """
     (numbers,) = np.nonzero(lowest.ravel() >= 0)
     halves = (table.ravel()[numbers] >> HALF_SHIFT for table in (lowest, highest))
-    visits = np.stack([*halves, numbers % lowest.shape[1], begin + shared_clocks(build, numbers)], axis=1)
+    visits = np.stack([*halves, states[numbers % states.size], begin + shared_clocks(build, numbers)], axis=1)
     lanes = np.arange(numbers.size) % used
     passes = np.searchsorted(np.sort(lanes), np.arange(build.lanes + 1))
     return visits[np.argsort(lanes, kind="stable")], np.stack([passes[:-1], passes[1:]], axis=1)
+
+
+def scanned(limits: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the exogenous states that scans read; ``limits`` are lowest and highest candidates, int64 ``(2, N_z)``.
+
+    A state with a single candidate is skipped, unless the one before it was.
+    """
+    forced = limits[0] == limits[1]
+    states = []
+    state = int(forced[0] and forced.size > 1)
+    while state < forced.size:
+        states.append(state)
+        state += 1 + int(state + 1 < forced.size and forced[state + 1])
+    return np.array(states, np.int64)
 
 
 @njit(cache=True)

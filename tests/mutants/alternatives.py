@@ -46,6 +46,20 @@ FAULTS = (
         OF_BUSES,
     ),
     Fault(
+        "scans skip a state with candidates of which the lowest is 0",
+        "hw/sweep/group_table.py",
+        "self.forced[s].eq(next(candidates) == next(candidates))",
+        "self.forced[s].eq(next(candidates) == 0)",
+        OF_TABLE,
+    ),
+    Fault(
+        "scans begin with a state that has no choice",
+        "hw/sweep/scan/brackets.py",
+        "first_state = self.forced[0] & (self.last_state != 0)",
+        "first_state = Const(0, 1)",
+        OF_ENDS,
+    ),
+    Fault(
         "shared brackets are confirmed although one has a better candidate",
         "hw/sweep/scan/rounds.py",
         "self.confirmed.eq(~self.moved)",

@@ -21,6 +21,7 @@ TEST_HOST = "tests/host/models/arellano/test_machine_prices.py::"
 
 OF_DESCENT = (UNITS + "test_descent.py::test_from_the_last_point_to_the_first",)
 OF_LEAST = (UNITS + "test_least.py::test_minima_of_a_lane_and_of_higher_lanes",)
+OF_TABLE = ("tests/hw/sweep/test_group_table.py::test_prices_replace_the_lowest_candidate",)
 OF_PAID = (TEST + "test_where_bonds_are_paid",)
 OF_COSTS = (TEST + "test_costs_follow_from_where_bonds_are_paid",)
 OF_SWEEPS = (TEST + "test_every_sweep_is_full_searchs_at_prices_of_the_default_set",)
@@ -47,6 +48,13 @@ FAULTS = (
         "smaller = p.register(Mux(above | (equal & below), *words), read + 1)",
         "smaller = p.register(Mux(above | equal, *words), read + 1)",
         OF_LEAST,
+    ),
+    Fault(
+        "an update of prices replaces the lowest candidate of a state that is not priced",
+        "hw/sweep/group_table.py",
+        "(self.least_state == s) & self.priced[s]",
+        "(self.least_state == s)",
+        OF_TABLE,
     ),
     Fault(
         "costs are compared as if they were unsigned",

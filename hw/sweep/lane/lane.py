@@ -137,6 +137,8 @@ class Lane(wiring.Component):
     begins, ends, keeps : in, a bit for each exogenous state of the build
         Only with alternatives: :class:`beltline.hw.interface.groups.Mark` of each state. Then ``shift_after`` is what a
         state adds to its value in every sweep, and ``shift_before`` is 0.
+    forced : in, a bit for each exogenous state of the build
+        Only with alternatives: the state has a single candidate.
     lowest, highest : in, ``index_bits`` for each of ``2**state_bits`` exogenous states
         Only with alternatives: the lowest and the highest candidate of each state; all others are ignored.
     pricing, storing : in, 1 bit each
@@ -252,6 +254,7 @@ class Lane(wiring.Component):
         if build.alternatives:
             infeasible = self._last_nothing(m, passes, expects)
             m.d.comb += [
+                scan.forced.eq(self.forced),
                 judge.check_none.eq(check.none),
                 values.check_none.eq(judge.none),
                 values.search_none.eq(search.infeasible),

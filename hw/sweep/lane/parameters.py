@@ -163,7 +163,7 @@ class LaneParameters:
         """Return the ports that only a build with alternatives has."""
         choices = self.build.index_bits << self.build.state_bits
         return {
-            **{name: In(self.build.states) for name in ("begins", "ends", "keeps")},
+            **{name: In(self.build.states) for name in ("begins", "ends", "keeps", "forced")},
             **{name: In(choices) for name in ("lowest", "highest")},
         }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -71,6 +71,9 @@ class Brackets(wiring.Component):
     crossed : out, 1 bit
         In this round, which does not divide, a choice is below that of the point before it. It remains high until the
         next round.
+    forced : in, a bit for each exogenous state of the build
+        Only with alternatives: the state has a single candidate, so its brackets need no evaluation. Such a state is
+        skipped, if the one before it was not.
     sharing, confirmed : in, 1 bit each
         Only with :attr:`SweepParameters.shares`, as the ports below, from :class:`beltline.hw.sweep.scan.rounds.Rounds`
         and constant during a round: the lanes share brackets in this round; they have found none with a better
@@ -106,6 +109,7 @@ class Brackets(wiring.Component):
                 "job": Out(parameters.job),
                 "busy": Out(1),
                 "crossed": Out(1),
+                **({"forced": In(build.states)} if build.alternatives else {}),
                 **(self._of_shares() if build.shares else {}),
             }
         )
@@ -139,6 +143,7 @@ class Brackets(wiring.Component):
         smooth, rough, ends = Signal(), Signal(), Signal()
         last_point = Signal.like(self.points)
         m.d.comb += last_point.eq(self.points - 1)
+        first_state, jumps, point_ends = self._states(state)
         m.d.comb += [
             step.eq(active & (waiting != AHEAD_STATES)),
             ended.eq(running & ~active & (waiting == 0) & (flying == 0)),
@@ -150,10 +155,12 @@ class Brackets(wiring.Component):
                 next_point.eq(begin_point + (distance << 1)),
                 position.eq(begin_position),
                 following.eq(begin_position + (stride << 1)),
-                state.eq(0),
+                state.eq(first_state),
                 active.eq(begin_point < self.points),
                 running.eq(1),
             ]
+            if build.alternatives:
+                m.d.sync += position.eq(begin_position + first_state)
             with m.If(ends):
                 # The last point belongs to this round if its parity is that of the round.
                 also_last = last_point[0] == from_odd
@@ -164,17 +171,23 @@ class Brackets(wiring.Component):
                     following.eq(self.last_position),
                     active.eq(~from_odd | also_last),
                 ]
+                if build.alternatives:
+                    m.d.sync += position.eq(Mux(from_odd, self.last_position, 0) + first_state)
         with m.Elif(step):
             m.d.sync += [position.eq(position + 1), state.eq(state + 1)]
-            with m.If(state == self.last_state):
+            if build.alternatives:
+                m.d.sync += [position.eq(position + 1 + jumps), state.eq(state + 1 + jumps)]
+            with m.If(point_ends):
                 m.d.sync += [
                     point.eq(next_point),
                     next_point.eq(next_point + (distance << 1)),
                     position.eq(following),
                     following.eq(following + (stride << 1)),
-                    state.eq(0),
+                    state.eq(first_state),
                     active.eq(next_point < self.points),
                 ]
+                if build.alternatives:
+                    m.d.sync += position.eq(following + first_state)
         with m.If(ended):
             m.d.sync += running.eq(0)
             with m.If(~self.divide & ~ends & ~rough):
@@ -224,9 +237,20 @@ class Brackets(wiring.Component):
             flying.eq(flying + push - self.result),
         ]
         if build.shares:
-            progress, at = (begins, active, step, running, ended), (point, position, state, last_point, smooth)
-            self._share(m, p, jobs, progress, (waiting, flying), at, push, job)
+            progress, at = (begins, active, step, running, ended), (point, position, last_point, smooth)
+            self._share(m, p, jobs, progress, (waiting, flying), at, push, job, (first_state, point_ends))
         return m
+
+    def _states(self, state: Value) -> tuple[Value, Value, Value]:
+        """Return a point's first state, whether the one after ``state`` is skipped, and whether ``state`` is the last.
+
+        A state that has no choice is skipped, but no two states one after the other.
+        """
+        if not self.parameters.build.alternatives:
+            return Const(0), Const(0), state == self.last_state
+        first_state = self.forced[0] & (self.last_state != 0)
+        jumps = Array(Cat(self.forced, 0)[1:])[state] & (state != self.last_state)
+        return first_state, jumps, state + jumps == self.last_state
 
     def _share(
         self,
@@ -238,16 +262,19 @@ class Brackets(wiring.Component):
         at: tuple[Signal, ...],
         push: Value,
         job: Value,
+        states: tuple[Value, Value],
     ) -> None:
         """Add what is different in a round of shared brackets; these assignments come last.
 
         ``progress`` are signals of a pass: it begins, reads states, steps to the next, runs, and has ended. ``counts``
-        are the states that wait and the brackets in flight; ``at`` are point, position and exogenous state that are
-        read, the lane's last point, and whether the lane is smooth.
+        are the states that wait and the brackets in flight; ``at`` are point and position that are read, the lane's
+        last point, and whether the lane is smooth; ``states`` are the first exogenous state that is read, and whether
+        the present one is the last.
         """
+        first_state, point_ends = states
         begins, active, step, running, ended = progress
         waiting, flying = counts
-        point, position, state, last_point, smooth = at
+        point, position, last_point, smooth = at
         # In a round of shared brackets no state waits, and `drain` counts until the last bracket has arrived.
         drain = Signal(range(self.parameters.shared_clocks + 1))
         low, arrives = Signal(), self.received
@@ -266,9 +293,10 @@ class Brackets(wiring.Component):
                 self.crossed.eq(0),
             ]
             with m.If(begins):
-                m.d.sync += [point.eq(last_point), position.eq(self.last_position), active.eq(1), low.eq(0)]
-            with m.Elif(step & (state == self.last_state)):
-                m.d.sync += [point.eq(0), position.eq(0), active.eq(~low), low.eq(1)]
+                m.d.sync += [point.eq(last_point), active.eq(1), low.eq(0)]
+                m.d.sync += position.eq(self.last_position + first_state)
+            with m.Elif(step & point_ends):
+                m.d.sync += [point.eq(0), position.eq(first_state), active.eq(~low), low.eq(1)]
         at_end = p.delay(p.input(Mux(low, self.at_begin, self.at_end)), BRACKET_CLOCKS)
         m.d.comb += [
             self.send.eq(push & self.sharing & at_end.value),

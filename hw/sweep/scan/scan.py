@@ -55,6 +55,8 @@ class Scan(wiring.Component):
         See :class:`beltline.hw.sweep.scan.brackets.Brackets`.
     saturated : out, 1 bit
         High for a clock: a word of an evaluation left its range.
+    forced : in, a bit for each exogenous state of the build
+        Only with alternatives: see :class:`beltline.hw.sweep.scan.brackets.Brackets`.
     sharing, confirmed, at_begin, at_end : in, 1 bit each
         Only with :attr:`SweepParameters.shares`, as the ports below: see
         :class:`beltline.hw.sweep.scan.brackets.Brackets`. With ``sharing`` results are those of other lanes' states.
@@ -96,6 +98,7 @@ class Scan(wiring.Component):
                 "busy": Out(1),
                 "crossed": Out(1),
                 "saturated": Out(1),
+                **({"forced": In(build.states)} if build.alternatives else {}),
                 **(self._of_shares() if build.shares else {}),
             }
         )

@@ -120,25 +120,28 @@ def test_a_lane_sends_its_ends_and_skips_them_if_they_are_confirmed(clocks: Cloc
     rng = random.Random(ends[0] + 2 * ends[1])
     names = ("start", "divide", "odd", "write", "points", "states", "last_state", "point_shift", "last_position")
     names += ("below", "above", "own", "below_data", "above_data", "pop", "result")
-    names += ("sharing", "confirmed", "at_begin", "at_end", "received", "received_job")
+    names += ("forced", "sharing", "confirmed", "at_begin", "at_end", "received", "received_job")
     columns: dict[str, list[int]] = {name: [] for name in names}
     wanted: list[tuple[str, int, Any]] = []
     confirmations = set()
     for number in range(40):
         points, states = rng.choice((1, 2, 3, 16)) if ends[1] else 16, rng.randint(1, 2)
         one = Round(rng, points, states, *ends)
+        # A state with a single candidate is skipped, but not the only one, and no two in turn.
+        forced = rng.choice((0, 0, 1, 2, 3))
+        read = {(2, 0): [0, 1], (2, 1): [1], (2, 2): [0], (2, 3): [1]}.get((states, forced), [0])
         confirmed, written = rng.randrange(2), number % 3 == 0
         # With 2 states the queue of an ordinary round would be full, and states would wait.
         for share in (1, 0)[: 3 - states]:
             base = len(columns["start"])
-            order = [(points - 1, s) for s in range(states)] + [(0, s) for s in range(states)]
+            order = [(points - 1, s) for s in read] + [(0, s) for s in read]
             if not share:
-                order = [(point, s) for point in range(0, points, 2) for s in range(states)]
+                order = [(point, s) for point in range(0, points, 2) for s in read]
             length = 16 + len(order) * (1 if share else 8) + PARAMETERS.shared_clocks + 30
             rows: list[dict[str, int]] = [
                 {"points": points, "states": states, "last_state": states - 1, "point_shift": 4, "sharing": share}
                 | {"last_position": (points - 1) * states, "at_begin": ends[0], "at_end": ends[1]}
-                | {"confirmed": confirmed * (1 - share)}
+                | {"confirmed": confirmed * (1 - share), "forced": forced}
                 | {
                     name: sum(word << BUILD.index_bits * s for s, word in enumerate(getattr(one, name)))
                     for name in ("below", "above")
@@ -154,7 +157,7 @@ def test_a_lane_sends_its_ends_and_skips_them_if_they_are_confirmed(clocks: Cloc
                 rows[clock + READ_LATENCY] |= {"own": own, "below_data": low, "above_data": high}
                 wanted.append(("own_address", base + clock, point * states + s))
                 if share:
-                    is_end = ends[1] if k < states else ends[0]
+                    is_end = ends[1] if k < len(read) else ends[0]
                     wanted.append(("send", base + clock + BRACKET_CLOCKS, int(whole and bool(is_end))))
                     at = clock + BRACKET_CLOCKS - READ_LATENCY
                     wanted.append(("send_address", base + at, point * states + s))
