@@ -64,8 +64,8 @@ extern "C" __global__ void level(const double* X, const double* W, const double*
 }
 
 // One policy evaluation sweep; one thread per state.
-extern "C" __global__ void hold(const double* X, const double* W, const double* ev, const int* policy, double eta,
-                                int points, int states, double* value) {
+extern "C" __global__ void evaluate(const double* X, const double* W, const double* ev, const int* policy, double eta,
+                                    int points, int states, double* value) {
     const long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
     if (i >= (long long)points * states) return;
     const int s = (int)(i % states), p = policy[i];

@@ -26,7 +26,7 @@ class Exact:
         self.beta, self.eta = problem.beta, problem.eta
         self.X, self.W, self.Q = X, W, Q
         self.ev = cupy.empty((self.states, self.points))
-        self.expectation, self.level, self.hold = exact_kernels(cupy.cuda.Device().id, kind_of([problem.eta]))
+        self.expectation, self.level, self._evaluate = exact_kernels(cupy.cuda.Device().id, kind_of([problem.eta]))
 
     def _sizes(self) -> tuple[np.int32, np.int32]:
         """Return ``N_k`` and ``N_z`` as arguments of a kernel."""
@@ -58,7 +58,7 @@ class Exact:
         self.expect(V)
         value = self.cupy.empty((self.points, self.states))
         grid = (math.ceil(self.points * self.states / 256),)
-        self.hold(grid, (256,), (self.X, self.W, self.ev, policy, np.float64(self.eta), *self._sizes(), value))
+        self._evaluate(grid, (256,), (self.X, self.W, self.ev, policy, np.float64(self.eta), *self._sizes(), value))
         return value
 
     def measure(self, value: Any, V: Any, rule: str) -> tuple[float, np.ndarray[Any, np.dtype[np.float64]]]:

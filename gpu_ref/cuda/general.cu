@@ -243,7 +243,7 @@ struct Work {
     }
 
     // Policy evaluation if there is only one alternative; replaces `aggregate`.
-    __device__ __forceinline__ void hold_alone(int s, int from, int to) const {
+    __device__ __forceinline__ void evaluate_alone(int s, int from, int to) const {
         const int* const policy = g.policy + at(0, s);
         const double* const chosen_utility = g.chosen_utility + at(0, s);
         double* const value = V(to, 0, s);
@@ -292,7 +292,7 @@ struct Work {
             if (!alone) expect_all(from);
             for (int s = group; s < g.states; s += (int)g.groups) {
                 if (alone)
-                    hold_alone(s, from, other);
+                    evaluate_alone(s, from, other);
                 else
                     aggregate(s, -1, other, true, none, marks);
             }

@@ -118,10 +118,10 @@ def _reserve(search: int, states: int, points: int, threads: int, resident: int)
 
 @functools.cache
 def exact_kernels(device: int, eta: int) -> tuple[Any, Any, Any]:
-    """Return the kernels ``expectation``, ``level`` and ``hold`` of ``exact.cu``."""
+    """Return the kernels ``expectation``, ``level`` and ``evaluate`` of ``exact.cu``."""
     with _compiling:
         module = _module("exact.cu", ETA=eta)
-        return module.get_function("expectation"), module.get_function("level"), module.get_function("hold")
+        return module.get_function("expectation"), module.get_function("level"), module.get_function("evaluate")
 
 
 def argument(row: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
