@@ -18,7 +18,7 @@ OPTIONS = ("--bonds", "61", "--incomes", "7", "--lanes", "4")
 
 def test_passes_add_up_to_the_clocks_of_all_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert default_passes.main([*OPTIONS]) == 0
-    said, _, header, _, *rows = capsys.readouterr().out.splitlines()
+    said, _, header, _, *rows, _, differs = capsys.readouterr().out.splitlines()
     assert header == default_passes.HEADER
     cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
     assert tuple(row[0] for row in cells) == default_passes.PASSES
@@ -34,12 +34,27 @@ def test_passes_add_up_to_the_clocks_of_all_runs(capsys: pytest.CaptureFixture[s
     assert clocks[default_passes.CHECK][1] == 0 < clocks[default_passes.CHECK][2]
     assert clocks[default_passes.BEGINS][2] == 0
     assert clocks[default_passes.PRICES][0] == 0
+    assert differs.startswith("choices that differ from the processor's: 0 of 427; largest difference of a price ")
+
+
+@pytest.mark.parametrize(("most", "status"), [(2.0, 0), (1e-3, 1)])
+def test_the_measure_counts_all_grids(
+    most: float, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(default_passes, "MEASURED", (61, 7))
+    monkeypatch.setattr(default_passes, "MOST", most)
+    assert default_passes.main([*OPTIONS, "--prices", "--multipliers", "4"]) == status
+    said, *_, measure = capsys.readouterr().out.splitlines()
+    words = said.replace(",", "").split()
+    clocks = int(words[words.index("clocks;") - 1]) + int(words[-2])
+    assert f"measured {clocks / 1e6:.4g} million, {'does not hold' if status else 'holds'}" in measure
 
 
 def test_prices_that_the_machine_computes(capsys: pytest.CaptureFixture[str]) -> None:
     """Updates of prices take clocks of their own, as many in each; all clocks are those of the solve."""
     assert default_passes.main([*OPTIONS, "--prices", "--multipliers", "4", "--update-every", "1"]) == 0
-    said, updates, _, _, _, *rows = capsys.readouterr().out.splitlines()
+    said, updates, _, _, _, *rows, _, differs = capsys.readouterr().out.splitlines()
+    assert differs.startswith("choices that differ from the processor's: 0 of 427; largest difference of a price ")
     build: dict[str, Any] = {"lanes": 4, "proof": 1, "costs": 1, "alternatives": 1, "multipliers": 4, "prices": 1}
     found: Any = solve(arellano(bonds=61, incomes=7), device="emulator", progress=False, update_every=1, **build)
     assert f": {found.solution.sweeps:,} sweeps, {found.solution.clocks:,} clocks; " in said
