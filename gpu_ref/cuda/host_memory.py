@@ -150,7 +150,7 @@ def lend(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any] | None:
     Returns
     -------
     numpy.ndarray or None
-        Not initialised. ``None`` for very small results, and if so many are in use that no more memory is set aside.
+        Not initialised. ``None`` for very small results, and if no more memory may be set aside for those in use.
     """
     size = math.prod(shape) * np.dtype(dtype).itemsize
     if size < _PINNED_LEAST:

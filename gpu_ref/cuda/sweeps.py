@@ -125,7 +125,7 @@ class _Check:
         self._comparisons.begin({**copies, **found}, [Allowed(modulus) for modulus in self._moduli])
 
     def ended(self) -> Any:
-        """Return the event of the end of the comparison that has begun, ``None`` if there is none."""
+        """Return the event of the end of the comparison that has begun, ``None`` if none has begun."""
         return None if self._comparisons is None else self._comparisons.ended()
 
     def end(self) -> Sequence[Compared | None]:
