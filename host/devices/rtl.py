@@ -107,8 +107,8 @@ def open_rtl(
     alternatives: int | None = None,
     midpoints: int | None = None,
     multipliers: int | None = None,
-    slots: int | None = None,
     prices: int | None = None,
+    slots: int | None = None,
 ) -> RtlDevice:
     """Generate and compile the gateware, or load it from the cache, and open its simulation.
 
@@ -118,7 +118,7 @@ def open_rtl(
         Sizes; by default 256 grid points and 4 exogenous states.
     progress
         Called with lines of progress.
-    fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, slots, prices
+    fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, slots
         Options of the build, which ``beltline.host.devices.made.OPTIONS`` describes.
 
     Raises

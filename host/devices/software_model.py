@@ -225,8 +225,8 @@ def open_model(
     alternatives: int | None = None,
     midpoints: int | None = None,
     multipliers: int | None = None,
-    slots: int | None = None,
     prices: int | None = None,
+    slots: int | None = None,
 ) -> ModelDevice:
     """Open the emulator: the bit-exact software model of an accelerator.
 
@@ -236,7 +236,7 @@ def open_model(
         Sizes; by default 65,536 grid points and 4 exogenous states.
     progress
         Called with lines of progress.
-    fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, slots, prices
+    fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, slots
         Options of the build, which ``beltline.host.devices.made.OPTIONS`` describes.
     """
     if progress:
