@@ -31,7 +31,7 @@ def solve_batch(
     seen: Callable[[int, Solution], None] | None = None,
     **options: Any,
 ) -> list[Solution]:
-    """Solve many problems of one shape, on each device in one launch.
+    """Solve many problems of one shape, on each device in one launch, or a few if results are large.
 
     Parameters
     ----------

@@ -14,21 +14,11 @@ from beltline.host.cli.main import main
 from beltline.host.problem.problem import Problem
 from beltline.host.solver.machine_prices import MOST_EVERY, unsupported, with_machine_prices
 from beltline.host.solver.product_image import product_image
+from support.default_solutions import same
 
 BUILD = {"lanes": 2, "proof": 1, "costs": 1, "alternatives": 1, "multipliers": 4}
 COUNTRY = bl.arellano(bonds=61, incomes=7)
 TOL = 1e-4
-
-
-def same(found: Any, right: Any) -> None:
-    """Check that two solutions have the same choices and prices, and values within their bounds."""
-    assert found.success, found.message
-    assert right.success, right.message
-    np.testing.assert_array_equal(found.prices, right.prices)
-    np.testing.assert_array_equal(found.policy, right.policy)
-    np.testing.assert_array_equal(found.solution.choice, right.solution.choice)
-    gap = np.abs(found.solution.value - right.solution.value).max()
-    assert gap <= found.solution.error_bound + right.solution.error_bound
 
 
 @pytest.mark.parametrize("start", ["coarse", "given"])
