@@ -63,7 +63,7 @@ def extras(problem: Tables) -> tuple[str, ...]:
     if _number(problem.eta) and problem.eta == 0:
         found.append("eta = 0")
     if dimensions(problem.beta):
-        found.append("beta by state")
+        found.append("beta by age" if dimensions(problem.beta) == 2 else "beta by state")
     elif problem.horizon is not None and _number(problem.beta) and problem.beta >= 1:
         found.append("beta of 1 or more")
     tables = ["wealth", "transition"]

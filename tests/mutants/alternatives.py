@@ -250,7 +250,7 @@ FAULTS = (
     ),
     Fault(
         "bounds on values leave out the utilities added to alternatives",
-        IMAGE,
+        "host/solver/product_reach.py",
         "utility(consumed, form.eta) + products.kappa, -np.inf)",
         "utility(consumed, form.eta), -np.inf)",
         (TEST_HOST + "test_values_stay_within_their_bounds",),

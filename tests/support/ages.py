@@ -34,7 +34,7 @@ def with_ages(kind: str, seed: int = 0, points: int = 40, states: int = 2, ages:
     alternatives = [
         _aged(one, [other.alternatives[d] for other in others], states) for d, one in enumerate(first.alternatives)
     ]
-    if kind == "random" and states > 1:
+    if kind == "random" and states > 1 and ages > PATIENT:
         alternatives = [_patient(one) for one in alternatives]
     shared: dict[str, Any] = {
         "wealth": np.stack([other.wealth for other in others]),

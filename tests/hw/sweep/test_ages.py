@@ -94,7 +94,7 @@ def check_tables(problem: Problem, image: Image, age: int) -> None:
 def test_every_age_is_full_searchs(kind: str, seed: int) -> None:
     problem = with_ages(kind, seed, 20, 2, AGES)
     image = product_image(problem, 1e-6)
-    runs = [ran(image, **ALTERNATIVES, **more) for more in ({}, {"multipliers": 1}, {"lanes": 1})]
+    runs = [ran(image, **(ALTERNATIVES | more)) for more in ({}, {"multipliers": 1}, {"lanes": 1})]
     assert check(problem, image, runs[0]) == 0
     for other in runs[1:]:
         assert np.array_equal(other.value, runs[0].value)
