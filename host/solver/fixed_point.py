@@ -134,14 +134,6 @@ class Image:
         return float(2.0**-self.value_bits)
 
 
-def modulus(problem: Problem) -> float:
-    """Return the contraction modulus of the Bellman operator: ``beta`` times the largest row sum of ``Q``.
-
-    It is at least ``beta``, also where all rows sum to less than 1 by rounding.
-    """
-    return problem.beta * max(1.0, float(problem.transition.sum(axis=1).max()))
-
-
 def _ends(problem: Problem, costs: Costs | None) -> tuple[float, float]:
     """Return the consumption of the poorest and of the richest state with the cheapest choice."""
     cheapest = problem.grid[0] if costs is None else costs.table[0]
@@ -159,7 +151,7 @@ def value_bounds(problem: Problem) -> tuple[float, float]:
     lowest = [poorest, float(problem.start.min())]
     highest = [richest, float(problem.start.max())]
     if problem.horizon is None:
-        impatience = 1 - modulus(problem)
+        impatience = 1 - problem.modulus
         lowest.append(poorest / impatience)
         highest.append(richest / impatience)
     else:
@@ -197,7 +189,7 @@ def shifted_reach(problem: Problem, start: NDArray[np.float64], bounds: tuple[fl
     solution, and later extrapolations within twice that. ``bounds`` are those of :func:`value_bounds`, which hold for
     the solution, too.
     """
-    contraction = modulus(problem)
+    contraction = problem.modulus
     away = 2.0 * _largest_spread(problem, start) * contraction / (1.0 - contraction)
     poorest, richest = (
         float(utility(c, problem.eta)) / (1.0 - contraction)
@@ -392,7 +384,7 @@ def fixed_point(
         or consumption of the poorest is rounded to zero.
     """
     tol = real("tol", tol, "a number above 0", lambda v: 0 < v < math.inf)
-    if problem.horizon is None and 1 - modulus(problem) < SMALLEST_IMPATIENCE:
+    if problem.horizon is None and 1 - problem.modulus < SMALLEST_IMPATIENCE:
         raise ProblemError(
             f"beta = {shown(problem.beta)} is too close to 1 for an infinite horizon: "
             f"1 - beta must be at least {SMALLEST_IMPATIENCE:.3g}"
