@@ -171,9 +171,10 @@ class Session:
         start : str
             The first guess of the value function. ``"given"`` or ``"problem"``: ``problem.start``. ``"last"``: the last
             solution of this session, which is still on the device, so that a problem similar to the last one takes few
-            sweeps; the first problem starts from its own ``start``. ``"stay"``: the value of staying at ``x`` for ever.
-            ``"coarse"``: a solution on a coarse grid, interpolated (:func:`beltline.host.solver.starts.start_value`).
-            Where a problem does not have one of the latter two, ``problem.start`` is used.
+            sweeps; the first problem starts from its own ``start``, and so does one with a horizon. ``"stay"``: the
+            value of staying at ``x`` for ever. ``"coarse"``: a solution on a coarse grid, interpolated
+            (:func:`beltline.host.solver.starts.start_value`). Where a problem does not have one of the latter two,
+            ``problem.start`` is used.
         method : str, optional
             ``"shift"``, on a sweep engine: after each sweep the values of each exogenous state are moved by the change
             that all further sweeps would make if it were the same at every ``x`` (extrapolation). This takes fewer
@@ -223,7 +224,7 @@ class Session:
         if saving is not None and isinstance(problem, Problem) and problem.horizon is not None:
             raise ProblemError("checkpoint must be None for a problem with a horizon, which takes few sweeps")
         work = self.prepare(problem, options)
-        if options.start == "last" and self._last is not None:
+        if options.start == "last" and self._last is not None and problem.horizon is None:
             work = replace(work, image=from_last(work.image, *self._last))
         with reporting(self._progress if progress is None else progress) as report:
             result = self.run(work, report, saving).result(report)

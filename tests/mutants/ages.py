@@ -101,6 +101,13 @@ FAULTS = (
         OF_REFUSALS,
     ),
     Fault(
+        "the last solution of a session is taken for the value after the last age",
+        "host/solver/session.py",
+        "self._last is not None and problem.horizon is None:",
+        "self._last is not None:",
+        (TEST_HOST + "test_the_last_solution_is_no_value_after_the_last_age",),
+    ),
+    Fault(
         "results of ages are read with the tables of other ages",
         "host/solver/verify_products.py",
         "sweeps = zip(reversed(image.ages), value, policy, strict=False)",

@@ -282,6 +282,16 @@ def test_refusals() -> None:
             Driver(device).run(product_image(replace(cost, **bounds), 1e-4), 1, horizon=4)  # type: ignore[arg-type]
 
 
+def test_the_last_solution_is_no_value_after_the_last_age() -> None:
+    """In a session, a problem with a horizon keeps its own start, with and without tables by age."""
+    endless = with_alternatives("retirement", 1, 20, 2)
+    with bl.open("emulator", **BUILD) as device:
+        for given in (with_ages("retirement", 1, 20, 2), replace(endless, horizon=3)):
+            device.solve(endless, tol=1e-3)
+            found = device.solve(given, start="last")
+            assert compared(given, found, bl.solve(given)) == 0
+
+
 def test_a_timeout_ends_between_ages() -> None:
     with pytest.raises(bl.DeviceTimeoutError, match="^the run on device 'emulator' took more than 1e-06 seconds and"):
         bl.solve(with_ages("random", 1, 20, 2), timeout=1e-6, **EMULATOR)
