@@ -214,8 +214,8 @@ def check_supported(device: Device, build: MachineParameters, image: Image) -> N
     single = image.products is None or image.products.single
     if image.groups is not None and not single and not build.features.alternatives:
         raise ProblemError(
-            f"device {device.name!r} was built without alternatives, which the problem needs for its alternatives, "
-            f"bounds or discount factors by state: {WORKAROUND}"
+            f"device {device.name!r} was built without alternatives, which the problem needs for its alternatives or "
+            f"bounds: {WORKAROUND}"
         )
     if image.faces is not None and not (build.features.prices and states < build.states):
         raise ProblemError(
