@@ -69,7 +69,7 @@ class Answer:
     Parameters
     ----------
     found
-        The result, in another process its class and its fields without the problem; None if there is none.
+        The result, in another process its class and its fields without the problem; None if there was an error.
     error
         The error if there is no result, or None.
     seconds
