@@ -262,17 +262,17 @@ class SweepSoftwareMachine(SoftwareMachine):
         self.updates += 1
 
     def _finish(self, raised: Status, groups: Groups, value: NDArray[np.int64], before: NDArray[np.int64]) -> Status:
-        """Add ``kappa`` to the values, and restore those of states that are marked ``KEEPS``; returns the flags.
+        """Restore the values of states that are marked ``KEEPS``, and add ``kappa`` to all others; returns the flags.
 
         A state that can afford nothing keeps the lowest value. ``INFEASIBLE`` is cleared: :meth:`_expected` sets it if
         a whole group can afford nothing.
         """
-        poor = self.cached[:, :, 1] == INFEASIBLE
         value[:, self._keeps] = before[:, self._keeps]
+        still = (self.cached[:, :, 1] == INFEASIBLE) | self._keeps
         flags = np.zeros(self._grid, np.uint8)
-        added = np.where(poor, 0, value)
+        added = np.where(still, 0, value)
         add_all(added, groups.kappa, flags)
-        value[~poor] = added[~poor]
+        value[~still] = added[~still]
         return raised & ~Status.INFEASIBLE | raised_status(flags)
 
     def _expected(self, value: NDArray[np.int64]) -> Status:

@@ -68,7 +68,7 @@ class Values(wiring.Component):
     clear : in, 1 bit
         Only with ``proof``: clears the norm before the first of these values.
     keeps : in, a bit for each exogenous state of the build
-        Only with alternatives: the state keeps its old value, a table of values.
+        Only with alternatives: the state keeps its old value, a table of values, without a shift.
     check_none, search_none : in, 1 bit each
         Only with alternatives: the state can afford no candidate, and its value is not shifted.
     """
@@ -127,8 +127,9 @@ class Values(wiring.Component):
             # A value that was already written has its shift.
             unshifted: Value = self.again
             if self.parameters.build.alternatives:
-                unshifted = unshifted | Mux(self.search_valid, self.search_none, self.check_none)
-                value = Mux(Array(self.keeps)[state], before, value)
+                keeps = Array(self.keeps)[state]
+                unshifted = unshifted | keeps | Mux(self.search_valid, self.search_none, self.check_none)
+                value = Mux(keeps, before, value)
             shift_after = Timed(
                 shift_after.value & (~p.register(unshifted, 0).value).replicate(WIDTH).as_signed(), shift_after.time
             )

@@ -82,9 +82,7 @@ def test_random_marks_and_faces(pair: Pair) -> None:
         marks = begins * int(Mark.BEGINS) + np.append(begins[1:], True) * int(Mark.ENDS)
         for mark, chance in ((Mark.KEEPS, 0.1), (Mark.UNPAID, 0.5), (Mark.PRICED, 0.7)):
             marks = marks + (rng.random(states) < chance) * int(mark)
-        # A table of values adds nothing to them.
-        kappa = np.where(marks & int(Mark.KEEPS), 0, image.groups.kappa)
-        groups = replace(image.groups, kappa=kappa, marks=marks, lowest=0 * marks, highest=0 * marks + points - 1)
+        groups = replace(image.groups, marks=marks, lowest=0 * marks, highest=0 * marks + points - 1)
         faces = rng.integers(-(2**51), 2**51, points)
         if seed % 2:
             faces = rng.choice(np.array([-(2**63), 2**63 - 1, 0, 1, -1]), points)
