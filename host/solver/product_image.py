@@ -85,13 +85,9 @@ def product_image(
             f"beta = {form.modulus():.15g} is too close to 1 for an infinite horizon: "
             f"1 - beta must be at least {SMALLEST_IMPATIENCE:.3g}"
         )
-    consumed = products.wealth - products.cost[0]
+    consumed = consumed_of(products)
     reach = reach_of(products, consumed, problem.horizon)
-    sentence = f"the values of alternatives can reach {reach.all:.3g}"
-    value_bits = bits_chosen("value", value_bits, fraction_bits(reach.all), sentence)
-    largest = float(max(np.abs(products.cost).max(), np.abs(products.wealth).max()))
-    sentence = f"cost and wealth reach {largest:.3g}"
-    amount_bits = bits_chosen("amount", amount_bits, amount_fraction_bits(largest), sentence)
+    value_bits, amount_bits = _bits(problem, products, reach, value_bits, amount_bits)
     value = Fixed(value_bits)
     if problem.horizon is None and tol < SMALLEST_TOLERANCE * value.unit:
         raise ProblemError(
@@ -99,14 +95,16 @@ def product_image(
             f"{value_bits} fraction bits (the values of alternatives can reach {reach.all:.3g})"
         )
     grid, wealth = amounts_in_units(products.cost, amount_bits), amounts_in_units(products.wealth, amount_bits)
-    _check_affordable(products, wealth > grid[0], consumed > 0.0, amount_bits)
+    if not form.negative:
+        _check_affordable(products, wealth > grid[0], consumed > 0.0, amount_bits)
     cannot = np.isneginf(products.start)
     start = np.where(cannot, LOWEST, value.encode(np.where(cannot, 0.0, products.start)))
     kappa = value.encode(products.kappa)
     limits = _limits(products, grid, wealth)
     marks, last_marks = (_marks(products, apart) for apart in (False, True))
-    poorest = float(consumed[consumed > 0.0].min())
-    note = coarse_amounts(poorest, problem.eta, tol, amount_bits) if problem.horizon is None else ""
+    note = ""
+    if problem.horizon is None and problem.eta > 0.0:
+        note = coarse_amounts(float(consumed[consumed > 0.0].min()), problem.eta, tol, amount_bits)
     return Image(
         amount_bits=amount_bits,
         value_bits=value_bits,
@@ -114,7 +112,7 @@ def product_image(
         wealth=wealth,
         transition=_weights(products, before),
         start=start,
-        constants=UtilityConstants.of(problem.eta, amount_bits, value_bits),
+        constants=UtilityConstants.of(problem.eta, amount_bits, value_bits, form.negative),
         epsilon=min(math.ceil(Fraction(tol) * 2**value_bits), 2**64 - 1),
         note=" ".join(filter(None, (note, products.note))),
         stands=products.stands,
@@ -122,6 +120,48 @@ def product_image(
         last_groups=Groups(kappa, last_marks, *limits),
         products=products,
     )
+
+
+def consumed_of(products: Products) -> NDArray[np.float64]:
+    """Return consumption with the cheapest choice within bounds that do not depend on ``x``, ``(N_k, N_p)``."""
+    if not products.form.negative:
+        return np.asarray(products.wealth - products.cost[0])
+    index = np.arange(products.cost.shape[0])[:, None]
+    inside = (index >= products.low) & (index <= products.high)
+    return np.asarray(products.wealth - np.where(inside, products.cost, np.inf).min(axis=0))
+
+
+def _bits(
+    problem: Problem, products: Products, reach: Reach, value_bits: int | None, amount_bits: int | None
+) -> tuple[int, int]:
+    """Return the fraction bits of values and of amounts of the good: those that the user asked for, or all that fit.
+
+    Linear utility is an amount of the good and a value at once, so that with ``eta = 0`` the two are equal.
+
+    Raises
+    ------
+    ProblemError
+        The user asked for more than certainly fit, or for two different numbers with ``eta = 0``.
+    """
+    largest = float(max(np.abs(products.cost).max(), np.abs(products.wealth).max()))
+    sentence, of_amounts = (
+        f"the values of alternatives can reach {reach.all:.3g}",
+        f"cost and wealth reach {largest:.3g}",
+    )
+    if problem.eta > 0.0:
+        return (
+            bits_chosen("value", value_bits, fraction_bits(reach.all), sentence),
+            bits_chosen("amount", amount_bits, amount_fraction_bits(largest), of_amounts),
+        )
+    if value_bits is not None and amount_bits is not None and value_bits != amount_bits:
+        raise ProblemError(
+            f"value_bits and amount_bits must be equal with eta = 0, where utility is an amount of the good, not "
+            f"{shown(value_bits)} and {shown(amount_bits)}"
+        )
+    certain = min(fraction_bits(reach.all), fraction_bits(largest))
+    kind, asked = ("value", value_bits) if amount_bits is None else ("amount", amount_bits)
+    bits = bits_chosen(kind, asked, certain, f"{sentence}, and {of_amounts}")
+    return bits, bits
 
 
 def _weights(products: Products, before: Image | None) -> NDArray[np.uint64]:
@@ -146,9 +186,12 @@ def _limits(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the lowest and the highest candidate of each product state, ``(N_p,)`` each, for costs ``grid``.
 
-    Those below the lowest are dominated by it: they cost as much, and promise no more. Those above the highest cost at
-    least as much as the largest cash on hand of the state. A table of values has one candidate, which does not matter.
+    Where consumption may be negative they are the bounds of ``x'``. Otherwise those below the lowest are dominated by
+    it: they cost as much, and promise no more. Those above the highest cost at least as much as the largest cash on
+    hand of the state. A table of values has one candidate, which does not matter.
     """
+    if products.form.negative:
+        return products.low, products.high
     last = grid.shape[0] - 1
     lowest = np.where(products.keeps, 0, products.stands[0])
     affordable = (grid < wealth.max(axis=0)).sum(axis=0)
@@ -204,7 +247,8 @@ def reach_of(products: Products, consumed: NDArray[np.float64], horizon: int | N
         Number of ages, or None for an infinite horizon.
     """
     form = products.form
-    pays = np.where(consumed > 0.0, utility(consumed, form.eta) + products.kappa, -np.inf)
+    earned = consumed if form.negative else utility(consumed, form.eta)
+    pays = np.where(form.negative | (consumed > 0.0), earned + products.kappa, -np.inf)
     factor = np.zeros(pays.shape[1])
     for d, one in enumerate(form.alternatives):
         if isinstance(one, Branch):
@@ -233,6 +277,9 @@ def reach_of(products: Products, consumed: NDArray[np.float64], horizon: int | N
     # Alternatives, utilities, expectations and ``kappa`` can be larger than the values of regimes.
     able = pays[np.isfinite(pays)]
     parts = [abs(lowest), abs(highest), float(np.abs(products.kappa).max())]
+    if form.negative:
+        # Of candidates that cost more, too.
+        parts.append(float(np.abs(products.wealth).max() + np.abs(products.cost).max()))
     if able.size:
         plain = (pays - products.kappa)[np.isfinite(pays)]
         parts += [float(np.abs(plain).max())]

@@ -14,6 +14,11 @@ An alternative without a choice, which is given by a table of values, is a produ
 Bounds of ``x'`` that do not depend on ``x`` become costs: a candidate above ``high`` costs the largest cash on hand, so
 that no state can afford it. A candidate below ``low`` costs as much as ``low``; if values do not fall in ``x``, the
 candidate ``low`` is then at least as good.
+
+Where consumption may be negative, as the dividends of a firm with ``eta = 0``, every candidate within the bounds can be
+chosen, whatever it costs. The accelerator then does not test what is affordable, and bounds are the lowest and the
+highest candidate of a product state. Utility is linear, so the difference of two candidates' objectives does not depend
+on ``x``: the search is right for any costs and any values, and no cost is changed.
 """
 
 from __future__ import annotations
@@ -44,10 +49,13 @@ class Products:
     wealth : (N_k, N_p) float64 array
         ``W``, in units of the good.
     cost : (N_k, N_p) float64 array
-        ``G``, which does not fall in ``x'``; at most the largest cash on hand of the state.
+        ``G``, which does not fall in ``x'``; at most the largest cash on hand of the state. Where consumption may be
+        negative, the problem's own costs, which may fall and have no limit.
     stands : (N_k, N_p) int64 array
         For each candidate ``i`` the grid index to report in its place: the lowest at or above ``i`` that is not
-        dominated.
+        dominated; the candidate itself where consumption may be negative.
+    low, high : (N_p,) int64 arrays
+        Bounds of ``x'``: first and last grid index.
     kappa : (N_p,) float64 array
         Utility of the alternative itself, in units of utility.
     keeps : (N_p,) bool array
@@ -63,6 +71,8 @@ class Products:
     wealth: NDArray[np.float64]
     cost: NDArray[np.float64]
     stands: NDArray[np.int64]
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
     kappa: NDArray[np.float64]
     keeps: NDArray[np.bool_]
     start: NDArray[np.float64]
@@ -148,8 +158,6 @@ def check_products(problem: Problem, form: Form | None = None) -> None:
 
     if form.sigma > 0.0:
         raise refuse(f"takes no taste shocks, and problem {problem.name!r} has taste = {shown(form.sigma)}")
-    if problem.eta == 0.0:
-        raise refuse(f"takes eta above 0, and problem {problem.name!r} has eta = 0")
     for one in form.alternatives:
         if aged := one.aged():
             table = "tables" if len(aged) > 1 else "a table"
@@ -193,6 +201,7 @@ def products_of(problem: Problem, form: Form | None = None) -> Products:
     wealth, cost, start = (np.zeros(shape) for _ in range(3))
     stands = np.tile(np.arange(points)[:, None], (1, shape[1]))
     kappa, keeps = np.zeros(shape[1]), np.zeros(shape[1], np.bool_)
+    low, high = np.zeros((2, shape[1]), np.int64)
     given = start_of(problem)
     dominated = ""
     most = 0.0
@@ -203,6 +212,10 @@ def products_of(problem: Problem, form: Form | None = None) -> Products:
             continue
         tables = one.at()
         wealth[:, columns], kappa[columns] = tables.wealth, tables.kappa
+        low[columns], high[columns] = tables.low[0], tables.high[0]
+        if form.negative:
+            cost[:, columns] = tables.cost
+            continue
         cost[:, columns], stands[:, columns] = _rising(tables)
         most = max(most, float((tables.wealth[-1] - cost[0, columns]).max()))
         affordable = cost[:, columns] < tables.wealth[-1]
@@ -213,10 +226,11 @@ def products_of(problem: Problem, form: Form | None = None) -> Products:
         for d in form.of_regime(r):
             if isinstance(alternatives[d], Branch):
                 start[:, np.arange(states) * count + place[d]] = given[r]
-    # The machine computes consumption for tables of values, too. It is positive and no larger than in other states.
-    wealth[:, keeps] = most if most > 0.0 else 1.0
+    # The machine computes consumption for tables of values, too. It is positive, unless it need not be, and no larger
+    # than in other states.
+    wealth[:, keeps] = 0.0 if form.negative else most if most > 0.0 else 1.0
     start, note = _first_value(problem, start, keeps, dominated)
-    return Products(form, arrangement, wealth, cost, stands, kappa, keeps, start, note)
+    return Products(form, arrangement, wealth, cost, stands, low, high, kappa, keeps, start, note)
 
 
 def _rising(tables: Tables) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -251,8 +251,8 @@ FAULTS = (
     Fault(
         "bounds on values leave out the utilities added to alternatives",
         IMAGE,
-        "utility(consumed, form.eta) + products.kappa, -np.inf)",
-        "utility(consumed, form.eta), -np.inf)",
+        "earned + products.kappa, -np.inf)",
+        "earned, -np.inf)",
         (TEST_HOST + "test_values_stay_within_their_bounds",),
     ),
     Fault(
