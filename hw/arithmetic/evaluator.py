@@ -89,7 +89,8 @@ def _build(p: Pipeline, wealth: Timed, x: Timed, ports: utility.UtilityPorts, ev
     excess = p.compute(lambda value: value[WIDTH - 1] & ~value[WIDTH], difference)
     u, feasible, over = utility.build(p, operand, ports)
     if ports.linear is not None:
-        u, feasible, over = _linear(p, difference, operand, ports, (u, feasible, over))
+        curved = u, feasible, over
+        u, feasible, over = _linear(p, difference, operand, (ports.linear, ports.negative), curved)
     over = p.compute(lambda a, b: a | b, over, excess)
     objective = p.total([Term(u), Term(Timed(ev, u.time))], OBJECTIVE_BITS, signed=True)
     return (
@@ -100,17 +101,18 @@ def _build(p: Pipeline, wealth: Timed, x: Timed, ports: utility.UtilityPorts, ev
 
 
 def _linear(
-    p: Pipeline, difference: Timed, operand: Timed, ports: utility.UtilityPorts, curved: tuple[Timed, Timed, Timed]
+    p: Pipeline, difference: Timed, operand: Timed, kind: tuple[Signal, Signal], curved: tuple[Timed, Timed, Timed]
 ) -> tuple[Timed, Timed, Timed]:
     """Return the results of the utility unit, ``curved``, or with linear utility those of consumption itself.
 
     ``difference`` is consumption, signed 65 bits, and ``operand`` its low 63 bits and its sign. Consumption at or below
-    ``-2**63`` is infeasible.
+    ``-2**63`` is infeasible. ``kind`` are the constants ``linear`` and ``negative``.
     """
+    linear, negative = kind
 
     def able(value: Value) -> Value:
         fits = value[WIDTH - 1] & value[: WIDTH - 1].any()
-        return Mux(value[WIDTH], fits & ports.negative, value[: WIDTH - 1].any() | ports.negative)
+        return Mux(value[WIDTH], fits & negative, value[: WIDTH - 1].any() | negative)
 
     allowed = p.compute(able, difference)
     u, feasible, over = curved
@@ -118,9 +120,9 @@ def _linear(
     amount = p.delay(operand, u.time - operand.time).value.as_signed()
     allowed = p.delay(allowed, u.time - allowed.time)
     return (
-        Timed(Mux(ports.linear, amount, u.value), u.time),
-        Timed(Mux(ports.linear, allowed.value, feasible.value), u.time),
-        Timed(~ports.linear & over.value, u.time),
+        Timed(Mux(linear, amount, u.value), u.time),
+        Timed(Mux(linear, allowed.value, feasible.value), u.time),
+        Timed(~linear & over.value, u.time),
     )
 
 

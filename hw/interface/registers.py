@@ -186,8 +186,8 @@ class UtilityForm:
     def of(cls, word: int) -> UtilityForm:
         """Return the constants in the register's contents ``word``. Its other bits are ignored."""
         mask = (1 << cls.SHIFT.stop - cls.SHIFT.start) - 1
-        flags = (bool(word >> place & 1) for place in (cls.NEGATIVE, cls.LOG))
-        return cls(*flags, word >> cls.SHIFT.start & mask, bool(word >> cls.LINEAR & 1))
+        negative, log, linear = (bool(word >> place & 1) for place in (cls.NEGATIVE, cls.LOG, cls.LINEAR))
+        return cls(negative, log, word >> cls.SHIFT.start & mask, linear)
 
     @property
     def word(self) -> int:

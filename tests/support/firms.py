@@ -20,8 +20,8 @@ def firm(kind: str, seed: int = 0, points: int = 40, states: int = 2, horizon: i
     """Return a problem with ``eta = 0`` of a kind, with numbers that ``seed`` draws.
 
     ``"entry"``: a firm that invests, may close for its scrap value, and may open again; it takes 5 product states for
-    each of ``states``. ``"random firm"``: one to three alternatives in one or two regimes, with costs and values in any
-    order. Both may pay negative dividends. ``"linear"``: a problem of
+    each of ``states``. ``"random firm"``: one to three alternatives in one or two regimes, with costs, values
+    and sometimes cash on hand in any order. Both may pay negative dividends. ``"linear"``: a problem of
     :func:`support.alternatives.with_alternatives`, whose consumption must be positive. Amounts are tiny or huge with
     some seeds.
     """
@@ -63,15 +63,16 @@ def _entry(rng: np.random.Generator, points: int, states: int, scale: float) -> 
 
 def _random(rng: np.random.Generator, points: int, states: int, scale: float) -> dict[str, Any]:
     regimes = ["a", "b"][: int(rng.integers(1, 3))]
+    falls = rng.random() < 0.5
     alternatives = []
     for d in range(int(rng.integers(len(regimes), max(len(regimes), min(3, 16 // states)) + 1))):
         low = int(rng.integers(0, points // 3)) if rng.random() < 0.6 else 0
         high = int(rng.integers(points // 2, points)) if rng.random() < 0.6 else points - 1
-        chance = float(rng.uniform(0.0, 1.0))
+        chance, wealth = float(rng.uniform(0.0, 1.0)), rng.normal(0.0, 3.0, (points, states))
         alternatives.append(
             Alternative(
                 name=f"alternative {d}", regime=regimes[d % len(regimes)],
-                wealth=scale * np.sort(rng.normal(0.0, 3.0, (points, states)), axis=0),
+                wealth=scale * (wealth if falls else np.sort(wealth, axis=0)),
                 cost=scale * np.cumsum(rng.normal(0.0, 1.0, (points, states)), axis=0),
                 low=low, high=low if rng.random() < 0.2 else high,
                 transition=chain(rng, states), beta=rng.uniform(0.6, 0.9, states),

@@ -70,6 +70,7 @@ def test_the_kinds_have_what_they_are_for() -> None:
     assert any((one == 0).any() for one in earned)
     assert sum((np.diff(image.grid, axis=0) < 0).any() for image in images) > 6
     assert sum((np.diff(image.start, axis=0) < 0).any() for image in images) > 6
+    assert any((np.diff(image.wealth, axis=0) < 0).any() for image in images)
     products = [image.products for image in images]
     assert sum((one.low > 0).any() for one in products if one is not None) > 3
     assert sum((one.high < 23).any() for one in products if one is not None) > 3
