@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,16 +18,19 @@ Layout = Mapping[str, tuple[tuple[int, ...], DTypeLike]]
 
 
 class Arena:
-    """Tables by name in one allocation of the current device, initially zero.
+    """Tables by name in one allocation of the current device.
 
     Parameters
     ----------
     cupy
         The module CuPy, or NumPy in its place.
     small
-        Tables that :meth:`put` copies to the device together.
+        Tables that :meth:`put` copies to the device together; initially zero.
     large
-        All others: those that it copies one by one, and those that kernels fill.
+        All others: those that it copies one by one, and those that kernels fill; initially zero.
+    filled
+        Further tables that are filled before anything reads them, and are therefore not cleared. Next to a kernel that
+        leaves only a few multiprocessors to others, clearing takes long.
 
     Example
     -------
@@ -36,18 +40,21 @@ class Arena:
     array([0, 0, 0], dtype=int32)
     """
 
-    def __init__(self, cupy: Any, small: Layout, large: Layout) -> None:
-        self._layout = {**small, **large}
+    def __init__(self, cupy: Any, small: Layout, large: Layout, filled: Layout = MappingProxyType({})) -> None:
+        self._layout = {**large, **small, **filled}
         self._small = tuple(small)
         self._places: dict[str, slice] = {}
-        end = self._staged = 0
-        for name, (shape, dtype) in self._layout.items():
-            size = math.prod(shape) * np.dtype(dtype).itemsize
-            self._places[name] = slice(end, end + size)
-            end += -(-size // ALIGNED) * ALIGNED
-            if name in small:
-                self._staged = end
-        self._room = cupy.zeros(max(end, 1), np.uint8)
+        end = 0
+        ends = [0]
+        for group in (large, small, filled):
+            for name, (shape, dtype) in group.items():
+                size = math.prod(shape) * np.dtype(dtype).itemsize
+                self._places[name] = slice(end, end + size)
+                end += -(-size // ALIGNED) * ALIGNED
+            ends.append(end)
+        self._staged = slice(*ends[1:3])
+        self._room = cupy.empty(max(end, 1), np.uint8)
+        self._room[: ends[2]].fill(0)
         self._tables: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
@@ -73,9 +80,11 @@ class Arena:
     def put(self, tables: Mapping[str, NDArray[Any]]) -> None:
         """Copy all small tables, and any of the large ones, to the device, each in the shape of the layout."""
         typed = {name: np.ascontiguousarray(table, self._layout[name][1]) for name, table in tables.items()}
-        staged = np.zeros(self._staged, np.uint8)
+        begin, end = self._staged.start, self._staged.stop
+        staged = np.zeros(end - begin, np.uint8)
         for name in self._small:
-            staged[self._places[name]] = typed.pop(name).reshape(-1).view(np.uint8)
-        self._room[: self._staged].set(staged)
+            place = self._places[name]
+            staged[place.start - begin : place.stop - begin] = typed.pop(name).reshape(-1).view(np.uint8)
+        self._room[self._staged].set(staged)
         for name, table in typed.items():
             self[name].set(table)

@@ -51,7 +51,7 @@ class Tables:
     copies
         Whether there is room for copies of ``X``, ``W`` and ``Q`` (:meth:`copy`).
     more
-        Layout of other tables of the same allocation, initially zero.
+        Layout of other tables of the same allocation, which are initially zero as the policy is.
     """
 
     def __init__(
@@ -69,19 +69,21 @@ class Tables:
         points, states = problems[0].W.shape
         shape, floats = (count, points, states), np.float64
         small = {"rows": ((count, len(_POINTERS) + len(_NUMBERS)), np.uint64), "Q": ((count, states, states), floats)}
-        large: dict[str, tuple[tuple[int, ...], Any]] = {
-            "X": ((count, points), floats), "W": (shape, floats), "V0": (shape, floats),
-            "outcome": ((count, OUTCOME), floats), "words": ((plan.teams, 32), np.uint64),
-            "value": (shape, floats), "policy": (shape, np.int32),
+        # A policy that the start does not guess begins with zeros.
+        large = {
+            "outcome": ((count, OUTCOME), floats), "words": ((plan.teams, 32), np.uint64), "policy": (shape, np.int32),
             "expectations": ((1,) if near else (plan.teams, 2, states, points + 2), floats),
             "parts": ((plan.teams, 2, plan.blocks, 2 * states), floats),
         }  # fmt: skip
+        filled: dict[str, tuple[tuple[int, ...], Any]] = {
+            "X": ((count, points), floats), "W": (shape, floats), "V0": (shape, floats), "value": (shape, floats)
+        }  # fmt: skip
         if previous:
-            large["previous"] = (shape, floats)
+            filled["previous"] = (shape, floats)
         if copies:
             size = 8 * count * (states * states + points + points * states)
-            large["copy"] = ((size + 2 * arena.ALIGNED,), np.uint8)
-        self._arena = Arena(cupy, small, {**large, **more})
+            filled["copy"] = ((size + 2 * arena.ALIGNED,), np.uint8)
+        self._arena = Arena(cupy, small, {**large, **more}, filled)
         self.addresses: Mapping[str, np.uint64] = {
             name: np.uint64(address) for name, address in self._arena.addresses().items()
         }

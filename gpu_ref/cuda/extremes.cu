@@ -38,14 +38,16 @@ extern "C" __global__ void extremes(const Problem* problems, int count, long lon
 }
 
 // Find the lowest consumption W(x, s) - x of staying at x of each problem, 0 if it is negative. `inverted`, zero before, gets
-// its bits inverted, so that the lowest is the largest. `size` is the number of states, `states` that of exogenous ones.
-extern "C" __global__ void least(const Problem* problems, int count, long long size, int states, u64* inverted) {
+// its bits inverted, so that the lowest is the largest.
+extern "C" __global__ void least(const Problem* problems, int count, int points, int states, u64* inverted) {
     __shared__ double totals[32];
     for (int number = blockIdx.y; number < count; number += gridDim.y) {
         const Problem a = problems[number];
         double low = INFINITE;
-        for (long long i = blockIdx.x * blockDim.x + threadIdx.x; i < size; i += gridDim.x * blockDim.x)
-            low = fmin(low, a.W[i] - a.X[i / states]);
+        for (int x = blockIdx.x * blockDim.x + threadIdx.x; x < points; x += gridDim.x * blockDim.x) {
+            const double own = a.X[x];
+            for (int s = 0; s < states; s++) low = fmin(low, a.W[(size_t)x * states + s] - own);
+        }
         low = -largest_of_warp(-low);
         __syncthreads();
         if (threadIdx.x % 32 == 0) totals[threadIdx.x / 32] = low;

@@ -76,10 +76,9 @@ class Start:
         A problem in which some state cannot afford to stay at its ``x`` brings its own, too.
         """
         if not all(problem.stays for problem in self.problems if problem.start != "given"):
-            count, size = len(self.problems), self.points * self.states
-            over = (min(MOST_BLOCKS, -(-size // 256)), min(count, MOST_ACROSS))
-            inverted = tables.addresses["inverted"]
-            self.least(over, (256,), (tables.rows, np.int32(count), np.int64(size), np.int32(self.states), inverted))
+            count, sizes = len(self.problems), (np.int32(self.points), np.int32(self.states))
+            over = (min(MOST_BLOCKS, -(-self.points // 256)), min(count, MOST_ACROSS))
+            self.least(over, (256,), (tables.rows, np.int32(count), *sizes, tables.addresses["inverted"]))
             lowest = (~tables["inverted"].get()).view(np.float64).tolist()
             for i, problem in enumerate(self.problems):
                 if problem.start != "given" and not affords(lowest[i], problem.eta):

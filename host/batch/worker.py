@@ -64,34 +64,36 @@ class Settings:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a worker returns for one problem. The problem itself is left out, because the caller has it.
+    """What a worker returns for one problem. It is sent to another process without the problem, which the caller has.
 
     Parameters
     ----------
     found
-        Class of the result and its fields, or None.
+        The result, in another process its class and its fields without the problem; None if there is none.
     error
         The error if there is no result, or None.
     seconds
         Time that the problem took.
     """
 
-    found: tuple[type[Result] | type[GeneralResult], dict[str, Any]] | None
+    found: Result | GeneralResult | tuple[type[Result] | type[GeneralResult], dict[str, Any]] | None
     error: Exception | None
     seconds: float
 
     def result(self, problem: Problem) -> Result | GeneralResult | None:
         """Return the result, completed by its problem; None if there is an error."""
-        if self.found is None:
-            return None
+        if not isinstance(self.found, tuple):
+            return self.found
         kind, facts = self.found
         return kind(problem=problem, **facts)
 
-
-def answer(result: Result | GeneralResult, seconds: float) -> Answer:
-    """Return a result as it is sent to the caller."""
-    facts = {field.name: getattr(result, field.name) for field in fields(result) if field.name != "problem"}
-    return Answer((type(result), facts), None, seconds)
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for pickling, with the class of the result and its other fields in place of the result."""
+        found = self.found
+        if isinstance(found, Result | GeneralResult):
+            facts = {field.name: getattr(found, field.name) for field in fields(found) if field.name != "problem"}
+            found = type(found), facts
+        return {**self.__dict__, "found": found}
 
 
 def transferable(error: Exception) -> Exception:
@@ -197,7 +199,7 @@ class Worker:
                     # earlier than that.
                     time.sleep(YIELD_SECONDS)
                 result = self._or_plain(settings, work, completed)
-            return answer(result, time.perf_counter() - begin)
+            return Answer(result, None, time.perf_counter() - begin)
         except NotOpen as error:
             raise error.why from None
         except Exception as error:
@@ -308,7 +310,7 @@ class Worker:
                         results = []
                 if results:
                     each = (time.perf_counter() - begin) / len(group)
-                    answers += [answer(result, each) for result in results]
+                    answers += [Answer(result, None, each) for result in results]
                     continue
             answers += [self.solve(settings, problem) for problem in group]
         return answers

@@ -40,7 +40,6 @@ from beltline.host.problem.discrete_dp import from_discrete_dp
 from beltline.host.problem.discrete_of import to_discrete_dp
 from beltline.host.problem.markov import tauchen
 from beltline.host.problem.problem import Problem
-from beltline.host.solver.fixed_point import modulus
 from beltline.host.solver.rules import EVALUATION_STEPS, ways
 from beltline.host.solver.solve import solve
 
@@ -188,7 +187,7 @@ def rules(repeats: int, device: str, largest: int) -> bool:
         taken = {"method": way.method, **way.options}
         (mark,) = (name for name, options in CANDIDATES.items() if options == taken)
         lost.append(seconds[mark] / min(seconds.values()))
-        title = f"{problem.name} {problem.points:,} x {problem.states}, {modulus(problem):.3g}, {problem.eta:g}"
+        title = f"{problem.name} {problem.points:,} x {problem.states}, {problem.modulus:.3g}, {problem.eta:g}"
         cells = (f"{'*' if name == mark else ''}{1e3 * spent:.2f}" for name, spent in seconds.items())
         print(f"{title:<34}{''.join(f'{cell:>16}' for cell in cells)}{lost[-1]:>16.2f}", flush=True)
     print(

@@ -30,7 +30,6 @@ from beltline.gpu_ref.tables import Array
 from beltline.host.bench.options import require_least
 from beltline.host.models.rbc import rbc
 from beltline.host.problem.problem import Problem
-from beltline.host.solver.fixed_point import modulus
 from beltline.host.solver.solve import solve
 
 
@@ -60,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     problem = rbc(grid=asked.grid, states=4)
     result = solve(problem, tol=1e-10, device="cpu", verify=False, progress=False)
     tables = problem.grid, problem.wealth, problem.transition, result.value, problem.beta, problem.eta
-    allowed = Allowed(modulus(problem) * result.change)
+    allowed = Allowed(problem.modulus * result.change)
     first = result.value, result.policy
     ways: dict[str, Callable[[], Compared | None]] = {
         "as verified": lambda: compare(*tables, *first, allowed),

@@ -21,9 +21,6 @@ class AgedModel(Model, Generic[Solution]):
     called: ClassVar[str]
     """What messages call the model."""
 
-    machines: ClassVar[bool] = False
-    """Whether a device of the accelerator can take the model, none of whose tables depend on age."""
-
     @abstractmethod
     def of_ages(self, solution: GeneralResult) -> Solution:
         """Return the solution of the model, made from the result of its problem."""
@@ -34,8 +31,8 @@ class AgedModel(Model, Generic[Solution]):
         Parameters
         ----------
         device : str, Session or Device
-            ``"cpu"`` or ``"gpu"``; by default ``"auto"``, which takes the processor. Models with :attr:`machines` also
-            take a device of the accelerator; ``"emulator"`` and ``"rtl"`` are built for alternatives.
+            ``"cpu"`` or ``"gpu"``; by default ``"auto"``, which takes the processor. Also a device of the accelerator;
+            ``"emulator"`` and ``"rtl"`` are built for alternatives.
         progress, **more
             As :func:`beltline.solve` has them for a problem of the general form with a horizon.
 
@@ -45,11 +42,7 @@ class AgedModel(Model, Generic[Solution]):
             As :func:`beltline.solve`.
         """
         problem = self.problem()
-        options = (
-            on_machine(device, problem.points, len(problem.alternatives) * problem.states, more)
-            if self.machines
-            else None
-        )
+        options = on_machine(device, problem.points, len(problem.alternatives) * problem.states, more)
         if options is None:
             device, options = check_device(self.called, device), more
         solution: Any = solve(problem, device=device, progress=progress, **options)

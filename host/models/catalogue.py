@@ -77,7 +77,8 @@ MODELS: dict[str, Entry] = {
     ),
     "cohort": Entry(
         cohort,
-        "life cycle of a cohort: work, retirement and death, with income and survival by age; on device cpu or gpu",
+        "life cycle of a cohort: work, retirement and death, with income and survival by age; on device cpu, gpu, "
+        "emulator or rtl",
         {
             "grid": "grid points of assets",
             "states": "states of the persistent shock to income",

@@ -63,10 +63,14 @@ def extras(problem: Tables) -> tuple[str, ...]:
     if _number(problem.eta) and problem.eta == 0:
         found.append("eta = 0")
     if dimensions(problem.beta):
-        found.append("beta by state")
+        found.append("beta by age" if dimensions(problem.beta) == 2 else "beta by state")
     elif problem.horizon is not None and _number(problem.beta) and problem.beta >= 1:
         found.append("beta of 1 or more")
-    aged = [name for name in ("wealth", "transition") if dimensions(getattr(problem, name)) == 3]
+    tables = ["wealth", "transition"]
+    if problem.horizon is not None and dimensions(problem.cost) == 3:
+        found.remove("cost")
+        tables.append("cost")
+    aged = [name for name in tables if dimensions(getattr(problem, name)) == 3]
     return (*found, *(f"{name} by age" for name in aged))
 
 
@@ -87,26 +91,6 @@ def dimensions(value: Any) -> int:
         return np.ndim(value)
     except ValueError:
         return 0
-
-
-def check_simple(problem: Tables, what: str, but: tuple[str, ...] = ()) -> None:
-    """Check that a problem has the simple form.
-
-    Parameters
-    ----------
-    problem
-    what
-        The device or method that needs it, for the message.
-    but
-        Features of the general form (as :func:`extras` names them) that are accepted nevertheless.
-
-    Raises
-    ------
-    ProblemError
-        It has other features of the general form; the message names them and what to do.
-    """
-    if found := [name for name in extras(problem) if name not in but]:
-        raise ProblemError(f"{what} cannot solve problem {problem.name!r}, which has {', '.join(found)}: {WORKAROUND}")
 
 
 def regimes_of(alternatives: tuple[Alternative, ...]) -> tuple[str, ...]:

@@ -267,8 +267,8 @@ class Problem:
                 )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for pickling: all attributes but ``form``, which is computed again from the others."""
-        return {name: value for name, value in self.__dict__.items() if name != "form"}
+        """Return the state for pickling: all attributes but those that are computed again from the others."""
+        return {name: value for name, value in self.__dict__.items() if name not in ("form", "general", "modulus")}
 
     @cached_property
     def form(self) -> Form:
@@ -299,10 +299,25 @@ class Problem:
     __str__ = __repr__ = as_text
     _repr_html_ = as_html
 
-    @property
+    @cached_property
     def general(self) -> bool:
         """Whether the problem has features that only the general form has; processors solve all of these."""
         return bool(extras(self))
+
+    @cached_property
+    def modulus(self) -> float:
+        """Contraction modulus of the Bellman operator, with a horizon that of the first age.
+
+        With a single ``beta`` it is ``beta`` times the largest row sum of ``transition``, and at least ``beta``, also
+        where all rows sum to less than 1 by rounding.
+
+        >>> from beltline import rbc
+        >>> rbc(grid=64, beta=0.95).modulus == 0.95
+        True
+        """
+        if self.alternatives or not isinstance(self.beta, float) or self.transition.ndim == 3:
+            return self.form.modulus()
+        return self.beta * max(1.0, float(self.transition.sum(axis=1).max()))
 
     @property
     def regimes(self) -> tuple[str, ...]:

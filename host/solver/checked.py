@@ -209,8 +209,10 @@ def check_supported(device: Device, build: MachineParameters, image: Image) -> N
     """
     states = image.start.shape[1]
     if image.grid.ndim == 2 and not build.features.costs:
-        raise ProblemError(f"device {device.name!r} has no table of costs, and the problem has a cost: {WORKAROUND}")
-    if image.groups is not None and not build.features.alternatives:
+        needs = "has a cost" if image.products is None else "needs one for what it has of the general form"
+        raise ProblemError(f"device {device.name!r} has no table of costs, and the problem {needs}: {WORKAROUND}")
+    single = image.products is None or image.products.single
+    if image.groups is not None and not single and not build.features.alternatives:
         raise ProblemError(
             f"device {device.name!r} was built without alternatives, which the problem needs for its alternatives, "
             f"bounds or discount factors by state: {WORKAROUND}"

@@ -14,7 +14,6 @@ from beltline.host.devices.base import Progress
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
-from beltline.host.solver.fixed_point import modulus
 from beltline.host.solver.prepare import Prepared
 from beltline.host.solver.run import Run, timed
 from beltline.host.solver.verify import UNBOUNDED, UNPROVEN, Verification, measure, one_sweep, peaked, trust
@@ -203,7 +202,7 @@ def _outcome(work: Prepared, done: Run, change: float, quality: Verification) ->
         return Outcome.STOPPED, f"The run ended {after}, before the first of {problem.horizon:,} ages."
     if Status.CONVERGED in done.status and change < tol:
         return Outcome.CONVERGED, f"The largest change of V fell below {tol:g} {after}."
-    factor = modulus(problem) if image.products is None else image.products.form.modulus()
+    factor = problem.modulus if image.products is None else image.products.form.modulus()
     more = math.ceil(math.log(tol / change) / math.log(factor)) + 1 if change >= tol and factor > 0 else 1
     return Outcome.LIMIT, (
         f"The largest change of V is still {change:.3g} after the limit of {max_sweeps:,} "

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.host.problem.checks import ProblemError, first
-from beltline.host.problem.general import WORKAROUND, check_simple
+from beltline.host.problem.general import WORKAROUND
 from beltline.host.problem.problem import Problem
 
 
@@ -58,21 +58,6 @@ def costs_of(problem: Problem) -> Costs | None:
     own = np.where(cost == least, np.arange(shape[0])[:, None], shape[0])
     stands = np.minimum.accumulate(own[::-1])[::-1]
     return Costs(np.minimum(least, problem.wealth.max(axis=0)), stands)
-
-
-def check_form(problem: Problem) -> None:
-    """Check that a problem has the simple form, apart from a ``cost`` that does not depend on age.
-
-    Raises
-    ------
-    ProblemError
-        It has other features of the general form, which the accelerator does not support.
-    """
-    check_simple(problem, "the accelerator", but=("cost",))
-    if problem.cost is not None and np.ndim(problem.cost) == 3:
-        raise ProblemError(
-            f"the accelerator cannot solve problem {problem.name!r}, which has cost by age: {WORKAROUND}"
-        )
 
 
 def first_value(problem: Problem, costs: Costs | None) -> tuple[NDArray[np.float64], str]:

@@ -211,7 +211,7 @@ class Driver:
         start = image if image.last_groups is None else replace(image, groups=image.last_groups)
         while True:
             with timed(timing, "load"):
-                self._load(start, 1, True)
+                self._load(start, 1, True, bool(ages))
             with timed(timing, "solve"):
                 end = self._solve(image, len(ages), horizon - len(ages), progress, deadline, math.inf)
             run = self._results(image, 1, None, timing, age=True)
@@ -228,7 +228,7 @@ class Driver:
                 if not ages[0].sweeps:
                     raise DeviceError(f"device {self.device.name!r} was stopped before its first sweep")
                 return of_ages(ages)
-            start = replace(image, start=run.value)
+            start = image.before(horizon - len(ages) - 1, run.value)
 
     def _from_checkpoint(self, saved: Saved, image: Image, checkpoint: Checkpoint | None) -> Run:
         converged = saved.norm < image.epsilon
@@ -312,7 +312,7 @@ class Driver:
         assert clocks is not None
         return clocks
 
-    def _load(self, image: Image, sweep_limit: int, horizon: bool) -> None:
+    def _load(self, image: Image, sweep_limit: int, horizon: bool, next_age: bool = False) -> None:
         build = self._build
         points, states = image.start.shape
         stride = build.states
@@ -347,7 +347,7 @@ class Driver:
         self._moved += [load.table.name for load in written]
         mode = (Mode.HORIZON if horizon else Mode(0)) | (Mode(0) if self._weights is None else Mode.SHIFT)
         mode |= Mode.PEAKS if self._seeks else Mode(0)
-        if self._continues(written):
+        if self._continues(written, next_age):
             mode |= Mode.CHOICES
         if self._every:
             # The device is going to write its costs and lowest candidates.
@@ -367,14 +367,16 @@ class Driver:
         self._settings = settings
         self._moved += changed
 
-    def _continues(self, written: list[Load]) -> bool:
+    def _continues(self, written: list[Load], next_age: bool) -> bool:
         """Return whether the next run may begin from the choices of the last one, after ``written`` were loaded.
 
         It may if the device proves choices, and continues from the values of the last run with the same cash on hand
-        and transitions, and so with the same sizes. Costs may differ, as when prices move, and groups.
+        and transitions, and so with the same sizes. Costs may differ, as when prices move, and groups. The choices of
+        one age are a good start for those of the age before it (``next_age``), also where all tables differ.
         """
         moved = {load.table for load in written if (load.table, load.part) != (Table.Q, _GROUPS)}
-        return self._build.features.proofs and self._chosen and not {Table.W, Table.Q, Table.V} & moved
+        same = next_age or not {Table.W, Table.Q, Table.V} & moved
+        return self._build.features.proofs and self._chosen and same
 
     def _groups(self, image: Image) -> Groups | None:
         """Return the groups of exogenous states that a build with alternatives needs; None for other builds."""

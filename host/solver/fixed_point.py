@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ from beltline.host.problem.utility import (
 from beltline.host.solver.costs import Costs, costs_of, first_value
 from beltline.hw.arithmetic.numbers import MAXIMUM, Fixed
 from beltline.hw.arithmetic.utility_constants import AMOUNT_BITS_LIMIT, UtilityConstants
-from beltline.hw.interface.groups import Groups
+from beltline.hw.interface.groups import Groups, Mark
 
 if TYPE_CHECKING:
     from beltline.host.solver.products import Products
@@ -87,6 +87,9 @@ class Image:
     faces : (N_k,) int64 array or None
         Of a problem whose prices the accelerator computes: what a bond pays, over the discount factor and the return
         of a safe bond, in units of amounts (:mod:`beltline.hw.sweep.prices.parameters`).
+    ages : tuple of Image
+        Of a problem whose tables depend on age: the images of all ages, the first age first. All other fields are then
+        those of the last age. Otherwise empty.
     """
 
     amount_bits: int
@@ -103,6 +106,24 @@ class Image:
     last_groups: Groups | None = None
     products: Products | None = None
     faces: NDArray[np.int64] | None = None
+    ages: tuple[Image, ...] = ()
+
+    def before(self, age: int, value: NDArray[np.int64]) -> Image:
+        """Return the image with which the run of an age begins.
+
+        Parameters
+        ----------
+        age
+            Any age but the last one, counted from 0.
+        value : (N_k, N_z) int64 array
+            Values after the run of the next age. Product states with a table of values have that of the next age, which
+            is in the image.
+        """
+        now = self.ages[age] if self.ages else self
+        keeps = None if now.groups is None else now.groups.has(Mark.KEEPS)
+        if keeps is None or not keeps.any():
+            return replace(now, start=value)
+        return replace(now, start=np.where(keeps, now.start, value))
 
     @property
     def amount_unit(self) -> float:
@@ -111,14 +132,6 @@ class Image:
     @property
     def value_unit(self) -> float:
         return float(2.0**-self.value_bits)
-
-
-def modulus(problem: Problem) -> float:
-    """Return the contraction modulus of the Bellman operator: ``beta`` times the largest row sum of ``Q``.
-
-    It is at least ``beta``, also where all rows sum to less than 1 by rounding.
-    """
-    return problem.beta * max(1.0, float(problem.transition.sum(axis=1).max()))
 
 
 def _ends(problem: Problem, costs: Costs | None) -> tuple[float, float]:
@@ -138,7 +151,7 @@ def value_bounds(problem: Problem) -> tuple[float, float]:
     lowest = [poorest, float(problem.start.min())]
     highest = [richest, float(problem.start.max())]
     if problem.horizon is None:
-        impatience = 1 - modulus(problem)
+        impatience = 1 - problem.modulus
         lowest.append(poorest / impatience)
         highest.append(richest / impatience)
     else:
@@ -176,7 +189,7 @@ def shifted_reach(problem: Problem, start: NDArray[np.float64], bounds: tuple[fl
     solution, and later extrapolations within twice that. ``bounds`` are those of :func:`value_bounds`, which hold for
     the solution, too.
     """
-    contraction = modulus(problem)
+    contraction = problem.modulus
     away = 2.0 * _largest_spread(problem, start) * contraction / (1.0 - contraction)
     poorest, richest = (
         float(utility(c, problem.eta)) / (1.0 - contraction)
@@ -371,7 +384,7 @@ def fixed_point(
         or consumption of the poorest is rounded to zero.
     """
     tol = real("tol", tol, "a number above 0", lambda v: 0 < v < math.inf)
-    if problem.horizon is None and 1 - modulus(problem) < SMALLEST_IMPATIENCE:
+    if problem.horizon is None and 1 - problem.modulus < SMALLEST_IMPATIENCE:
         raise ProblemError(
             f"beta = {shown(problem.beta)} is too close to 1 for an infinite horizon: "
             f"1 - beta must be at least {SMALLEST_IMPATIENCE:.3g}"

@@ -54,14 +54,14 @@ def image_of(problem: Problem, options: SolveOptions, any_start: bool = False, g
         Whether the device's search finds the maximum from any first guess. If not, the problem's ``start`` is replaced
         by its concave majorant where needed.
     general
-        Whether the problem is converted as one with alternatives even if it needs none.
+        Whether the problem is converted as one with alternatives even if it has none.
 
     Raises
     ------
     ProblemError
         As :func:`beltline.host.solver.fixed_point.fixed_point`.
     """
-    if general or needs_alternatives(problem):
+    if general or has_product_states(problem):
         # Here, because it compiles.
         from beltline.host.solver.product_image import product_image
 
@@ -73,11 +73,19 @@ def image_of(problem: Problem, options: SolveOptions, any_start: bool = False, g
     return replace(image, note=f"{image.note} {note}".strip())
 
 
-def needs_alternatives(problem: Problem) -> bool:
-    """Return whether the accelerator must be built for alternatives: the general form of the problem is more than a
-    cost.
-    """
+def has_product_states(problem: Problem) -> bool:
+    """Return whether a problem is converted to product states: its general form is more than a cost."""
     return problem.negative or any(name != "cost" for name in extras(problem))
+
+
+def needs_alternatives(problem: Problem) -> bool:
+    """Return whether the accelerator must be built for alternatives, because the problem has several or has bounds.
+
+    So must it be for linear utility. A single alternative with a cost, with discount factors by state or with tables by
+    age needs a build with costs.
+    """
+    needs = ("alternatives", "low", "high", "taste", "eta = 0")
+    return problem.negative or any(name in needs for name in extras(problem))
 
 
 def from_last(image: Image, last: Image, run: Run) -> Image:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.gpu_ref.general.form import Branch, Form
+from beltline.gpu_ref.general.form import Branch, Form, Outside, Tables
 from beltline.host.problem.checks import ProblemError, first, real, shown
 from beltline.host.problem.problem import Problem
-from beltline.host.problem.utility import utility
 from beltline.host.solver.fixed_point import (
     SMALLEST_IMPATIENCE,
     SMALLEST_TOLERANCE,
@@ -23,29 +22,14 @@ from beltline.host.solver.fixed_point import (
     coarse_amounts,
     fraction_bits,
 )
-from beltline.host.solver.products import Products, products_of
+from beltline.host.solver.product_reach import Reach, reach_of
+from beltline.host.solver.products import Products, products_by_age
 from beltline.hw.arithmetic.numbers import Fixed
 from beltline.hw.arithmetic.utility_constants import UtilityConstants
 from beltline.hw.interface.groups import Groups, Mark
 
 LOWEST = -(2**62)
 """Marks the states of a table of values in which the alternative cannot be taken; all other values are larger."""
-
-
-class Reach(NamedTuple):
-    """Bounds on the numbers that a run computes, in units of utility.
-
-    Attributes
-    ----------
-    low, high
-        Lower and upper bound on the values of regimes.
-    all
-        Bound on the absolute value of all values, utilities and expectations.
-    """
-
-    low: float
-    high: float
-    all: float
 
 
 def product_image(
@@ -69,7 +53,13 @@ def product_image(
     form
         Tables to use in place of the problem's own, because prices have changed.
     before
-        Image of the same problem with earlier tables. Weights of expectations that have not changed are taken from it.
+        Image of the same problem with earlier tables. Tables that have not changed are taken from it.
+
+    Returns
+    -------
+    Image
+        If tables depend on age, that of the last age, which has those of all ages in ``ages``. They have the same
+        number formats, in which nothing overflows at any age, and share the tables that do not change.
 
     Raises
     ------
@@ -78,15 +68,14 @@ def product_image(
         state is rounded to zero; and as :func:`beltline.host.solver.products.products_of`.
     """
     tol = real("tol", tol, "a number above 0", lambda v: 0 < v < math.inf)
-    products = products_of(problem, form)
-    form = products.form
+    products = products_by_age(problem, form)
+    form = products[0].form
     if problem.horizon is None and 1 - form.modulus() < SMALLEST_IMPATIENCE:
         raise ProblemError(
             f"beta = {form.modulus():.15g} is too close to 1 for an infinite horizon: "
             f"1 - beta must be at least {SMALLEST_IMPATIENCE:.3g}"
         )
-    consumed = consumed_of(products)
-    reach = reach_of(products, consumed, problem.horizon)
+    reach = reach_of(products, problem.horizon)
     value_bits, amount_bits = _bits(problem, products, reach, value_bits, amount_bits)
     value = Fixed(value_bits)
     if problem.horizon is None and tol < SMALLEST_TOLERANCE * value.unit:
@@ -94,27 +83,45 @@ def product_image(
             f"tol = {shown(tol)} is below {SMALLEST_TOLERANCE * value.unit:.3g}, four units of a value with "
             f"{value_bits} fraction bits (the values of alternatives can reach {reach.all:.3g})"
         )
+    constants = UtilityConstants.of(problem.eta, amount_bits, value_bits, form.negative)
+    epsilon = min(math.ceil(Fraction(tol) * 2**value_bits), 2**64 - 1)
+    images: list[Image] = []
+    for one in products:
+        images.append(_image(one, value_bits, amount_bits, constants, epsilon, images[-1] if images else before))
+    if problem.horizon is None:
+        consumed, note = products[0].consumed, ""
+        if problem.eta > 0.0:
+            note = coarse_amounts(float(consumed[consumed > 0.0].min()), problem.eta, tol, amount_bits)
+        return replace(images[0], note=" ".join(filter(None, (note, products[0].note))))
+    return images[0] if len(images) == 1 else replace(images[-1], ages=tuple(images))
+
+
+def _image(
+    products: Products,
+    value_bits: int,
+    amount_bits: int,
+    constants: UtilityConstants,
+    epsilon: int,
+    before: Image | None,
+) -> Image:
+    """Return the image of one age, with the tables of ``before`` that are equal."""
     grid, wealth = amounts_in_units(products.cost, amount_bits), amounts_in_units(products.wealth, amount_bits)
-    if not form.negative:
-        _check_affordable(products, wealth > grid[0], consumed > 0.0, amount_bits)
-    cannot = np.isneginf(products.start)
-    start = np.where(cannot, LOWEST, value.encode(np.where(cannot, 0.0, products.start)))
+    if not products.form.negative:
+        _check_affordable(products, wealth > grid[0], products.consumed > 0.0, amount_bits)
+    value = Fixed(value_bits)
     kappa = value.encode(products.kappa)
     limits = _limits(products, grid, wealth)
     marks, last_marks = (_marks(products, apart) for apart in (False, True))
-    note = ""
-    if problem.horizon is None and problem.eta > 0.0:
-        note = coarse_amounts(float(consumed[consumed > 0.0].min()), problem.eta, tol, amount_bits)
     return Image(
         amount_bits=amount_bits,
         value_bits=value_bits,
-        grid=grid,
-        wealth=wealth,
+        grid=grid if before is None else _shared(grid, before.grid),
+        wealth=wealth if before is None else _shared(wealth, before.wealth),
         transition=_weights(products, before),
-        start=start,
-        constants=UtilityConstants.of(problem.eta, amount_bits, value_bits, form.negative),
-        epsilon=min(math.ceil(Fraction(tol) * 2**value_bits), 2**64 - 1),
-        note=" ".join(filter(None, (note, products.note))),
+        start=words_of_tables(products.start, value_bits),
+        constants=constants,
+        epsilon=epsilon,
+        note="",
         stands=products.stands,
         groups=Groups(kappa, marks, *limits),
         last_groups=Groups(kappa, last_marks, *limits),
@@ -122,17 +129,8 @@ def product_image(
     )
 
 
-def consumed_of(products: Products) -> NDArray[np.float64]:
-    """Return consumption with the cheapest choice within bounds that do not depend on ``x``, ``(N_k, N_p)``."""
-    if not products.form.negative:
-        return np.asarray(products.wealth - products.cost[0])
-    index = np.arange(products.cost.shape[0])[:, None]
-    inside = (index >= products.low) & (index <= products.high)
-    return np.asarray(products.wealth - np.where(inside, products.cost, np.inf).min(axis=0))
-
-
 def _bits(
-    problem: Problem, products: Products, reach: Reach, value_bits: int | None, amount_bits: int | None
+    problem: Problem, products: list[Products], reach: Reach, value_bits: int | None, amount_bits: int | None
 ) -> tuple[int, int]:
     """Return the fraction bits of values and of amounts of the good: those that the user asked for, or all that fit.
 
@@ -143,14 +141,14 @@ def _bits(
     ProblemError
         The user asked for more than certainly fit, or for two different numbers with ``eta = 0``.
     """
-    largest = float(max(np.abs(products.cost).max(), np.abs(products.wealth).max()))
-    sentence, of_amounts = (
+    largest = float(max(np.abs(table).max() for one in products for table in (one.cost, one.wealth)))
+    of_values, of_amounts = (
         f"the values of alternatives can reach {reach.all:.3g}",
         f"cost and wealth reach {largest:.3g}",
     )
     if problem.eta > 0.0:
         return (
-            bits_chosen("value", value_bits, fraction_bits(reach.all), sentence),
+            bits_chosen("value", value_bits, fraction_bits(reach.all), of_values),
             bits_chosen("amount", amount_bits, amount_fraction_bits(largest), of_amounts),
         )
     if value_bits is not None and amount_bits is not None and value_bits != amount_bits:
@@ -160,25 +158,38 @@ def _bits(
         )
     certain = min(fraction_bits(reach.all), fraction_bits(largest))
     kind, asked = ("value", value_bits) if amount_bits is None else ("amount", amount_bits)
-    bits = bits_chosen(kind, asked, certain, f"{sentence}, and {of_amounts}")
+    bits = bits_chosen(kind, asked, certain, f"{of_values}, and {of_amounts}")
     return bits, bits
+
+
+def words_of_tables(table: NDArray[np.float64], value_bits: int) -> NDArray[np.int64]:
+    """Return values in fixed point; :data:`LOWEST` where they are ``-inf``, which says what cannot be taken."""
+    cannot = np.isneginf(table)
+    return np.where(cannot, LOWEST, Fixed(value_bits).encode(np.where(cannot, 0.0, table)))
+
+
+def _shared(table: NDArray[np.int64], before: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return ``before`` if it is equal to ``table``, so that only one of them is stored."""
+    return before if np.array_equal(table, before) else table
 
 
 def _weights(products: Products, before: Image | None) -> NDArray[np.uint64]:
     """Return the weights of expectations, taken from ``before`` if transitions and discount factors are unchanged."""
     if before is None or before.products is None:
         return products.weights()
+    ages = products.age, before.products.age
     pairs = zip(products.form.alternatives, before.products.form.alternatives, strict=True)
     same = np.array_equal(products.place, before.products.place) and all(
-        one is other
-        or (
-            isinstance(one, Branch)
-            and isinstance(other, Branch)
-            and all(np.array_equal(getattr(one, name), getattr(other, name)) for name in ("transition", "beta", "mix"))
-        )
+        (one is other and (ages[0] == ages[1] or not one.aged()))
+        or (isinstance(one, Outside) and isinstance(other, Outside))
+        or (isinstance(one, Branch) and isinstance(other, Branch) and _same_weights(one.at(ages[0]), other.at(ages[1])))
         for one, other in pairs
     )
     return before.transition if same else products.weights()
+
+
+def _same_weights(tables: Tables, others: Tables) -> bool:
+    return all(np.array_equal(getattr(tables, name), getattr(others, name)) for name in ("transition", "beta", "mix"))
 
 
 def _limits(
@@ -222,70 +233,10 @@ def _check_affordable(
     x, p = first(vanishes)
     place = p % products.count
     name = products.form.alternatives[int(np.flatnonzero(products.place == place)[0])].name
+    aged = any(one.aged() for one in products.form.alternatives)
+    age = f", age {products.age + 1}" if aged else ""
     raise ProblemError(
         f"wealth of alternative {name!r} exceeds its lowest cost by so little at grid point {x}, state "
-        f"{p // products.count}, that the difference is rounded to zero with amount_bits = {amount_bits}: use "
+        f"{p // products.count}{age}, that the difference is rounded to zero with amount_bits = {amount_bits}: use "
         f"smaller units of the good"
     )
-
-
-def reach_of(products: Products, consumed: NDArray[np.float64], horizon: int | None) -> Reach:
-    """Return bounds on the values of a problem after any number of sweeps.
-
-    Let ``L`` be a lower bound on the values before a sweep. An alternative that can be taken is then worth at least
-    ``u + kappa + b L``, where ``u`` is the utility of consumption with the cheapest choice and ``b = beta sum Q``. So
-    ``L`` is also a lower bound after the sweep if in each state some alternative has ``u + kappa + b L >= L``. Upper
-    bounds are found in the same way, but must hold for all alternatives.
-
-    Parameters
-    ----------
-    products
-        The product states.
-    consumed : (N_k, N_p) float64 array
-        Consumption with the cheapest choice, in units of the good.
-    horizon
-        Number of ages, or None for an infinite horizon.
-    """
-    form = products.form
-    earned = consumed if form.negative else utility(consumed, form.eta)
-    pays = np.where(form.negative | (consumed > 0.0), earned + products.kappa, -np.inf)
-    factor = np.zeros(pays.shape[1])
-    for d, one in enumerate(form.alternatives):
-        if isinstance(one, Branch):
-            tables = one.at()
-            factor[products.of(d)] = tables.beta * tables.transition.sum(axis=1)
-    keep = products.keeps
-    table = products.start[:, keep]
-    pays[:, keep] = -np.inf
-    guesses = products.start[:, ~keep]
-    fixed = table[np.isfinite(table)]
-    low = min((float(words.min()) for words in (guesses, fixed) if words.size), default=0.0)
-    high = max((float(words.max()) for words in (guesses, fixed) if words.size), default=0.0)
-
-    def best(worth: NDArray[np.float64]) -> float:
-        """Return the lowest value of any regime, given the values ``worth`` of the product states, ``(N_k, N_p)``."""
-        worth[:, keep] = table
-        return float(products.best(worth).min())
-
-    if horizon is None:
-        low = min(low, best(pays / (1.0 - factor)))
-        high = max(high, float((pays / (1.0 - factor)).max()))
-    lowest, highest = low, high
-    for _ in range(horizon or 0):
-        low, high = best(pays + factor * low), max(high if keep.any() else -np.inf, float((pays + factor * high).max()))
-        lowest, highest = min(lowest, low), max(highest, high)
-    # Alternatives, utilities, expectations and ``kappa`` can be larger than the values of regimes.
-    able = pays[np.isfinite(pays)]
-    parts = [abs(lowest), abs(highest), float(np.abs(products.kappa).max())]
-    if form.negative:
-        # Of candidates that cost more, too.
-        parts.append(float(np.abs(products.wealth).max() + np.abs(products.cost).max()))
-    if able.size:
-        plain = (pays - products.kappa)[np.isfinite(pays)]
-        parts += [float(np.abs(plain).max())]
-        parts += [float(np.abs((pays + factor * bound)[np.isfinite(pays)]).max()) for bound in (lowest, highest)]
-        parts += [
-            float(np.abs((pays - products.kappa + factor * bound)[np.isfinite(pays)]).max())
-            for bound in (lowest, highest)
-        ]
-    return Reach(lowest, highest, max(parts))

@@ -19,6 +19,8 @@ Where consumption may be negative, as the dividends of a firm with ``eta = 0``, 
 chosen, whatever it costs. The accelerator then does not test what is affordable, and bounds are the lowest and the
 highest candidate of a product state. Utility is linear, so the difference of two candidates' objectives does not depend
 on ``x``: the search is right for any costs and any values, and no cost is changed.
+
+If tables depend on age, each age has its own product states; their arrangement is the same at all ages.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ from beltline.host.solver.product_groups import Arrangement, arranged
 
 @dataclass(frozen=True, eq=False)
 class Products:
-    """The product states of a problem, ``N_p = N_z * count`` of them, in double precision.
+    """The product states of a problem at one age, ``N_p = N_z * count`` of them, in double precision.
 
     Parameters
     ----------
@@ -61,9 +63,12 @@ class Products:
     keeps : (N_p,) bool array
         Whether the alternative is given by a table of values.
     start : (N_k, N_p) float64 array
-        First guess of the value, or the table of values; ``-inf`` where the alternative cannot be taken.
+        First guess of the value, or the table of values that enters the continuation value, which is that of the next
+        age; ``-inf`` where the alternative cannot be taken.
     note
         A sentence if ``start`` differs from the problem's, for the message of the result; otherwise empty.
+    age
+        Age whose tables these are, counted from 0; 0 if tables do not depend on age.
     """
 
     form: Form
@@ -77,6 +82,7 @@ class Products:
     keeps: NDArray[np.bool_]
     start: NDArray[np.float64]
     note: str = ""
+    age: int = 0
 
     @property
     def states(self) -> int:
@@ -89,13 +95,43 @@ class Products:
         return self.arrangement.count
 
     @property
+    def single(self) -> bool:
+        """Whether there is one alternative without bounds and ``kappa``, which needs no machine for alternatives.
+
+        Linear utility needs one.
+        """
+        one, *others = self.form.alternatives
+        if others or isinstance(one, Outside) or self.form.eta == 0.0:
+            return False
+        tables = one.at()
+        bounded = tables.low.any() or (tables.high < tables.high.shape[0] - 1).any()
+        return not (bounded or np.any(one.kappa))
+
+    @property
     def place(self) -> NDArray[np.int64]:
         """Place of each alternative, ``(N_d,)``, from 0 to ``count - 1``."""
         return self.arrangement.place
 
+    @property
+    def consumed(self) -> NDArray[np.float64]:
+        """Consumption with the cheapest choice, ``(N_k, N_p)``, in units of the good."""
+        if not self.form.negative:
+            return self.wealth - self.cost[0]
+        index = np.arange(self.cost.shape[0])[:, None]
+        inside = (index >= self.low) & (index <= self.high)
+        return np.asarray(self.wealth - np.where(inside, self.cost, np.inf).min(axis=0))
+
     def of(self, alternative: int) -> NDArray[np.int64]:
         """Return the product states of an alternative, ``(N_z,)``."""
         return np.arange(self.states) * self.count + self.place[alternative]
+
+    def given(self, age: int) -> NDArray[np.float64]:
+        """Return the tables of values at an age in the columns of their product states, 0 elsewhere, ``(N_k, N_p)``."""
+        found = np.zeros(self.start.shape)
+        for d, one in enumerate(self.form.alternatives):
+            if isinstance(one, Outside):
+                found[:, self.of(d)] = one.at(age)
+        return found
 
     def best(self, worth: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the maximum of ``(N_k, N_p)`` entries over the alternatives of each regime, ``(N_r, N_k, N_z)``."""
@@ -125,7 +161,7 @@ class Products:
         for d, one in enumerate(self.form.alternatives):
             if not isinstance(one, Branch):
                 continue
-            tables = one.at()
+            tables = one.at(self.age)
             for s, row in zip(range(self.states), self.of(d), strict=True):
                 discount = Fraction(float(tables.beta[s]))
                 for r in np.flatnonzero(tables.mix):
@@ -159,13 +195,14 @@ def check_products(problem: Problem, form: Form | None = None) -> None:
     if form.sigma > 0.0:
         raise refuse(f"takes no taste shocks, and problem {problem.name!r} has taste = {shown(form.sigma)}")
     for one in form.alternatives:
-        if aged := one.aged():
-            table = "tables" if len(aged) > 1 else "a table"
-            raise refuse(f"takes no tables by age, and alternative {one.name!r} has {table} by age: {', '.join(aged)}")
         if not isinstance(one, Branch):
             continue
-        if (one.beta >= 1.0).any():
-            raise refuse(f"takes beta below 1, and alternative {one.name!r} has {shown(float(one.beta.max()))}")
+        heaviest = float((one.beta[..., None] * one.transition).max()) * float(one.at().mix.max())
+        if heaviest > 1.0:
+            raise refuse(
+                f"takes beta times the probability of a state up to 1, and alternative {one.name!r} has "
+                f"{heaviest:.6g} with beta = {shown(float(one.beta.max()))}"
+            )
         for name in ("low", "high"):
             bound = getattr(one, name)
             varies = (bound != bound[0]).any(axis=0)
@@ -182,10 +219,37 @@ def arrangement_of(problem: Problem, form: Form | None = None) -> Arrangement:
     return arranged(form or problem.form, start_of(problem))
 
 
-def products_of(problem: Problem, form: Form | None = None) -> Products:
+def products_by_age(problem: Problem, form: Form | None = None) -> list[Products]:
+    """Return the product states of each age, the first age first; a list of one if no table depends on age.
+
+    Parameters and errors are those of :func:`products_of`.
+    """
+    form = form or problem.form
+    if not any(one.aged() for one in form.alternatives):
+        return [products_of(problem, form)]
+    assert problem.horizon is not None
+    arrangement = arrangement_of(problem, form)
+    found = [products_of(problem, form, age, arrangement) for age in range(problem.horizon)]
+    for one in found[:-1]:
+        # Any positive consumption will do, and that of the last age leaves the table unchanged.
+        one.wealth[:, one.keeps] = found[-1].wealth[:, one.keeps]
+    return found
+
+
+def products_of(
+    problem: Problem, form: Form | None = None, age: int | None = None, arrangement: Arrangement | None = None
+) -> Products:
     """Return the product states of a problem that :func:`check_products` accepts.
 
-    ``form`` has the tables to use in place of the problem's own, if prices have changed.
+    Parameters
+    ----------
+    problem
+    form
+        Tables to use in place of the problem's own, if prices have changed.
+    age
+        Age whose tables to use, counted from 0; None if no table depends on age.
+    arrangement
+        That of :func:`arrangement_of`, if it is known.
 
     Raises
     ------
@@ -195,7 +259,7 @@ def products_of(problem: Problem, form: Form | None = None) -> Products:
     form = form or problem.form
     points, states = form.shape[1:]
     alternatives = form.alternatives
-    arrangement = arrangement_of(problem, form)
+    arrangement = arrangement or arrangement_of(problem, form)
     place, count = arrangement.place, arrangement.count
     shape = (points, states * count)
     wealth, cost, start = (np.zeros(shape) for _ in range(3))
@@ -205,12 +269,14 @@ def products_of(problem: Problem, form: Form | None = None) -> Products:
     given = start_of(problem)
     dominated = ""
     most = 0.0
+    now = age or 0
+    following = now if problem.horizon is None else min(now + 1, problem.horizon - 1)
     for d, one in enumerate(alternatives):
         columns = np.arange(states) * count + place[d]
         if not isinstance(one, Branch):
-            keeps[columns], start[:, columns] = True, one.at()
+            keeps[columns], start[:, columns] = True, one.at(following)
             continue
-        tables = one.at()
+        tables = one.at(now)
         wealth[:, columns], kappa[columns] = tables.wealth, tables.kappa
         low[columns], high[columns] = tables.low[0], tables.high[0]
         if form.negative:
@@ -229,8 +295,8 @@ def products_of(problem: Problem, form: Form | None = None) -> Products:
     # The machine computes consumption for tables of values, too. It is positive, unless it need not be, and no larger
     # than in other states.
     wealth[:, keeps] = 0.0 if form.negative else most if most > 0.0 else 1.0
-    start, note = _first_value(problem, start, keeps, dominated)
-    return Products(form, arrangement, wealth, cost, stands, low, high, kappa, keeps, start, note)
+    start, note = _first_value(problem, start, keeps, dominated, age)
+    return Products(form, arrangement, wealth, cost, stands, low, high, kappa, keeps, start, note, now)
 
 
 def _rising(tables: Tables) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -247,11 +313,13 @@ def _rising(tables: Tables) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
 
 
 def _first_value(
-    problem: Problem, start: NDArray[np.float64], keeps: NDArray[np.bool_], dominated: str
+    problem: Problem, start: NDArray[np.float64], keeps: NDArray[np.bool_], dominated: str, age: int | None
 ) -> tuple[NDArray[np.float64], str]:
     """Return the first guess of the value, and a sentence if it differs from ``start``; otherwise an empty text.
 
-    ``dominated`` is the name of an alternative with a candidate that is dominated or below a bound, or empty.
+    ``dominated`` is the name of an alternative with a candidate that is dominated or below a bound, or empty. ``age``
+    is None if no table depends on age. Otherwise only what enters the continuation value of this age is checked: tables
+    of values of the next age, or after the last age the problem's ``start``. The values that sweeps return do not fall.
 
     Raises
     ------
@@ -261,20 +329,25 @@ def _first_value(
     if not dominated:
         return start, ""
     falls = start[1:] < start[:-1]
-    if (falls & keeps).any():
-        i, p = first(falls & keeps)
+    last = problem.horizon is not None and (age is None or age == problem.horizon - 1)
+    tables = falls & keeps & (age is None or not last)
+    where = "" if age is None else f" at age {age + 1}"
+    if tables.any():
+        i, p = first(tables)
+        later = "" if age is None else f" at age {age + 2}"
         raise ProblemError(
             f"a machine needs values that do not fall in x, because a candidate of alternative {dominated!r} is "
-            f"dominated or below its bound, but a table of values falls from {start[i, p]:.6g} to "
-            f"{start[i + 1, p]:.6g} at grid point {i + 1}: {WORKAROUND}"
+            f"dominated or below its bound{where}, but a table of values falls from {start[i, p]:.6g} to "
+            f"{start[i + 1, p]:.6g} at grid point {i + 1}{later}: {WORKAROUND}"
         )
-    if not falls.any():
+    falls &= ~keeps
+    if not falls.any() or (problem.horizon is not None and not last):
         return start, ""
     if problem.horizon is not None:
         i, p = first(falls)
         raise ProblemError(
             f"start must not fall as the grid rises, because a candidate of alternative {dominated!r} is dominated or "
-            f"below its bound, but it falls from {start[i, p]:.6g} to {start[i + 1, p]:.6g} at "
+            f"below its bound{where}, but it falls from {start[i, p]:.6g} to {start[i + 1, p]:.6g} at "
             f"grid point {i + 1}: {WORKAROUND}"
         )
     note = "The start falls as the grid rises, so the solve began from its running maximum."

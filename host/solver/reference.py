@@ -24,7 +24,6 @@ from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
 from beltline.host.solver.fallback import or_warm
-from beltline.host.solver.fixed_point import modulus
 from beltline.host.solver.options import SolveOptions
 from beltline.host.solver.rules import AUTO, ways
 from beltline.host.solver.run import timed
@@ -182,7 +181,7 @@ def _solved(
                 known = {
                     "previous": method == "binary" and not options.verify,
                     "checked": checked(begun),
-                    "contraction": modulus(problem) if confirms(problem, options, method) else None,
+                    "contraction": problem.modulus if confirms(problem, options, method) else None,
                 }
             solution = module.solve(*tables, options.max_sweeps, method=method, **known, **more)
             policy, exact = solution.policy, METHODS[method].rule != "own"
@@ -279,7 +278,7 @@ def solve_batch(problems: Sequence[Problem], options: SolveOptions, method: str,
         known = {
             "previous": method == "binary" and not options.verify,
             "checked": all(checked(one) for one, _ in begun),
-            "contractions": list(map(modulus, problems)) if confirms(problems[0], options, method) else None,
+            "contractions": [one.modulus for one in problems] if confirms(problems[0], options, method) else None,
         }
         module.solve_batch(tables, options.tol, options.max_sweeps, method, seen=seen, **known, **more)
     except (ValueError, MemoryError) as error:
@@ -301,7 +300,7 @@ def _result(
             h = change if found.exact else math.inf
             quality = measure(problem, found.value, found.policy, h, device, found.compared)
     else:
-        quality = Verification(modulus(problem) * change if found.exact else math.inf, found.bound, False)
+        quality = Verification(problem.modulus * change if found.exact else math.inf, found.bound, False)
     outcome, message = _outcome(problem, options, method, found, quality)
     return Result(
         value=found.value,
@@ -351,7 +350,7 @@ def _bound(problem: Problem, found: Solution) -> float:
     if found.previous is None:
         return math.inf
     missed = _missed(problem, found.previous, found.value, found.policy)
-    return found.error_bound + missed / (1.0 - modulus(problem))
+    return found.error_bound + missed / (1.0 - problem.modulus)
 
 
 def _missed(
@@ -384,7 +383,7 @@ def _ages_bound(problem: Problem, value: NDArray[np.float64], policy: NDArray[np
     for age in range(value.shape[0] - 1, -1, -1):
         missed = 0.0 if method == "grid" else _missed(problem, following, value[age], policy[age])
         largest = max(largest_value(following), largest_value(value[age]))
-        error = modulus(problem) * error + sweep_rounding(largest, problem.states, problem.eta) + missed
+        error = problem.modulus * error + sweep_rounding(largest, problem.states, problem.eta) + missed
         bound = max(bound, error)
         following = value[age]
     return bound

@@ -15,7 +15,6 @@ from beltline.host.devices import ARGUMENTS, DEVICES
 from beltline.host.devices.base import DeviceError
 from beltline.host.problem.checks import ProblemError, suggestion
 from beltline.host.problem.problem import Problem
-from beltline.host.solver.fixed_point import modulus
 from beltline.host.solver.options import UNNAMED
 
 AUTO = UNNAMED
@@ -56,7 +55,7 @@ def ways(problem: Problem, device: str = "cpu") -> list[Way]:
     """
     if problem.horizon is not None:
         return [Way("warm", why="a finite horizon takes one sweep for each age, and this method sweeps fastest")]
-    contraction = modulus(problem)
+    contraction = problem.modulus
     evaluated = Way(
         "mpi",
         {"start": "coarse", "inner": EVALUATION_STEPS},

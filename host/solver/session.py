@@ -34,12 +34,11 @@ from beltline.host.problem.general import WORKAROUND, extras
 from beltline.host.problem.problem import Problem
 from beltline.host.solver.checkpoint import Checkpoint
 from beltline.host.solver.complete import INVALID, Completed
-from beltline.host.solver.costs import check_form
 from beltline.host.solver.driver import Driver
 from beltline.host.solver.fallback import or_plain, plain
 from beltline.host.solver.fixed_point import Image
 from beltline.host.solver.options import MachineMethod, SolveOptions, Start, no_lanes
-from beltline.host.solver.prepare import Prepared, from_last, image_of, needs_alternatives
+from beltline.host.solver.prepare import Prepared, from_last, has_product_states, image_of, needs_alternatives
 from beltline.host.solver.run import Run, timed
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.sim.progress import reporting
@@ -295,11 +294,9 @@ class Session:
         options = options or SolveOptions()
         if not isinstance(problem, Problem):
             raise ProblemError(f"problem must be a Problem, not {shown(problem)}")
-        general = moving or needs_alternatives(problem)
+        general = moving or has_product_states(problem)
         if general:
-            self._check_general(problem, options)
-        else:
-            check_form(problem)
+            self._check_general(problem, options, moving or needs_alternatives(problem))
         if options.method not in (None, "shift"):
             raise ProblemError(
                 f"method must be 'shift' or None on a device of the accelerator, not {shown(options.method)}"
@@ -317,23 +314,27 @@ class Session:
         proves = bool(self._options.get("proof"))
         return Prepared(problem, image_of(problem, options, any_start=proves, general=moving), build, options)
 
-    def _check_general(self, problem: Problem, options: SolveOptions) -> None:
-        """Check options for a problem with alternatives, as far as that is possible before the device is open."""
+    def _check_general(self, problem: Problem, options: SolveOptions, alternatives: bool) -> None:
+        """Check options for a problem of the general form, as far as that is possible before the device is open.
+
+        ``alternatives`` says that the device must be built for alternatives, not only for costs.
+        """
         # Here, because it compiles.
         from beltline.host.solver.products import check_products
 
         check_products(problem)
         named = self._name is not None and DEVICES[self._name].elastic
-        if named and not self._options.get("alternatives"):
+        if named and not self._options.get("alternatives" if alternatives else "costs"):
+            wanted = "proof=1, costs=1 and alternatives=1" if alternatives else "proof=1 and costs=1"
             raise ProblemError(
                 f"problem {problem.name!r} has {', '.join(extras(problem)) or 'negative consumption'}, which device "
-                f"{self._name!r} supports only with the options lanes=, proof=1, costs=1 and alternatives=1: pass "
-                f"these, or {WORKAROUND}"
+                f"{self._name!r} supports only with the options lanes=, {wanted}: pass these, or {WORKAROUND}"
             )
+        kind = "alternatives" if alternatives else "discount factors by state or tables by age"
         if options.shift:
-            raise ProblemError("method 'shift' does not support problems with alternatives: leave method out")
+            raise ProblemError(f"method 'shift' does not support problems with {kind}: leave method out")
         if options.start in ("stay", "coarse"):
-            raise ProblemError(f"start of a problem with alternatives must be 'given' or 'last', not {options.start!r}")
+            raise ProblemError(f"start of a problem with {kind} must be 'given' or 'last', not {options.start!r}")
 
     def _check_cost(self, problem: Problem, options: SolveOptions, elastic: bool) -> None:
         """Check options for a problem with a cost, as far as that is possible before the device is open."""

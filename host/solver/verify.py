@@ -26,7 +26,7 @@ from beltline.host.devices.base import DeviceTimeoutError
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import marginal_utility, slope_noise, utility
 from beltline.host.solver.costs import costs_of
-from beltline.host.solver.fixed_point import UTILITY_ERROR, Image, modulus
+from beltline.host.solver.fixed_point import UTILITY_ERROR, Image
 
 DOUBLE = 2.0**-53
 """Largest relative error of one rounding of double precision."""
@@ -190,7 +190,7 @@ def measure(
     DeviceTimeoutError
         The deadline was over before the last age.
     """
-    contraction = modulus(problem)
+    contraction = problem.modulus
     if problem.horizon is None:
         residual, doubt, miss = sweep(problem, image, value, value, policy, contraction * change)
         bound = (residual + doubt) / (1 - contraction)
@@ -290,7 +290,7 @@ def trust(
         Whether the device proved its choices by search between the choices of neighbouring states. The proof compares
         utilities with an error of one unit or ``2**-50`` of themselves, which may add up from grid point to grid point.
     """
-    contraction = modulus(problem)
+    contraction = problem.modulus
     largest = float(max(np.abs(value).max(), np.abs(problem.start).max()))
     chosen, dearer = _consumption(problem, policy)
     consumption = np.where(dearer > image.amount_unit, dearer, chosen)

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.host.problem.problem import Problem
-from beltline.host.solver.fixed_point import modulus
 from beltline.host.solver.options import SolveOptions
 from beltline.host.solver.verify import Verification
 
@@ -52,7 +51,7 @@ def measure(
     """
     from beltline.gpu_ref.comparison import Allowed
 
-    contraction = modulus(problem)
+    contraction = problem.modulus
     allowed, compare = Allowed(contraction * h), _comparison(problem, device, compared)
     ages = value.shape[0] if problem.horizon is not None else 1
     worst = bound = error = 0.0

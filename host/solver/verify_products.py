@@ -12,6 +12,7 @@ from beltline.gpu_ref.general.form import Branch
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import marginal_utility, utility
 from beltline.host.solver.fixed_point import UTILITY_ERROR, Image
+from beltline.host.solver.product_image import words_of_tables
 from beltline.host.solver.verify import DOUBLE, Verification
 from beltline.host.solver.verify_general import measured
 from beltline.hw.arithmetic.numbers import MINIMUM
@@ -40,8 +41,17 @@ def found_of(image: Image, value: NDArray[np.int64], policy: NDArray[np.int64]) 
     image
         Image of a problem with alternatives.
     value, policy : (..., N_k, N_p) int64 arrays
-        Values, in units of ``image``, and grid indexes of the choices, of all product states.
+        Values, in units of ``image``, and grid indexes of the choices, of all product states. The first axis of a
+        problem with a horizon has the sweeps, the first of which is that of the last age.
     """
+    if image.ages:
+        sweeps = zip(reversed(image.ages), value, policy, strict=False)
+        return Found(*map(np.stack, zip(*(_found(*sweep) for sweep in sweeps), strict=True)))
+    return _found(image, value, policy)
+
+
+def _found(image: Image, value: NDArray[np.int64], policy: NDArray[np.int64]) -> Found:
+    """Convert a solution whose tables are those of one age; arguments as for :func:`found_of`."""
     products = image.products
     assert products is not None
     alternatives = products.form.alternatives
@@ -50,7 +60,10 @@ def found_of(image: Image, value: NDArray[np.int64], policy: NDArray[np.int64]) 
     values = np.empty(shape)
     for d, one in enumerate(alternatives):
         columns = products.of(d)
-        words[..., d, :, :] = own = value[..., columns]
+        own = value[..., columns]
+        if not isinstance(one, Branch):
+            own = np.broadcast_to(words_of_tables(one.at(products.age), image.value_bits), own.shape)
+        words[..., d, :, :] = own
         values[..., d, :, :] = np.ldexp(own.astype(np.float64), -image.value_bits)
         if isinstance(one, Branch):
             nothing = own == MINIMUM
@@ -58,7 +71,7 @@ def found_of(image: Image, value: NDArray[np.int64], policy: NDArray[np.int64]) 
             stands = products.stands[policy[..., columns], columns]
             choices[..., d, :, :] = np.where(nothing, -1, stands)
         else:
-            values[..., d, :, :], choices[..., d, :, :] = one.at(), -1
+            values[..., d, :, :], choices[..., d, :, :] = one.at(products.age), -1
     regimes = products.form.shape[0]
     best = np.empty((*shape[:-3], regimes, *shape[-2:]))
     taken = np.empty(best.shape, np.int32)
@@ -85,27 +98,32 @@ def rounding_of(problem: Problem, image: Image, found: Found) -> NDArray[np.floa
     more expensive candidate, which an exact sweep may choose, or at the choice itself if that candidate is not
     affordable. Linear utility has no error of its own.
     """
+    finite = found.values[np.isfinite(found.values)]
+    largest = float(np.abs(finite).max()) if finite.size else 0.0
+    if not image.ages:
+        return _rounding(problem, image, found.policy, largest)
+    ages = zip(image.ages, found.policy, strict=True)
+    return np.stack([_rounding(problem, one, policy, largest) for one, policy in ages])
+
+
+def _rounding(problem: Problem, image: Image, choices: NDArray[np.int32], largest: float) -> NDArray[np.float64]:
+    """Return the bound of :func:`rounding_of` for choices ``(..., N_d, N_k, N_z)`` with tables of one age."""
     products = image.products
     assert products is not None
     linear = image.constants.linear
-    finite = found.values[np.isfinite(found.values)]
-    largest = float(np.abs(finite).max()) if finite.size else 0.0
-    units = (
-        (2.0 if linear else 3.0) * image.value_unit
-        + products.wealth.shape[1] * 2.0**-65 * largest
-        + 2.0 * DOUBLE * largest
-    )
-    rounding = np.full(found.values.shape, units)
+    units = (2.0 if linear else 3.0) * image.value_unit
+    units += products.wealth.shape[1] * 2.0**-65 * largest + 2.0 * DOUBLE * largest
+    rounding = np.full(choices.shape, units)
     amount_error = image.amount_unit * (1.0 if image.faces is None else 1.5)
     for d, one in enumerate(products.form.alternatives):
         if not isinstance(one, Branch):
             continue
         if linear:
-            rounding[..., d, :, :] += np.where(found.policy[..., d, :, :] >= 0, amount_error, 0.0)
+            rounding[..., d, :, :] += np.where(choices[..., d, :, :] >= 0, amount_error, 0.0)
             continue
         columns = products.of(d)
         wealth, cost = products.wealth[:, columns], products.cost[:, columns]
-        policy = np.maximum(found.policy[..., d, :, :], 0)
+        policy = np.maximum(choices[..., d, :, :], 0)
         above = products.stands[np.minimum(policy + 1, cost.shape[0] - 1), columns]
         states = np.arange(products.states)
         chosen, dearer = (wealth - cost[index, states] for index in (policy, above))
@@ -115,7 +133,7 @@ def rounding_of(problem: Problem, image: Image, found: Found) -> NDArray[np.floa
             own += amount_error * marginal_utility(consumption - image.amount_unit, problem.eta)
         # No error is allowed for a choice that is not affordable, or whose consumption is no larger than its rounding
         # error.
-        able = (found.policy[..., d, :, :] >= 0) & np.isfinite(own)
+        able = (choices[..., d, :, :] >= 0) & np.isfinite(own)
         rounding[..., d, :, :] += np.where(able, own, 0.0)
     return rounding
 
@@ -142,13 +160,13 @@ def trust_products(problem: Problem, image: Image, found: Found, change: float) 
     largest = float(np.abs(finite).max())
     rounding = TIMES * float(rounding_of(problem, image, found).max())
     if not form.negative:
-        error = 0.0 if image.constants.linear else UTILITY_ERROR * 2 * largest
-        rounding += (2 * form.shape[1] + 3) * (image.value_unit + error)
-    contraction = form.modulus()
+        of_utility = 0.0 if image.constants.linear else UTILITY_ERROR * 2 * largest
+        rounding += (2 * form.shape[1] + 3) * (image.value_unit + of_utility)
     if problem.horizon is None:
-        residual = contraction * change + rounding
-        return Verification(residual, residual / (1 - contraction), False)
-    error = 0.0
-    for _ in range(found.value.shape[0]):
-        error = contraction * error + rounding
-    return Verification(rounding, error if math.isfinite(error) else math.inf, False)
+        residual = form.modulus() * change + rounding
+        return Verification(residual, residual / (1 - form.modulus()), False)
+    error = bound = 0.0
+    for age in reversed(range(found.value.shape[0])):
+        error = form.modulus(age) * error + rounding
+        bound = max(bound, error)
+    return Verification(rounding, bound if math.isfinite(bound) else math.inf, False)

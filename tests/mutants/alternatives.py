@@ -101,8 +101,8 @@ FAULTS = (
     ),
     Fault(
         "bounds on numbers leave out expensive candidates of a firm",
-        IMAGE,
-        "parts.append(float(np.abs(products.wealth).max() + np.abs(products.cost).max()))",
+        "host/solver/product_reach.py",
+        "parts.append(float(np.abs(one.wealth).max() + np.abs(one.cost).max()))",
         "parts.append(0.0)",
         (HOST_FIRMS + "test_values_stay_within_their_bounds",),
     ),
@@ -325,7 +325,7 @@ FAULTS = (
     ),
     Fault(
         "bounds on values leave out the utilities added to alternatives",
-        IMAGE,
+        "host/solver/product_reach.py",
         "earned + products.kappa, -np.inf)",
         "earned, -np.inf)",
         (TEST_HOST + "test_values_stay_within_their_bounds",),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.gpu_ref.general.form import Branch
+from beltline.gpu_ref.general.form import Tables
 from beltline.host.problem.alternative import Alternative
 from beltline.host.problem.problem import Problem
 from beltline.host.solver.fixed_point import Image
@@ -157,7 +157,7 @@ class FullSearch:
     """Sweeps of an image with alternatives by the definition of the problem: every candidate, exact sums.
 
     Regimes, mixes and tables of values are those of the problem's alternatives; only the integers are those of the
-    image.
+    image. Tables are those of its age.
     """
 
     def __init__(self, image: Image) -> None:
@@ -192,15 +192,16 @@ class FullSearch:
         value, choices = np.empty_like(before), np.full(before.shape, -1, np.int64)
         last, count = self.products.arrangement.last, self.products.count
         for d, one in enumerate(form.alternatives):
+            tables = one.at(self.products.age)
             for s, p in enumerate(self.products.of(d)):
-                if not isinstance(one, Branch):
+                if not isinstance(tables, Tables):
                     value[:, p] = before[:, p]
                     choices[:, p] = 0
                     continue
                 promise = np.zeros(before.shape[0], object)
                 for r, after in np.ndindex(form.shape[0], self.products.states):
                     weight = int(image.transition[p, after * count + last[r]])
-                    exact = float(one.beta[s] * one.mix[r] * one.transition[s, after])
+                    exact = float(tables.beta[s] * tables.mix[r] * tables.transition[s, after])
                     assert abs(weight - exact * 2.0**64) <= 2.0**12
                     promise = promise + weight * largest[r, :, after]
                 promise = (promise + 2**63) // 2**64

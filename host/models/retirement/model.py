@@ -23,7 +23,6 @@ class Retirement(Calibration, AgedModel[RetirementResult]):
 
     kinds: ClassVar[tuple[str, ...]] = KINDS
     called: ClassVar[str] = "the retirement model"
-    machines: ClassVar[bool] = True
 
     def of_ages(self, solution: GeneralResult) -> RetirementResult:
         """Return the solution of the model, made from the result of its problem."""

@@ -27,8 +27,8 @@ class Device(np.ndarray):
         self[...] = table
 
 
-def zeros(size: int, dtype: Any) -> Any:
-    return np.zeros(size, dtype).view(Device)
+def empty(size: int, dtype: Any) -> Any:
+    return np.full(size, 0xA5, dtype).view(Device)
 
 
 @pytest.fixture
@@ -36,13 +36,14 @@ def arena() -> Arena:
     COPIES.clear()
     small = {"kind": ((3,), np.int32), "chances": ((2, 2), np.float64), "flat": ((5,), np.uint8)}
     large = {"wealth": ((2, 40), np.float64), "choice": ((7,), np.int32), "nothing": ((0, 4), np.float64)}
-    return Arena(SimpleNamespace(zeros=zeros), small, large)
+    filled = {"value": ((3, 11), np.float64), "copy": ((9,), np.uint8)}
+    return Arena(SimpleNamespace(empty=empty), small, large, filled)
 
 
-def test_tables_are_apart_and_zero(arena: Arena) -> None:
-    names = ("kind", "chances", "flat", "wealth", "choice", "nothing")
+def test_tables_are_apart_and_those_that_are_not_filled_are_zero(arena: Arena) -> None:
+    names = ("kind", "chances", "flat", "wealth", "choice", "nothing", "value", "copy")
     for number, name in enumerate(names):
-        assert not arena[name].any()
+        assert name in ("value", "copy") or not arena[name].any()
         arena[name][...] = number + 1
     for number, name in enumerate(names):
         assert (arena[name] == number + 1).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,7 +19,8 @@ OPTIONS = ("--bonds", "61", "--incomes", "7", "--lanes", "4")
 
 def test_passes_add_up_to_the_clocks_of_all_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert default_passes.main([*OPTIONS]) == 0
-    said, _, header, _, *rows, _, differs = capsys.readouterr().out.splitlines()
+    said, _, header, _, *rows, _, differs, measure = capsys.readouterr().out.splitlines()
+    assert measure.endswith("asked at most 0: measured 0, holds")
     assert header == default_passes.HEADER
     cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
     assert tuple(row[0] for row in cells) == default_passes.PASSES
@@ -53,7 +55,7 @@ def test_the_measure_counts_all_grids(
 def test_prices_that_the_machine_computes(capsys: pytest.CaptureFixture[str]) -> None:
     """Updates of prices take clocks of their own, as many in each; all clocks are those of the solve."""
     assert default_passes.main([*OPTIONS, "--prices", "--multipliers", "4", "--update-every", "1"]) == 0
-    said, updates, _, _, _, *rows, _, differs = capsys.readouterr().out.splitlines()
+    said, updates, _, _, _, *rows, _, differs, _ = capsys.readouterr().out.splitlines()
     assert differs.startswith("choices that differ from the processor's: 0 of 427; largest difference of a price ")
     build: dict[str, Any] = {"lanes": 4, "proof": 1, "costs": 1, "alternatives": 1, "multipliers": 4, "prices": 1}
     found: Any = solve(arellano(bonds=61, incomes=7), device="emulator", progress=False, update_every=1, **build)
@@ -64,6 +66,20 @@ def test_prices_that_the_machine_computes(capsys: pytest.CaptureFixture[str]) ->
     assert number > 1
     parameters = PricesParameters(SweepParameters(64, 16, 4, **KINDS))
     assert spent == number * parameters.clocks(16, 14)
+
+
+def test_a_different_choice_is_counted(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def wrong(model: Any, **options: Any) -> Any:
+        found: Any = solve(model, **options)
+        if "device" in options:
+            return found
+        policy = found.policy.copy()
+        policy[3, 2] += 1
+        return SimpleNamespace(policy=policy, prices=found.prices)
+
+    monkeypatch.setattr(default_passes, "solve", wrong)
+    assert default_passes.main([*OPTIONS]) == 1
+    assert "choices that differ from the processor's: 1 of 427; " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("option", "word"), [("--lanes", "3"), ("--slots", "5"), ("--bonds", "60")])

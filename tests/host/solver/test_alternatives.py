@@ -14,45 +14,19 @@ import beltline as bl
 from beltline.host.devices import open_device
 from beltline.host.solver.checkpoint import _key
 from beltline.host.solver.driver import Driver
-from beltline.host.solver.product_image import LOWEST, product_image, reach_of
+from beltline.host.solver.product_image import LOWEST, product_image
+from beltline.host.solver.product_reach import reach_of
 from beltline.host.solver.products import products_of
-from beltline.host.solver.verify_products import Found, found_of, measure_products, rounding_of
+from beltline.host.solver.verify_products import found_of, measure_products, rounding_of
 from beltline.hw.interface.groups import Mark
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Status
 from support.alternatives import KINDS, with_alternatives
+from support.compared import TOL, compared
 from support.costs import with_cost
 
 BUILD = {"lanes": 2, "proof": 1, "costs": 1, "alternatives": 1}
 EMULATOR = {"device": "emulator", **BUILD}
-
-TOL = 1e-6
-
-
-def compared(given: bl.Problem, found: Any, right: Any) -> int:
-    """Check that values equal the processor's within both bounds; return the number of choices that differ."""
-    assert found.success, found.message
-    assert right.success
-    assert type(found) is type(right)
-    assert found.value.shape == right.value.shape
-    bound = found.error_bound + right.error_bound
-    assert np.abs(found.value - right.value).max() <= bound
-    assert np.array_equal(np.isfinite(found.values), np.isfinite(right.values))
-    able = np.isfinite(right.values)
-    apart = np.abs(found.values[able] - right.values[able])
-    if (apart > bound).any():
-        # The bound is for regimes. An alternative that leaves almost nothing to consume has a value of great size, in
-        # which the rounding of cash on hand shows.
-        image = product_image(given, TOL, found.value_bits, found.amount_bits)
-        names = Found._fields
-        rounding = rounding_of(given, image, Found(**{name: getattr(found, name) for name in names}))
-        assert (apart <= bound + 2.0 * rounding[able]).all()
-    assert np.array_equal(found.policy < 0, right.policy < 0)
-    assert (found.probabilities.sum(axis=-3)[..., :, :] == len(given.regimes)).all()
-    for name in given.regimes and [one.name for one in given.alternatives]:
-        number = found.alternatives.index(name)
-        assert np.array_equal(found.probabilities[..., number, :, :] == 1.0, found.taken(name))
-    return int((found.policy != right.policy).sum() + (found.choice != right.choice).sum())
 
 
 def check(seeds: range, horizon: int | None) -> None:
@@ -191,7 +165,7 @@ def test_values_stay_within_their_bounds(kind: str, horizon: int | None) -> None
     for seed in range(6):
         given = with_alternatives(kind, seed, 20, 2, horizon)
         products = products_of(given)
-        reach = reach_of(products, products.wealth - products.cost[0], horizon)
+        reach = reach_of([products], horizon)
         found = bl.solve(given, tol=1e-8)
         assert reach.low - 1e-9 <= found.value.min() <= found.value.max() <= reach.high + 1e-9
         assert np.abs(found.values[np.isfinite(found.values)]).max() <= reach.all + 1e-9
@@ -323,23 +297,21 @@ def refused() -> list[tuple[bl.Problem, str]]:
     falls = np.asarray(leave.alternatives[1].value)[::-1]  # type: ignore[attr-defined]
     poor = np.asarray(work.wealth).copy()
     poor[0] = np.nextafter(0.0, 1.0)
-    aged = replace(work, horizon=2)
     return [
         (
             replace(work, taste=0.1),
             "a machine takes no taste shocks, and problem 'retirement 1' has taste = 0.1: solve",
         ),
-        (replace(work, eta=0.0), "a machine takes eta above 0, and problem 'retirement 1' has eta = 0: solve it with"),
         (
             changed(work, 0, low=rising),
             "a machine takes bounds of x' that are the same for every x, and low of alternative 'work' goes from 0 to "
             "19 in state 0: solve it",
         ),
         (
-            changed(aged, 0, kappa=np.zeros((2, 2))),
-            "a machine takes no tables by age, and alternative 'work' has a table by age: kappa: solve it",
+            changed(replace(work, horizon=2), 0, beta=1.02, transition=np.eye(2)),
+            "a machine takes beta times the probability of a state up to 1, and alternative 'work' has 1.02 with beta "
+            "= 1.02: solve it",
         ),
-        (changed(aged, 0, beta=1.0), "a machine takes beta below 1, and alternative 'work' has 1.0: solve it"),
         (
             changed(changed(leave, 1, value=falls), 0, low=2),
             "a machine needs values that do not fall in x, because a candidate of alternative 'stay' is dominated or "
@@ -359,7 +331,7 @@ def refused() -> list[tuple[bl.Problem, str]]:
     ]
 
 
-@pytest.mark.parametrize("number", range(8))
+@pytest.mark.parametrize("number", range(6))
 def test_refusals(number: int) -> None:
     given, sentence = refused()[number]
     with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence)):

@@ -315,17 +315,11 @@ def test_what_else_of_the_general_form_is_refused() -> None:
         "costs=1 and alternatives=1: pass these"
     )
     for change, sentence in (
-        ({"eta": 0.0}, "a machine takes eta above 0, and problem 'laffer 1' has eta = 0: solve it with"),
-        ({"beta": np.full(3, 0.9)}, others.format("beta by state")),
+        ({"eta": 0.0}, others.format("eta = 0")),
         ({"high": 20}, others.format("high")),
     ):
         with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence)):
             bl.solve(replace(given, **change), **EMULATOR)
-    aged = replace(given, cost=np.repeat(np.asarray(given.cost)[None], 3, axis=0))
-    with pytest.raises(
-        bl.ProblemError, match="^the accelerator cannot solve problem .*, which has cost by age: solve it "
-    ):
-        bl.solve(aged, **EMULATOR)
     with (
         bl.open("emulator", **BUILD) as device,
         pytest.raises(bl.ProblemError, match="^start of a problem with a cost must be 'given' or 'last', not 'stay'$"),

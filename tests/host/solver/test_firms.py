@@ -12,7 +12,8 @@ import pytest
 import beltline as bl
 from beltline.host.devices import open_device
 from beltline.host.solver.driver import Driver
-from beltline.host.solver.product_image import consumed_of, product_image, reach_of
+from beltline.host.solver.product_image import product_image
+from beltline.host.solver.product_reach import reach_of
 from beltline.host.solver.products import products_of
 from beltline.host.solver.verify_products import found_of, measure_products, rounding_of
 from beltline.hw.interface.parameters import MachineParameters
@@ -131,7 +132,7 @@ def test_values_stay_within_their_bounds(kind: str, horizon: int | None) -> None
     for seed in range(6):
         given = firm(kind, seed, 20, 2, horizon)
         products = products_of(given)
-        reach = reach_of(products, consumed_of(products), horizon)
+        reach = reach_of([products], horizon)
         found = bl.solve(given, tol=tolerance(kind, seed))
         slack = found.error_bound + 1e-9 * reach.all
         assert reach.low - slack <= found.value.min() <= found.value.max() <= reach.high + slack

@@ -14,7 +14,7 @@ import beltline as bl
 from beltline.gpu_ref.exact import exact_sweep
 from beltline.host.devices import smallest_build
 from beltline.host.solver import fixed_point as conversion
-from beltline.host.solver.fixed_point import FRACTION_LIMIT, fixed_point, fraction_bits, modulus, value_bounds
+from beltline.host.solver.fixed_point import FRACTION_LIMIT, fixed_point, fraction_bits, value_bounds
 from support.fakes import problem, tables
 
 SEEDS = range(40)
@@ -69,9 +69,9 @@ def test_bounds_are_not_wasteful() -> None:
 
 def test_modulus_is_that_of_the_largest_row() -> None:
     above = problem(4, 2, transition=[[0.5, 0.5], [0.5 + 9e-13, 0.5]])
-    assert modulus(above) == pytest.approx(0.9 * (1 + 9e-13), rel=1e-15, abs=0.0)
+    assert above.modulus == pytest.approx(0.9 * (1 + 9e-13), rel=1e-15, abs=0.0)
     below = problem(4, 2, transition=[[0.5, 0.5], [0.5 - 9e-13, 0.5]])
-    assert modulus(below) == 0.9
+    assert below.modulus == 0.9
 
 
 @pytest.mark.parametrize(

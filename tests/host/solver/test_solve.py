@@ -17,7 +17,6 @@ import beltline.host.solver.transfers
 import beltline.sim.progress
 from beltline.gpu_ref.brute_force import sweep as brute_sweep
 from beltline.host.devices import DEVICES, DeviceError
-from beltline.host.solver.fixed_point import modulus
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import VERSION, Command, Status, Table
 from beltline.hw.line.clocks import run_clocks
@@ -54,7 +53,7 @@ def test_solution_and_bound(seed: int, eta: float) -> None:
     error = np.abs(result.value - exact).max()
     assert error <= result.error_bound <= 1e-7
     assert result.change < result.tol
-    assert result.residual <= modulus(given) * result.change * (1 + 1e-6) + 1e-14
+    assert result.residual <= given.modulus * result.change * (1 + 1e-6) + 1e-14
     _, policy = brute_sweep(given.grid, given.wealth, given.transition, result.value, given.beta, given.eta)
     assert (result.policy == policy).all()
     assert set(result.timing) == {"load", "solve", "read", "verify"}

@@ -1,0 +1,287 @@
+"""Horizons with tables by age on machines: what is transferred, the number formats, refusals, and the guarantees."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import beltline as bl
+from beltline.host.devices import open_device
+from beltline.host.solver.driver import Driver
+from beltline.host.solver.product_image import product_image
+from beltline.host.solver.product_reach import reach_of
+from beltline.host.solver.products import products_by_age
+from beltline.host.solver.verify_products import found_of, measure_products, rounding_of
+from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.interface.registers import Mode, Status, Table
+from support.ages import with_ages, with_cost_by_age
+from support.alternatives import KINDS, with_alternatives
+from support.compared import TOL, compared
+
+BUILD = {"lanes": 2, "proof": 1, "costs": 1, "alternatives": 1}
+COSTS = {"lanes": 2, "proof": 1, "costs": 1}
+EMULATOR = {"device": "emulator", **BUILD}
+
+
+def check(seeds: range) -> None:
+    states = others = 0
+    with bl.open("emulator", **BUILD, multipliers=4) as device:
+        for seed in seeds:
+            for kind in KINDS:
+                given = with_ages(kind, seed, 16 + seed % 15, 1 + seed % 4, 1 + seed % 5)
+                found = device.solve(given, tol=TOL)
+                assert found.verified
+                others += compared(given, found, bl.solve(given))
+                states += found.policy.size
+    print(f"{others} of {states:,} choices differ")
+    assert others <= states / 2000
+
+
+def test_every_age_is_the_processors() -> None:
+    check(range(6))
+
+
+@pytest.mark.slow
+def test_every_age_is_the_processors_in_many_problems() -> None:
+    check(range(6, 46))
+
+
+@pytest.mark.parametrize("build", [COSTS, BUILD])
+def test_a_cost_by_age_needs_no_alternatives(build: dict[str, int]) -> None:
+    with bl.open("emulator", **build) as device:
+        for seed in range(4):
+            given = with_cost_by_age(seed, 30, 3)
+            assert compared(given, device.solve(given), bl.solve(given)) == 0
+            tables = {name: np.asarray(getattr(given, name))[0] for name in ("wealth", "cost")}
+            by_state = replace(given, beta=[0.9, 0.8, 0.95], horizon=None, **tables)
+            assert compared(by_state, device.solve(by_state, tol=TOL), bl.solve(by_state, tol=TOL)) == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_verification_the_proof_bounds_the_error(kind: str) -> None:
+    given = with_ages(kind, 2, 30, 2)
+    found, right = (bl.solve(given, verify=verify, **EMULATOR) for verify in (False, True))
+    assert (found.success, found.verified) == (True, False)
+    assert np.array_equal(found.value, right.value)
+    assert right.error_bound <= found.error_bound < 1e-9
+
+
+def test_what_a_machine_missed_at_an_age_is_found() -> None:
+    given = with_ages("retirement", 1, 30, 2)
+    with bl.open("emulator", **BUILD) as device:
+        done = device.run(device.prepare(given))
+    image = done.work.image
+    found = found_of(image, done.run.value, done.run.policy)
+    # The first sweep is that of the last age.
+    found = found._replace(**{name: part[::-1].copy() for name, part in found._asdict().items()})
+    assert measure_products(given, image, found, 0.0).missed == ""
+    assert rounding_of(given, image, found).max() < 1e-9
+    for age in range(4):
+        values = found.values.copy()
+        values[age, 0, 9, 1] += 1e-6
+        missed = measure_products(given, image, found._replace(values=values), 0.0).missed
+        assert "the value of alternative 'work' wrong by 1e-06 at grid point 9, state 1" in missed
+        assert f", age {age + 1}" in missed
+
+
+def test_ages_that_were_not_reached_are_no_result() -> None:
+    given = with_ages("exit", 1, 30, 2)
+    with bl.open("emulator", **BUILD) as device:
+        done = device.run(device.prepare(given))
+    short = replace(
+        done.run, value=done.run.value[:2], policy=done.run.policy[:2], sweeps=2, status=Status.DONE | Status.LIMIT
+    )
+    found, whole = replace(done, run=short).result(), done.result()
+    assert not found.success
+    assert np.array_equal(found.value, whole.value[2:])
+    assert np.array_equal(found.choice, whole.choice[2:])
+
+
+def written(given: bl.Problem) -> tuple[list[set[str]], list[bool]]:
+    """Solve a problem; return what was written before each age, in the order of the runs, and if choices were kept."""
+    image = product_image(given, 1e-6)
+    points, states = image.start.shape
+    device = open_device("emulator", MachineParameters(1 << (points - 1).bit_length(), states), **BUILD)
+    moved: list[set[str]] = [set()]
+    stored: list[bool] = []
+    write_block, write_register = device.write_block, device.write_register
+    matrix = 4 ** (states - 1).bit_length()
+
+    def block(table: Table, first: int, words: Any) -> None:
+        moved[-1].add("groups" if table is Table.Q and first >= matrix else table.name)
+        write_block(table, first, words)
+
+    def register(name: str, value: int) -> None:
+        if name == "COMMAND" and value == 1:
+            stored.append(bool(device.read_register("MODE") & Mode.CHOICES))
+            moved.append(set())
+        write_register(name, value)
+
+    device.write_block, device.write_register = block, register  # type: ignore[method-assign]
+    run = Driver(device).run(image, 1, horizon=given.horizon)
+    assert run.sweeps == given.horizon
+    return moved[:-1], stored
+
+
+def test_only_tables_that_differ_are_transferred() -> None:
+    points, states, ages = 20, 2, 4
+    work = with_alternatives("retirement", 1, points, states, ages)
+    every = {"X", "W", "Q", "groups", "V"}
+    kept = [False, True, True, True]
+    assert written(work) == ([every, set(), set(), set()], kept)
+    kappa = np.linspace(-1.0, -0.4, ages)[:, None] * np.ones(states)
+    alternatives = [replace(work.alternatives[0], kappa=kappa), *work.alternatives[1:]]
+    assert written(replace(work, alternatives=alternatives)) == ([every, *[{"groups"}] * 3], kept)
+    # Age 2 is the third to be solved.
+    wealth = np.repeat(work.wealth[None], ages, axis=0)
+    wealth[1] += 0.1
+    alternatives = [*work.alternatives[:2], replace(work.alternatives[2], wealth=wealth)]
+    assert written(replace(work, alternatives=alternatives)) == ([every, set(), {"W"}, {"W"}], kept)
+    chain = np.repeat(work.transition[None], ages, axis=0)
+    chain[:3] = np.eye(states)
+    assert written(replace(work, transition=chain)) == ([every, {"Q"}, set(), set()], kept)
+    leave = with_alternatives("exit", 1, points, states, ages)
+    value = np.stack([np.asarray(leave.alternatives[1].value) + age for age in range(ages)])
+    alternatives = [leave.alternatives[0], replace(leave.alternatives[1], value=value), leave.alternatives[2]]
+    found, choices = written(replace(leave, alternatives=alternatives))
+    assert choices == kept
+    # The last two runs begin with the tables of values of ages 2 and 3; that of the last age is there from the start.
+    assert found[1:] == [{"groups"}, {"V"}, {"V"}]
+
+
+def test_number_formats_are_those_of_the_most_demanding_age() -> None:
+    for kind in KINDS:
+        given = with_ages(kind, 1, 20, 2)
+        usual = product_image(given, TOL)
+        d = next(d for d, one in enumerate(given.alternatives) if one.value is None)
+        one = given.alternatives[d]
+        kappa = np.zeros((4, 2))
+        kappa[1] = -1e7
+        wealth = np.array(given.form.alternatives[d].wealth)  # type: ignore[union-attr]
+        wealth[2] += 1e5
+        for change in ({"kappa": kappa}, {"wealth": wealth}):
+            alternatives = [*given.alternatives[:d], replace(one, **change), *given.alternatives[d + 1 :]]
+            other = replace(given, alternatives=alternatives)
+            image = product_image(other, TOL)
+            fewer = [getattr(image, bits) < getattr(usual, bits) for bits in ("value_bits", "amount_bits")]
+            assert fewer[0] == ("kappa" in change)
+            assert fewer[1] == ("wealth" in change)
+            assert {(age.value_bits, age.amount_bits) for age in image.ages} == {(image.value_bits, image.amount_bits)}
+            assert compared(other, bl.solve(other, **EMULATOR), bl.solve(other)) == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_values_stay_within_their_bounds(kind: str) -> None:
+    for seed in range(6):
+        given = with_ages(kind, seed, 20, 2)
+        reach = reach_of(products_by_age(given), given.horizon)
+        found = bl.solve(given)
+        assert reach.low - 1e-9 <= found.value.min() <= found.value.max() <= reach.high + 1e-9
+        assert np.abs(found.values[np.isfinite(found.values)]).max() <= reach.all + 1e-9
+
+
+def test_product_states_are_shared_only_if_they_are_equal_at_all_ages() -> None:
+    given = with_ages("default", 1, 20, 2)
+    assert products_by_age(given)[0].count == 2
+    wealth = np.array(given.alternatives[2].wealth)
+    wealth[3] *= 0.99
+    other = replace(given, alternatives=[*given.alternatives[:2], replace(given.alternatives[2], wealth=wealth)])
+    assert {one.count for one in products_by_age(other)} == {3}
+    assert compared(other, bl.solve(other, **EMULATOR), bl.solve(other)) == 0
+
+
+def test_values_that_fall_are_refused_only_at_ages_that_they_enter() -> None:
+    """A start that falls is fine unless a candidate is dominated at the last age, a table unless at the age before."""
+    given = with_alternatives("exit", 1, 20, 2, 3)
+    value = np.asarray(given.alternatives[1].value)
+    value = np.sort(np.where(np.isfinite(value), value, -9.0), axis=0)
+    flat = np.asarray(given.cost)[:, None] if given.cost is not None else given.grid[:, None]
+    for age in range(3):
+        # One candidate is dominated at this age.
+        cost = np.repeat(np.repeat(flat, 2, axis=1)[None], 3, axis=0)
+        cost[age, 4] = cost[age, 5] + 0.01
+        for falling in range(3):
+            table = np.repeat(value[None], 3, axis=0)
+            table[falling] = table[falling, ::-1]
+            alternatives = [
+                replace(given.alternatives[0], cost=cost), replace(given.alternatives[1], value=table),
+                given.alternatives[2],
+            ]  # fmt: skip
+            other = replace(given, alternatives=alternatives)
+            if falling == age + 1:
+                sentence = (
+                    f"a machine needs values that do not fall in x, because a candidate of alternative 'stay' is "
+                    f"dominated or below its bound at age {age + 1}, but a table of values falls from "
+                )
+                with pytest.raises(bl.ProblemError, match=f"^{sentence}.* at age {falling + 1}: solve it"):
+                    bl.solve(other, **EMULATOR)
+            else:
+                assert compared(other, bl.solve(other, **EMULATOR), bl.solve(other)) == 0
+        alternatives = [replace(given.alternatives[0], cost=cost), given.alternatives[2]]
+        other = replace(given, alternatives=alternatives, start=np.linspace(0.0, -1.0, 20)[:, None] * np.ones(2))
+        if age == 2:
+            with pytest.raises(bl.ProblemError, match="^start must not fall as the grid rises, .* at age 3, but it "):
+                bl.solve(other, **EMULATOR)
+        else:
+            assert compared(other, bl.solve(other, **EMULATOR), bl.solve(other)) == 0
+
+
+def test_a_discount_factor_of_one_is_exact_enough() -> None:
+    """A weight of exactly 1 is stored as the largest fraction below it."""
+    given = with_alternatives("retirement", 1, 20, 2, 4)
+    alternatives = [replace(one, beta=1.0, transition=np.eye(2)) for one in given.alternatives]
+    other = replace(given, alternatives=alternatives)
+    assert compared(other, bl.solve(other, **EMULATOR), bl.solve(other)) == 0
+
+
+def test_refusals() -> None:
+    work, cost = with_ages("retirement", 1, 20, 2), with_cost_by_age(1, 20, 2)
+    beta = np.full((4, 2), 0.9)
+    beta[2, 1] = 1.5
+    heavy = replace(cost, transition=np.eye(2), beta=beta)
+    poor = np.array(work.alternatives[0].wealth)
+    poor[2, 0] = np.nextafter(0.0, 1.0)
+    low = replace(work.alternatives[0], wealth=poor, low=0)
+    for given, options, sentence in (
+        (
+            heavy, BUILD,
+            "a machine takes beta times the probability of a state up to 1, and alternative 'save' has 1.5 with beta = "
+            "1.5: solve it",
+        ),
+        (
+            replace(work, alternatives=[low, *work.alternatives[1:]]), BUILD,
+            "wealth of alternative 'work' exceeds its lowest cost by so little at grid point 0, state 0, age 3, that ",
+        ),
+        (
+            work, COSTS,
+            "problem 'retirement 1 by age' has alternatives, beta by age, wealth by age, transition by age, which "
+            "device 'emulator' supports only with the options lanes=, proof=1, costs=1 and alternatives=1: pass these",
+        ),
+        (
+            cost, {"lanes": 2, "proof": 1},
+            "problem 'cost by age 1' has beta by age, wealth by age, cost by age, which device 'emulator' supports "
+            "only with the options lanes=, proof=1 and costs=1: pass these, ",
+        ),
+        (
+            cost, BUILD | {"method": "shift"},
+            "method 'shift' does not support problems with discount factors by state or tables by age: leave method ",
+        ),
+    ):  # fmt: skip
+        with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence)):
+            bl.solve(given, device="emulator", **options)  # type: ignore[arg-type]
+    device = open_device("emulator", MachineParameters(64, 8), lanes=2, proof=1)
+    with pytest.raises(bl.ProblemError, match="^device 'emulator' has no table of costs, and the problem needs one fo"):
+        Driver(device).run(product_image(cost, 1e-4), 1, horizon=4)
+    device = open_device("emulator", MachineParameters(64, 8), **COSTS)
+    for bounds in ({"low": 1}, {"high": 18}):
+        with pytest.raises(bl.ProblemError, match="^device 'emulator' was built without alternatives, which the prob"):
+            Driver(device).run(product_image(replace(cost, **bounds), 1e-4), 1, horizon=4)  # type: ignore[arg-type]
+
+
+def test_a_timeout_ends_between_ages() -> None:
+    with pytest.raises(bl.DeviceTimeoutError, match="^the run on device 'emulator' took more than 1e-06 seconds and"):
+        bl.solve(with_ages("random", 1, 20, 2), timeout=1e-6, **EMULATOR)
