@@ -18,6 +18,7 @@ from beltline.hw.interface.registers import (
     ALTERNATIVES_ENGINE,
     COSTS_ENGINE,
     IDENTITY,
+    LINEAR_BIT,
     MIDPOINTS_ENGINE,
     PRICES_ENGINE,
     PROVING_ENGINE,
@@ -280,7 +281,7 @@ def built_sizes(device: Device) -> MachineParameters:
         No build has such parameters, or this host does not know the engine.
     """
     word = read_steady(device, "ENGINE")
-    number, slots, multipliers = word & 0xFFFF, word >> 16, 0
+    number, slots, multipliers = word & 0xFFFF, word >> 16 & ~(1 << LINEAR_BIT - 16), 0
     if number & 0xFF in (ALTERNATIVES_ENGINE, PRICES_ENGINE):
         # Its expectation may take multipliers in turn.
         number, multipliers = number & 0xFF, number >> 8
@@ -304,7 +305,7 @@ def built_sizes(device: Device) -> MachineParameters:
     try:
         multiplier = Multiplier.of(read_steady(device, "MULTIPLIER"))
         kinds: dict[str, Any] = {"proof": proof, "costs": costs, "alternatives": alternatives, "midpoints": midpoints}
-        kinds |= {"multipliers": multipliers, "slots": slots, "prices": prices}
+        kinds |= {"multipliers": multipliers, "slots": slots, "prices": prices, "linear": bool(word >> LINEAR_BIT & 1)}
         return MachineParameters(**sizes, **kinds, engine=Engine(number), multiplier=multiplier)
     except ValueError as error:
         raise DeviceError(f"device {device.name!r} reports sizes that no build has: {error}") from None

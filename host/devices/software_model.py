@@ -208,7 +208,7 @@ class ModelDevice:
                 mode=Mode(settings["MODE"]),
                 sweep_limit=settings["SWEEP_LIMIT"],
                 epsilon=settings["EPSILON"],
-                constants=UtilityConstants.from_registers(settings),
+                constants=UtilityConstants.from_registers(settings, self._machine.parameters.features.linear),
             )
             self._publish()
 

@@ -205,7 +205,7 @@ def check_supported(device: Device, build: MachineParameters, image: Image) -> N
     Raises
     ------
     ProblemError
-        It has no costs, has no alternatives, or cannot compute prices.
+        It has no costs, has no alternatives, has no linear utility, or cannot compute prices.
     """
     states = image.start.shape[1]
     if image.grid.ndim == 2 and not build.features.costs:
@@ -216,6 +216,11 @@ def check_supported(device: Device, build: MachineParameters, image: Image) -> N
         raise ProblemError(
             f"device {device.name!r} was built without alternatives, which the problem needs for its alternatives or "
             f"bounds: {WORKAROUND}"
+        )
+    if image.constants.linear and not build.features.linear:
+        raise ProblemError(
+            f"device {device.name!r} was built by an earlier version, without the linear utility that eta = 0 needs: "
+            f"build it again, or {WORKAROUND}"
         )
     if image.faces is not None and not (build.features.prices and states < build.states):
         raise ProblemError(

@@ -81,9 +81,11 @@ def has_product_states(problem: Problem) -> bool:
 def needs_alternatives(problem: Problem) -> bool:
     """Return whether the accelerator must be built for alternatives, because the problem has several or has bounds.
 
-    A single alternative with a cost, with discount factors by state or with tables by age needs a build with costs.
+    So must it be for linear utility. A single alternative with a cost, with discount factors by state or with tables by
+    age needs a build with costs.
     """
-    return problem.negative or any(name in ("alternatives", "low", "high", "taste") for name in extras(problem))
+    needs = ("alternatives", "low", "high", "taste", "eta = 0")
+    return problem.negative or any(name in needs for name in extras(problem))
 
 
 def from_last(image: Image, last: Image, run: Run) -> Image:

@@ -22,7 +22,7 @@ from beltline.host.solver.fixed_point import (
     coarse_amounts,
     fraction_bits,
 )
-from beltline.host.solver.product_reach import reach_of
+from beltline.host.solver.product_reach import Reach, reach_of
 from beltline.host.solver.products import Products, products_by_age
 from beltline.hw.arithmetic.numbers import Fixed
 from beltline.hw.arithmetic.utility_constants import UtilityConstants
@@ -76,26 +76,22 @@ def product_image(
             f"1 - beta must be at least {SMALLEST_IMPATIENCE:.3g}"
         )
     reach = reach_of(products, problem.horizon)
-    sentence = f"the values of alternatives can reach {reach.all:.3g}"
-    value_bits = bits_chosen("value", value_bits, fraction_bits(reach.all), sentence)
-    largest = float(max(np.abs(table).max() for one in products for table in (one.cost, one.wealth)))
-    sentence = f"cost and wealth reach {largest:.3g}"
-    amount_bits = bits_chosen("amount", amount_bits, amount_fraction_bits(largest), sentence)
+    value_bits, amount_bits = _bits(problem, products, reach, value_bits, amount_bits)
     value = Fixed(value_bits)
     if problem.horizon is None and tol < SMALLEST_TOLERANCE * value.unit:
         raise ProblemError(
             f"tol = {shown(tol)} is below {SMALLEST_TOLERANCE * value.unit:.3g}, four units of a value with "
             f"{value_bits} fraction bits (the values of alternatives can reach {reach.all:.3g})"
         )
-    constants = UtilityConstants.of(problem.eta, amount_bits, value_bits)
+    constants = UtilityConstants.of(problem.eta, amount_bits, value_bits, form.negative)
     epsilon = min(math.ceil(Fraction(tol) * 2**value_bits), 2**64 - 1)
     images: list[Image] = []
     for one in products:
         images.append(_image(one, value_bits, amount_bits, constants, epsilon, images[-1] if images else before))
     if problem.horizon is None:
-        consumed = products[0].consumed
-        poorest = float(consumed[consumed > 0.0].min())
-        note = coarse_amounts(poorest, problem.eta, tol, amount_bits)
+        consumed, note = products[0].consumed, ""
+        if problem.eta > 0.0:
+            note = coarse_amounts(float(consumed[consumed > 0.0].min()), problem.eta, tol, amount_bits)
         return replace(images[0], note=" ".join(filter(None, (note, products[0].note))))
     return images[0] if len(images) == 1 else replace(images[-1], ages=tuple(images))
 
@@ -110,7 +106,8 @@ def _image(
 ) -> Image:
     """Return the image of one age, with the tables of ``before`` that are equal."""
     grid, wealth = amounts_in_units(products.cost, amount_bits), amounts_in_units(products.wealth, amount_bits)
-    _check_affordable(products, wealth > grid[0], products.consumed > 0.0, amount_bits)
+    if not products.form.negative:
+        _check_affordable(products, wealth > grid[0], products.consumed > 0.0, amount_bits)
     value = Fixed(value_bits)
     kappa = value.encode(products.kappa)
     limits = _limits(products, grid, wealth)
@@ -130,6 +127,39 @@ def _image(
         last_groups=Groups(kappa, last_marks, *limits),
         products=products,
     )
+
+
+def _bits(
+    problem: Problem, products: list[Products], reach: Reach, value_bits: int | None, amount_bits: int | None
+) -> tuple[int, int]:
+    """Return the fraction bits of values and of amounts of the good: those that the user asked for, or all that fit.
+
+    Linear utility is an amount of the good and a value at once, so that with ``eta = 0`` the two are equal.
+
+    Raises
+    ------
+    ProblemError
+        The user asked for more than certainly fit, or for two different numbers with ``eta = 0``.
+    """
+    largest = float(max(np.abs(table).max() for one in products for table in (one.cost, one.wealth)))
+    of_values, of_amounts = (
+        f"the values of alternatives can reach {reach.all:.3g}",
+        f"cost and wealth reach {largest:.3g}",
+    )
+    if problem.eta > 0.0:
+        return (
+            bits_chosen("value", value_bits, fraction_bits(reach.all), of_values),
+            bits_chosen("amount", amount_bits, amount_fraction_bits(largest), of_amounts),
+        )
+    if value_bits is not None and amount_bits is not None and value_bits != amount_bits:
+        raise ProblemError(
+            f"value_bits and amount_bits must be equal with eta = 0, where utility is an amount of the good, not "
+            f"{shown(value_bits)} and {shown(amount_bits)}"
+        )
+    certain = min(fraction_bits(reach.all), fraction_bits(largest))
+    kind, asked = ("value", value_bits) if amount_bits is None else ("amount", amount_bits)
+    bits = bits_chosen(kind, asked, certain, f"{of_values}, and {of_amounts}")
+    return bits, bits
 
 
 def words_of_tables(table: NDArray[np.float64], value_bits: int) -> NDArray[np.int64]:
@@ -167,9 +197,12 @@ def _limits(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the lowest and the highest candidate of each product state, ``(N_p,)`` each, for costs ``grid``.
 
-    Those below the lowest are dominated by it: they cost as much, and promise no more. Those above the highest cost at
-    least as much as the largest cash on hand of the state. A table of values has one candidate, which does not matter.
+    Where consumption may be negative they are the bounds of ``x'``. Otherwise those below the lowest are dominated by
+    it: they cost as much, and promise no more. Those above the highest cost at least as much as the largest cash on
+    hand of the state. A table of values has one candidate, which does not matter.
     """
+    if products.form.negative:
+        return products.low, products.high
     last = grid.shape[0] - 1
     lowest = np.where(products.keeps, 0, products.stands[0])
     affordable = (grid < wealth.max(axis=0)).sum(axis=0)

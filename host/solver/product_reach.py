@@ -73,6 +73,9 @@ def reach_of(products: Sequence[Products], horizon: int | None) -> Reach:
         able = np.isfinite(pays)
         plain = (pays - one.kappa)[able]
         parts.append(float(np.abs(one.kappa).max()))
+        if one.form.negative:
+            # Of candidates that cost more, too.
+            parts.append(float(np.abs(one.wealth).max() + np.abs(one.cost).max()))
         if not plain.size:
             continue
         parts.append(float(np.abs(plain).max()))
@@ -88,7 +91,8 @@ def _period(products: Products) -> tuple[NDArray[np.float64], NDArray[np.float64
     The first is ``-inf`` in states that can afford nothing, and for tables of values.
     """
     form, consumed = products.form, products.consumed
-    pays = np.where(consumed > 0.0, utility(consumed, form.eta) + products.kappa, -np.inf)
+    earned = consumed if form.negative else utility(consumed, form.eta)
+    pays = np.where(form.negative | (consumed > 0.0), earned + products.kappa, -np.inf)
     pays[:, products.keeps] = -np.inf
     factor = np.zeros(pays.shape[1])
     for d, one in enumerate(form.alternatives):

@@ -15,6 +15,11 @@ Bounds of ``x'`` that do not depend on ``x`` become costs: a candidate above ``h
 that no state can afford it. A candidate below ``low`` costs as much as ``low``; if values do not fall in ``x``, the
 candidate ``low`` is then at least as good.
 
+Where consumption may be negative, as the dividends of a firm with ``eta = 0``, every candidate within the bounds can be
+chosen, whatever it costs. The accelerator then does not test what is affordable, and bounds are the lowest and the
+highest candidate of a product state. Utility is linear, so the difference of two candidates' objectives does not depend
+on ``x``: the search is right for any costs and any values, and no cost is changed.
+
 If tables depend on age, each age has its own product states; their arrangement is the same at all ages.
 """
 
@@ -46,10 +51,13 @@ class Products:
     wealth : (N_k, N_p) float64 array
         ``W``, in units of the good.
     cost : (N_k, N_p) float64 array
-        ``G``, which does not fall in ``x'``; at most the largest cash on hand of the state.
+        ``G``, which does not fall in ``x'``; at most the largest cash on hand of the state. Where consumption may be
+        negative, the problem's own costs, which may fall and have no limit.
     stands : (N_k, N_p) int64 array
         For each candidate ``i`` the grid index to report in its place: the lowest at or above ``i`` that is not
-        dominated.
+        dominated; the candidate itself where consumption may be negative.
+    low, high : (N_p,) int64 arrays
+        Bounds of ``x'``: first and last grid index.
     kappa : (N_p,) float64 array
         Utility of the alternative itself, in units of utility.
     keeps : (N_p,) bool array
@@ -68,6 +76,8 @@ class Products:
     wealth: NDArray[np.float64]
     cost: NDArray[np.float64]
     stands: NDArray[np.int64]
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
     kappa: NDArray[np.float64]
     keeps: NDArray[np.bool_]
     start: NDArray[np.float64]
@@ -86,9 +96,12 @@ class Products:
 
     @property
     def single(self) -> bool:
-        """Whether there is one alternative without bounds and ``kappa``, which needs no machine for alternatives."""
+        """Whether there is one alternative without bounds and ``kappa``, which needs no machine for alternatives.
+
+        Linear utility needs one.
+        """
         one, *others = self.form.alternatives
-        if others or isinstance(one, Outside):
+        if others or isinstance(one, Outside) or self.form.eta == 0.0:
             return False
         tables = one.at()
         bounded = tables.low.any() or (tables.high < tables.high.shape[0] - 1).any()
@@ -102,7 +115,11 @@ class Products:
     @property
     def consumed(self) -> NDArray[np.float64]:
         """Consumption with the cheapest choice, ``(N_k, N_p)``, in units of the good."""
-        return self.wealth - self.cost[0]
+        if not self.form.negative:
+            return self.wealth - self.cost[0]
+        index = np.arange(self.cost.shape[0])[:, None]
+        inside = (index >= self.low) & (index <= self.high)
+        return np.asarray(self.wealth - np.where(inside, self.cost, np.inf).min(axis=0))
 
     def of(self, alternative: int) -> NDArray[np.int64]:
         """Return the product states of an alternative, ``(N_z,)``."""
@@ -177,8 +194,6 @@ def check_products(problem: Problem, form: Form | None = None) -> None:
 
     if form.sigma > 0.0:
         raise refuse(f"takes no taste shocks, and problem {problem.name!r} has taste = {shown(form.sigma)}")
-    if problem.eta == 0.0:
-        raise refuse(f"takes eta above 0, and problem {problem.name!r} has eta = 0")
     for one in form.alternatives:
         if not isinstance(one, Branch):
             continue
@@ -250,6 +265,7 @@ def products_of(
     wealth, cost, start = (np.zeros(shape) for _ in range(3))
     stands = np.tile(np.arange(points)[:, None], (1, shape[1]))
     kappa, keeps = np.zeros(shape[1]), np.zeros(shape[1], np.bool_)
+    low, high = np.zeros((2, shape[1]), np.int64)
     given = start_of(problem)
     dominated = ""
     most = 0.0
@@ -262,6 +278,10 @@ def products_of(
             continue
         tables = one.at(now)
         wealth[:, columns], kappa[columns] = tables.wealth, tables.kappa
+        low[columns], high[columns] = tables.low[0], tables.high[0]
+        if form.negative:
+            cost[:, columns] = tables.cost
+            continue
         cost[:, columns], stands[:, columns] = _rising(tables)
         most = max(most, float((tables.wealth[-1] - cost[0, columns]).max()))
         affordable = cost[:, columns] < tables.wealth[-1]
@@ -272,10 +292,11 @@ def products_of(
         for d in form.of_regime(r):
             if isinstance(alternatives[d], Branch):
                 start[:, np.arange(states) * count + place[d]] = given[r]
-    # The machine computes consumption for tables of values, too. It is positive and no larger than in other states.
-    wealth[:, keeps] = most if most > 0.0 else 1.0
+    # The machine computes consumption for tables of values, too. It is positive, unless it need not be, and no larger
+    # than in other states.
+    wealth[:, keeps] = 0.0 if form.negative else most if most > 0.0 else 1.0
     start, note = _first_value(problem, start, keeps, dominated, age)
-    return Products(form, arrangement, wealth, cost, stands, kappa, keeps, start, note, now)
+    return Products(form, arrangement, wealth, cost, stands, low, high, kappa, keeps, start, note, now)
 
 
 def _rising(tables: Tables) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -96,7 +96,7 @@ def rounding_of(problem: Problem, image: Image, found: Found) -> NDArray[np.floa
     value). ``kappa`` and tables of values have an error of half a unit. Wealth and cost have an error of half a unit of
     amounts each, and a cost that the machine computed one of a unit. It is multiplied by marginal utility at the next
     more expensive candidate, which an exact sweep may choose, or at the choice itself if that candidate is not
-    affordable.
+    affordable. Linear utility has no error of its own.
     """
     finite = found.values[np.isfinite(found.values)]
     largest = float(np.abs(finite).max()) if finite.size else 0.0
@@ -110,11 +110,16 @@ def _rounding(problem: Problem, image: Image, choices: NDArray[np.int32], larges
     """Return the bound of :func:`rounding_of` for choices ``(..., N_d, N_k, N_z)`` with tables of one age."""
     products = image.products
     assert products is not None
-    units = 3.0 * image.value_unit + products.wealth.shape[1] * 2.0**-65 * largest + 2.0 * DOUBLE * largest
+    linear = image.constants.linear
+    units = (2.0 if linear else 3.0) * image.value_unit
+    units += products.wealth.shape[1] * 2.0**-65 * largest + 2.0 * DOUBLE * largest
     rounding = np.full(choices.shape, units)
     amount_error = image.amount_unit * (1.0 if image.faces is None else 1.5)
     for d, one in enumerate(products.form.alternatives):
         if not isinstance(one, Branch):
+            continue
+        if linear:
+            rounding[..., d, :, :] += np.where(choices[..., d, :, :] >= 0, amount_error, 0.0)
             continue
         columns = products.of(d)
         wealth, cost = products.wealth[:, columns], products.cost[:, columns]
@@ -145,7 +150,8 @@ def trust_products(problem: Problem, image: Image, found: Found, change: float) 
 
     As in :func:`beltline.host.solver.verify.trust`, the residual is at most ``beta`` times the last change of any
     alternative plus the rounding of a sweep. Added are the errors that rounding can cause in the device's proof: they
-    may add up from grid point to grid point, and rounded values may fall slightly in ``x``.
+    may add up from grid point to grid point, and rounded values may fall slightly in ``x``. Where consumption may be
+    negative they cause none: differences of objectives are exact, and the choices need no order of values.
     """
     products = image.products
     assert products is not None
@@ -153,7 +159,9 @@ def trust_products(problem: Problem, image: Image, found: Found, change: float) 
     finite = found.values[np.isfinite(found.values)]
     largest = float(np.abs(finite).max())
     rounding = TIMES * float(rounding_of(problem, image, found).max())
-    rounding += (2 * form.shape[1] + 3) * (image.value_unit + UTILITY_ERROR * 2 * largest)
+    if not form.negative:
+        of_utility = 0.0 if image.constants.linear else UTILITY_ERROR * 2 * largest
+        rounding += (2 * form.shape[1] + 3) * (image.value_unit + of_utility)
     if problem.horizon is None:
         residual = form.modulus() * change + rounding
         return Verification(residual, residual / (1 - form.modulus()), False)

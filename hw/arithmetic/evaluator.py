@@ -6,13 +6,13 @@ import functools
 from dataclasses import dataclass
 
 import numpy as np
-from amaranth.hdl import Cat, ClockSignal, Const, Elaboratable, Instance, Module, Signal, signed
+from amaranth.hdl import Cat, ClockSignal, Const, Elaboratable, Instance, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from beltline.compiled import njit
 from beltline.hw.arithmetic import utility
-from beltline.hw.arithmetic.numbers import MAXIMUM, WIDTH
+from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM, WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline, Term, Timed
 from beltline.hw.arithmetic.utility_constants import A_BITS, B_BITS, SHIFT_BITS
 from beltline.hw.interface.parameters import Multiplier
@@ -40,14 +40,14 @@ def consumption_word(wealth, x):  # type: ignore[no-untyped-def]
     -------
     c, excess
         int64 and bool. Where ``wealth - x`` exceeds ``2**63 - 1``, ``c`` has its low 63 bits and ``excess`` is true.
-        Where it is below ``-2**63``, ``c`` is -1: any negative number means infeasible.
+        Where it is below ``-2**63``, ``c`` is ``-2**63``, which is infeasible also where consumption may be negative.
     """
     # The subtraction is unsigned because signed overflow is undefined: the compiler would drop the tests below.
     c = np.int64(np.uint64(wealth) - np.uint64(x))
     if wealth >= 0 and x < 0 and c < 0:
         return c & MAXIMUM, True
     if wealth < 0 and x >= 0 and c >= 0:
-        return -1, False
+        return np.int64(MINIMUM), False
     return c, False
 
 
@@ -55,17 +55,21 @@ def consumption_word(wealth, x):  # type: ignore[no-untyped-def]
 class EvaluatorParameters:
     """Parameters of the evaluator, which computes the objective ``O = U(wealth - x) + ev`` of one candidate.
 
-    ``U`` is that of :class:`beltline.hw.arithmetic.utility.UtilityParameters`, with its error bound; the sum is exact
-    in 65 bits. ``feasible`` and ``over`` are those of the utility; ``over`` is also set where ``wealth - x`` exceeds
+    With linear utility ``U`` is ``wealth - x`` itself, without an error. Otherwise ``U`` is that of
+    :class:`beltline.hw.arithmetic.utility.UtilityParameters`, with its error bound. The sum is exact in 65 bits.
+    ``feasible`` and ``over`` are those of the utility; ``over`` is also set where ``wealth - x`` exceeds
     ``2**63 - 1``.
 
     Parameters
     ----------
     multiplier
         The chip's multiplier. It changes the latency and no result.
+    linear
+        Whether utility may be linear, which does not change the latency.
     """
 
     multiplier: Multiplier = Multiplier.DSP48E2
+    linear: bool = False
 
     @property
     def latency(self) -> int:
@@ -84,12 +88,41 @@ def _build(p: Pipeline, wealth: Timed, x: Timed, ports: utility.UtilityPorts, ev
     operand = difference.map(lambda value: Cat(value[: WIDTH - 1], value[WIDTH]))
     excess = p.compute(lambda value: value[WIDTH - 1] & ~value[WIDTH], difference)
     u, feasible, over = utility.build(p, operand, ports)
+    if ports.linear is not None:
+        curved = u, feasible, over
+        u, feasible, over = _linear(p, difference, operand, (ports.linear, ports.negative), curved)
     over = p.compute(lambda a, b: a | b, over, excess)
     objective = p.total([Term(u), Term(Timed(ev, u.time))], OBJECTIVE_BITS, signed=True)
     return (
         objective,
         p.delay(feasible, objective.time - feasible.time),
         p.delay(over, objective.time - over.time),
+    )
+
+
+def _linear(
+    p: Pipeline, difference: Timed, operand: Timed, kind: tuple[Signal, Signal], curved: tuple[Timed, Timed, Timed]
+) -> tuple[Timed, Timed, Timed]:
+    """Return the results of the utility unit, ``curved``, or with linear utility those of consumption itself.
+
+    ``difference`` is consumption, signed 65 bits, and ``operand`` its low 63 bits and its sign. Consumption at or below
+    ``-2**63`` is infeasible. ``kind`` are the constants ``linear`` and ``negative``.
+    """
+    linear, negative = kind
+
+    def able(value: Value) -> Value:
+        fits = value[WIDTH - 1] & value[: WIDTH - 1].any()
+        return Mux(value[WIDTH], fits & negative, value[: WIDTH - 1].any() | negative)
+
+    allowed = p.compute(able, difference)
+    u, feasible, over = curved
+    assert u.time == feasible.time == over.time
+    amount = p.delay(operand, u.time - operand.time).value.as_signed()
+    allowed = p.delay(allowed, u.time - allowed.time)
+    return (
+        Timed(Mux(linear, amount, u.value), u.time),
+        Timed(Mux(linear, allowed.value, feasible.value), u.time),
+        Timed(~linear & over.value, u.time),
     )
 
 
@@ -121,6 +154,8 @@ class Evaluator(wiring.Component):
     ----------
     a, b, negative, log, shift : in
         Constants of the utility, see :data:`beltline.hw.arithmetic.utility.CONSTANTS`.
+    linear : in, 1 bit
+        Only with ``parameters.linear``: utility is consumption; with ``negative`` this may be negative.
     wealth : in, signed 64 bits
         Cash on hand of the state, an amount.
     x : in, signed 64 bits
@@ -130,7 +165,8 @@ class Evaluator(wiring.Component):
     objective : out, signed 65 bits
         The objective. Undefined where ``feasible`` is low.
     feasible : out, 1 bit
-        Low where consumption is not positive or its utility is at or below ``-2**63``.
+        Low where consumption is not positive or its utility is at or below ``-2**63``. Where consumption may be
+        negative, low only where it is at or below ``-2**63``.
     over : out, 1 bit
         High where consumption or its utility exceeds ``2**63 - 1``: ``objective`` is then not exact.
     """
@@ -139,7 +175,7 @@ class Evaluator(wiring.Component):
         self.parameters = parameters
         super().__init__(
             {
-                **utility.CONSTANTS,
+                **utility.constant_ports(parameters.linear),
                 **{name: In(shape) for name, shape in _INPUTS.items()},
                 **{name: Out(shape) for name, shape in _OUTPUTS.items()},
             }
@@ -167,7 +203,8 @@ class EvaluatorInstance(Elaboratable):
     Parameters
     ----------
     constants
-        Signals of the utility's constants, connected to its ports ``a``, ``b``, ``negative``, ``log`` and ``shift``.
+        Signals of the utility's constants, connected to its ports ``a``, ``b``, ``negative``, ``log`` and ``shift``,
+        and to ``linear`` if there is such a signal, as in machines whose module has this port.
     """
 
     def __init__(self, constants: utility.UtilityPorts) -> None:
@@ -183,7 +220,7 @@ class EvaluatorInstance(Elaboratable):
         return Instance(
             MODULE,
             i_clk=ClockSignal(),
-            **{f"i_{name}": getattr(self._constants, name) for name in utility.CONSTANTS},
+            **{f"i_{name}": signal for name, signal in self._constants.named.items()},
             **{f"i_{name}": getattr(self, name) for name in _INPUTS},
             **{f"o_{name}": getattr(self, name) for name in _OUTPUTS},
         )

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from beltline.compiled import njit, prange
 from beltline.hw.arithmetic import exp2, log2
-from beltline.hw.arithmetic.numbers import MAXIMUM, WIDTH
+from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM, WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline, Term, Timed
 from beltline.hw.arithmetic.utility_constants import (
     A_BITS,
@@ -37,7 +37,10 @@ def utility_word(c, words):  # type: ignore[no-untyped-def]
 
     ``words`` are those of :attr:`UtilityConstants.words`.
     """
-    a, b_high, b_low, negative, log, shift = words
+    a, b_high, b_low, negative, log, shift, linear = words
+    if linear:
+        feasible = c > 0 or (negative and c > MINIMUM)
+        return (c if feasible else np.int64(0)), feasible, False
     if c <= 0:
         return np.int64(0), False, False
     high, low = multiply_signed(a, log2.log2_word(np.uint64(c)))
@@ -77,6 +80,10 @@ class UtilityParameters:
     The result has signed 64 bits and two flags. ``feasible`` is false where ``c <= 0`` or the utility is at or below
     ``-2**63``, so that the candidate cannot be the best. ``over`` is true where the utility is ``2**63`` or more; the
     result is then ``2**63 - 1``.
+
+    The model also has linear utility, ``U = c`` without an error; ``feasible`` is then true where ``c > 0``, and with
+    ``negative`` also where ``c > -2**63``. In gateware linear utility is part of
+    :class:`beltline.hw.arithmetic.evaluator.Evaluator`, and not of this unit.
 
     Error, in units of value, for ``eta`` in [0.2, 10]: half a unit (one rounding to nearest, halves away from zero)
     plus ``|U|`` times ``ln 2 (|1 - eta| 2**-57.7 + 2**-57.4) + 2**-60.5``, which is less than ``2**-54.6 |U|`` even at
@@ -134,21 +141,36 @@ CONSTANTS = {
 """Input ports for :class:`UtilityConstants`, by the names of its fields. Contract: they do not change while operands
 are in the pipeline."""
 
+LINEAR = {"linear": In(1)}
+"""Input port for the remaining constant, where utility may be linear."""
+
+
+def constant_ports(linear: bool) -> dict[str, wiring.Member]:
+    """Return the input ports for :class:`UtilityConstants`; ``linear`` says whether utility may be linear."""
+    return CONSTANTS | LINEAR if linear else CONSTANTS
+
 
 @dataclass(frozen=True)
 class UtilityPorts:
-    """The signals of a datapath that carry :class:`UtilityConstants`."""
+    """The signals of a datapath that carry :class:`UtilityConstants`. ``linear`` is None where utility never is."""
 
     a: Signal
     b: Signal
     negative: Signal
     log: Signal
     shift: Signal
+    linear: Signal | None = None
 
     @classmethod
     def of(cls, component: object) -> UtilityPorts:
-        """Return the ports of ``component`` that are named in :data:`CONSTANTS`."""
-        return cls(**{name: getattr(component, name) for name in CONSTANTS})
+        """Return the ports of ``component`` that are named in :data:`CONSTANTS`, and in :data:`LINEAR` if it has it."""
+        return cls(**{name: getattr(component, name) for name in CONSTANTS}, linear=getattr(component, "linear", None))
+
+    @property
+    def named(self) -> dict[str, Signal]:
+        """The signals by the names of their ports."""
+        ports = {name: getattr(self, name) for name in CONSTANTS}
+        return ports if self.linear is None else ports | {"linear": self.linear}
 
 
 def build(p: Pipeline, c: Timed, constants: UtilityPorts) -> tuple[Timed, Timed, Timed]:

@@ -90,7 +90,10 @@ class RegisterFile(wiring.Component):
 
 
 def utility_constants(settings: Any) -> dict[str, Value]:
-    """Return signals from the registers for ports :data:`beltline.hw.arithmetic.utility.CONSTANTS` of the utility unit.
+    """Return signals from the registers for the ports of the utility unit.
+
+    These are ports :data:`beltline.hw.arithmetic.utility.CONSTANTS`, and
+    :data:`beltline.hw.arithmetic.utility.LINEAR` where utility may be linear.
 
     ``settings`` is an interface of signature :class:`beltline.hw.control.datapath.Settings`.
     """
@@ -101,6 +104,7 @@ def utility_constants(settings: Any) -> dict[str, Value]:
         "negative": form[UtilityForm.NEGATIVE],
         "log": form[UtilityForm.LOG],
         "shift": form[UtilityForm.SHIFT],
+        "linear": form[UtilityForm.LINEAR],
     }
 
 

@@ -9,7 +9,7 @@ from beltline.hw.interface.registers import Engine
 
 @dataclass(frozen=True)
 class EngineFeatures:
-    """Features of an engine. ``proofs``, ``costs``, ``alternatives`` and ``prices`` depend on the build.
+    """Features of an engine. ``proofs``, ``costs``, ``alternatives``, ``prices`` and ``linear`` depend on the build.
 
     Parameters
     ----------
@@ -31,6 +31,8 @@ class EngineFeatures:
     prices
         The engine computes the prices of bonds between sweeps. Register ``MODE`` says after how many
         (``UPDATE_FIELD``), and what a bond pays is in the last column of window ``X``.
+    linear
+        Utility may be consumption itself, which may be negative (``UtilityForm.LINEAR``).
     folds
         The engine has physical stages, with parameters ``fold`` and ``evaluators``.
     lanes
@@ -49,6 +51,7 @@ class EngineFeatures:
     costs: bool = False
     alternatives: bool = False
     prices: bool = False
+    linear: bool = False
 
     @property
     def matrices(self) -> int:

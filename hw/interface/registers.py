@@ -111,6 +111,12 @@ MIDPOINTS_ENGINE = 6
 PRICES_ENGINE = 7
 """Contents of register ``ENGINE`` for one with alternatives that also computes the prices of bonds between sweeps."""
 
+LINEAR_BIT = 20
+"""Bit of register ``ENGINE`` that says that utility may be linear (:attr:`UtilityForm.linear`).
+
+Engines 5 and 7 have it, except those that were generated before it existed.
+"""
+
 ENGINE_MEANINGS = {
     int(Engine.ASSEMBLY_LINE): "assembly line",
     int(Engine.SWEEP): "sweep engine",
@@ -156,34 +162,37 @@ It also updates them after a sweep whose norm is below ``EPSILON``. With 0 it le
 
 @dataclass(frozen=True)
 class UtilityForm:
-    """Contents of register ``UTILITY_FORM``, which are three of the utility unit's constants.
+    """Contents of register ``UTILITY_FORM``, which are four of the utility unit's constants.
 
     Parameters
     ----------
-    negative, log
-        Bits ``NEGATIVE`` and ``LOG`` of the register.
+    negative, log, linear
+        Bits ``NEGATIVE``, ``LOG`` and ``LINEAR`` of the register. Only builds with alternatives read ``LINEAR``.
     shift
         Bits ``SHIFT`` of the register, 0 to 63.
     """
 
     NEGATIVE: ClassVar[int] = 0
     LOG: ClassVar[int] = 1
+    LINEAR: ClassVar[int] = 2
     SHIFT: ClassVar[slice] = slice(8, 14)
 
     negative: bool
     log: bool
     shift: int
+    linear: bool = False
 
     @classmethod
     def of(cls, word: int) -> UtilityForm:
         """Return the constants in the register's contents ``word``. Its other bits are ignored."""
         mask = (1 << cls.SHIFT.stop - cls.SHIFT.start) - 1
-        return cls(bool(word >> cls.NEGATIVE & 1), bool(word >> cls.LOG & 1), word >> cls.SHIFT.start & mask)
+        negative, log, linear = (bool(word >> place & 1) for place in (cls.NEGATIVE, cls.LOG, cls.LINEAR))
+        return cls(negative, log, word >> cls.SHIFT.start & mask, linear)
 
     @property
     def word(self) -> int:
         """Contents of the register."""
-        flags = int(self.negative) << self.NEGATIVE | int(self.log) << self.LOG
+        flags = int(self.negative) << self.NEGATIVE | int(self.log) << self.LOG | int(self.linear) << self.LINEAR
         return flags | self.shift << self.SHIFT.start
 
 
@@ -294,7 +303,8 @@ def _layout() -> dict[str, Register]:
             Access.READ,
             False,
             "bits 0 to 7: the engine; bits 8 to 15: multipliers of its expectation if it takes them in turn, else 0; "
-            "bits 16 to 19: lanes that share a row bus, 4 or 8; 0 for 4 with up to 16 lanes and 8 with more",
+            "bits 16 to 19: lanes that share a row bus, 4 or 8; 0 for 4 with up to 16 lanes and 8 with more; "
+            "bit 20: utility may be linear",
         ),
         (
             "LANES",
@@ -340,7 +350,14 @@ def _layout() -> dict[str, Register]:
         ("EPSILON", 64, Access.READ_WRITE, False, "the run ends when the sup norm, in units of value, is below this"),
         ("UTILITY_A", 64, Access.READ_WRITE, True, "59 fraction bits"),
         ("UTILITY_B", 72, Access.READ_WRITE, True, "58 fraction bits"),
-        ("UTILITY_FORM", 32, Access.READ_WRITE, False, "bit 0 negative, bit 1 log, bits 8 to 13 shift"),
+        (
+            "UTILITY_FORM",
+            32,
+            Access.READ_WRITE,
+            False,
+            "bit 0 negative, bit 1 log, bits 8 to 13 shift; bit 2 linear, which only a build with bit 20 of `ENGINE` "
+            "reads: utility is consumption itself, and with bit 0 consumption may be negative",
+        ),
         ("CLOCKS", 64, Access.READ, False, "clocks of the last run, prologue included"),
         ("SWEEPS", 32, Access.READ, False, "sweeps of the last run"),
         ("STATES_DONE", 64, Access.READ, False, "states maximised in the last run"),

@@ -11,7 +11,7 @@ from amaranth.lib import wiring
 
 from beltline.hw.arithmetic.numbers import MAXIMUM, WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline
-from beltline.hw.arithmetic.utility import CONSTANTS
+from beltline.hw.arithmetic.utility import constant_ports
 from beltline.hw.control.datapath import Datapath
 from beltline.hw.control.register_file import has_flag, utility_constants
 from beltline.hw.interface.parameters import ROW_WORDS, MachineParameters
@@ -424,7 +424,7 @@ class SweepDatapath(Datapath):
                 lane.last_index.eq(last_index),
                 *([] if build.midpoints else [lane.sample_place.eq(reference)]),
                 lane.part_shift.eq(part_shift),
-                *(getattr(lane, name).eq(constants[name]) for name in CONSTANTS),
+                *(getattr(lane, name).eq(constants[name]) for name in constant_ports(build.alternatives)),
             ]
 
     def _accesses(self, m: Module, p: Pipeline, lanes: list[LaneInstance], shift: Shift | None) -> None:

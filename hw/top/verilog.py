@@ -39,9 +39,12 @@ from beltline.hw.top.engine_table import ENGINES
 from beltline.hw.top.serial_machine import SerialParameters
 
 
-def shared_modules(multiplier: Multiplier = Multiplier.DSP48E2) -> dict[str, str]:
-    """Return Verilog of the modules that all engines instantiate, evaluator and RAM, as ``{file name: text}``."""
-    unit = evaluator.Evaluator(evaluator.EvaluatorParameters(multiplier))
+def shared_modules(multiplier: Multiplier = Multiplier.DSP48E2, linear: bool = False) -> dict[str, str]:
+    """Return Verilog of the modules that all engines instantiate, evaluator and RAM, as ``{file name: text}``.
+
+    ``linear`` says that the evaluator takes linear utility, as in a build with alternatives.
+    """
+    unit = evaluator.Evaluator(evaluator.EvaluatorParameters(multiplier, linear))
     return {
         f"{evaluator.MODULE}.v": convert(unit, evaluator.MODULE),
         f"{ram.MODULE}.v": ram.verilog(multiplier),
@@ -100,7 +103,7 @@ def _generated(parameters: MachineParameters | SerialParameters) -> dict[str, st
 
 def _build(component: wiring.Component, module: str, parameters: MachineParameters) -> dict[str, str]:
     """Return the Verilog of a top module ``component`` and of all modules that it instantiates."""
-    files = shared_modules(parameters.multiplier)
+    files = shared_modules(parameters.multiplier, parameters.alternatives)
     for name, unit in ENGINES[parameters.engine].modules(parameters).items():
         files[f"{name}.v"] = convert(unit, name)
     files[f"{module}.v"] = convert(component, module)

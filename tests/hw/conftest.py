@@ -98,9 +98,9 @@ def clocks(tmp_path: Path, with_shared: Callable[..., dict[str, str]]) -> Clocks
 
 
 @functools.cache
-def _shared_modules(multiplier: Multiplier) -> dict[str, str]:
+def _shared_modules(multiplier: Multiplier, linear: bool) -> dict[str, str]:
     use_yosys()
-    return verilog.shared_modules(multiplier)
+    return verilog.shared_modules(multiplier, linear)
 
 
 @pytest.fixture(scope="session")
@@ -109,7 +109,7 @@ def with_shared() -> Callable[..., dict[str, str]]:
 
     def files(component: wiring.Component, multiplier: Multiplier = Multiplier.DSP48E2) -> dict[str, str]:
         text = to_verilog(Enclosed(component), "top")
-        shared = _shared_modules(multiplier)
+        shared = _shared_modules(multiplier, ".linear(" in text["top.v"])
         used = {name: module for name, module in shared.items() if name.removesuffix(".v") in text["top.v"]}
         return {**used, **text}
 

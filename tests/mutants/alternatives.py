@@ -37,7 +37,82 @@ OF_ENDS = ("tests/hw/sweep/scan/test_share.py::test_a_lane_sends_its_ends_and_sk
 OF_SHARE = ("tests/hw/sweep/scan/test_share.py::test_brackets_travel_with_their_cash_on_hand",)
 OF_SHARED = ("tests/hw/sweep/test_proof.py::test_brackets_of_the_ends_that_lanes_share",)
 
+TEST_FIRMS = "tests/hw/sweep/test_firms.py::"
+HOST_FIRMS = "tests/host/solver/test_firms.py::"
+OF_EVALUATOR = ("tests/hw/arithmetic/test_evaluator.py::test_gateware",)
+OF_FIRMS = (TEST_FIRMS + "test_every_sweep_is_full_searchs",)
+
 FAULTS = (
+    Fault(
+        "gateware takes consumption of 0 for infeasible where it may be negative",
+        "hw/arithmetic/evaluator.py",
+        "fits & negative, value[: WIDTH - 1].any() | negative)",
+        "fits & negative, value[: WIDTH - 1].any())",
+        OF_EVALUATOR,
+    ),
+    Fault(
+        "gateware takes consumption below its range for feasible",
+        "hw/arithmetic/evaluator.py",
+        "fits = value[WIDTH - 1] & value[: WIDTH - 1].any()",
+        "fits = value[: WIDTH - 1].any()",
+        OF_EVALUATOR,
+    ),
+    Fault(
+        "gateware reports linear utility as saturated where curved utility would be",
+        "hw/arithmetic/evaluator.py",
+        "Timed(~linear & over.value, u.time)",
+        "Timed(over.value, u.time)",
+        OF_EVALUATOR,
+    ),
+    Fault(
+        "the model takes negative consumption for infeasible",
+        "hw/arithmetic/utility.py",
+        "feasible = c > 0 or (negative and c > MINIMUM)",
+        "feasible = c > 0 or (negative and c == 0)",
+        ("tests/hw/arithmetic/test_utility.py::test_linear_utility_is_consumption",),
+    ),
+    Fault(
+        "consumption below its range is feasible where it may be negative",
+        "hw/arithmetic/evaluator.py",
+        "return np.int64(MINIMUM), False",
+        "return np.int64(-1), False",
+        (TEST_FIRMS + "test_amounts_at_the_ends_of_the_range",),
+    ),
+    Fault(
+        "costs of a firm with negative dividends are those of candidates that dominate",
+        PRODUCTS,
+        "        if form.negative:\n            cost",
+        "        if form.sigma:\n            cost",
+        (HOST_FIRMS + "test_tables_of_negative_dividends",),
+    ),
+    Fault(
+        "candidates of a firm with negative dividends ignore its bounds",
+        IMAGE,
+        "return products.low, products.high",
+        "return 0 * products.low, 0 * products.high + grid.shape[0] - 1",
+        OF_FIRMS,
+    ),
+    Fault(
+        "values and amounts of linear utility have different fraction bits",
+        IMAGE,
+        "certain = min(fraction_bits(reach.all), fraction_bits(largest))",
+        "certain = fraction_bits(largest)",
+        (HOST_FIRMS + "test_fraction_bits",),
+    ),
+    Fault(
+        "bounds on numbers leave out expensive candidates of a firm",
+        "host/solver/product_reach.py",
+        "parts.append(float(np.abs(one.wealth).max() + np.abs(one.cost).max()))",
+        "parts.append(0.0)",
+        (HOST_FIRMS + "test_values_stay_within_their_bounds",),
+    ),
+    Fault(
+        "a build without linear utility is given a problem that needs it",
+        "host/solver/checked.py",
+        "if image.constants.linear and not build.features.linear:",
+        "if image.constants.linear and build.features.ages:",
+        (HOST_FIRMS + "test_older_builds_are_refused",),
+    ),
     Fault(
         "row buses serve the highest exogenous state first",
         "hw/sweep/row_buses.py",
@@ -251,8 +326,8 @@ FAULTS = (
     Fault(
         "bounds on values leave out the utilities added to alternatives",
         "host/solver/product_reach.py",
-        "utility(consumed, form.eta) + products.kappa, -np.inf)",
-        "utility(consumed, form.eta), -np.inf)",
+        "earned + products.kappa, -np.inf)",
+        "earned, -np.inf)",
         (TEST_HOST + "test_values_stay_within_their_bounds",),
     ),
     Fault(

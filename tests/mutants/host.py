@@ -34,7 +34,7 @@ FAULTS = (
     Fault(
         "the bound of ages in double precision that was not measured is not accumulated",
         SOLVER + "reference.py",
-        "error = modulus(problem) * error + sweep_rounding(",
+        "error = problem.modulus * error + sweep_rounding(",
         "error = sweep_rounding(",
         (BOUNDS + "test_rounding_of_ages_in_double_precision_adds_up",),
     ),
@@ -68,9 +68,9 @@ FAULTS = (
     ),
     Fault(
         "the modulus ignores rows of the transition matrix that sum to more than 1",
-        SOLVER + "fixed_point.py",
-        "return problem.beta * max(1.0, float(problem.transition.sum(axis=1).max()))",
-        "return problem.beta",
+        "host/problem/problem.py",
+        "return self.beta * max(1.0, float(self.transition.sum(axis=1).max()))",
+        "return self.beta",
         (TESTS + "test_fixed_point.py::test_modulus_is_that_of_the_largest_row",),
     ),
     Fault(

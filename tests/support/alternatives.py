@@ -38,7 +38,7 @@ def with_alternatives(
     return Problem(horizon=horizon, eta=eta, name=f"{kind} {seed}", **drawn)
 
 
-def _chain(rng: np.random.Generator, states: int) -> NDArray[np.float64]:
+def chain(rng: np.random.Generator, states: int) -> NDArray[np.float64]:
     found = rng.dirichlet(np.ones(states), states) + 0.5 * np.eye(states)
     found /= found.sum(axis=1, keepdims=True)
     return np.asarray(found, np.float64)
@@ -60,7 +60,7 @@ def _default(rng: np.random.Generator, points: int, states: int) -> dict[str, An
     return {
         "grid": bonds,
         "wealth": income + bonds[:, None],
-        "transition": _chain(rng, states),
+        "transition": chain(rng, states),
         "start": np.zeros((points, states)),
         "beta": float(rng.uniform(0.8, 0.92)),
         "alternatives": (
@@ -79,7 +79,7 @@ def _retirement(rng: np.random.Generator, points: int, states: int) -> dict[str,
     return {
         "grid": grid,
         "wealth": wealth,
-        "transition": _chain(rng, states),
+        "transition": chain(rng, states),
         "start": np.zeros((points, states)),
         "beta": rng.uniform(0.75, 0.9, states),
         "alternatives": (
@@ -107,7 +107,7 @@ def _exit(rng: np.random.Generator, points: int, states: int) -> dict[str, Any]:
     return {
         "grid": grid,
         "wealth": wealth,
-        "transition": _chain(rng, states),
+        "transition": chain(rng, states),
         "start": np.full((points, states), -5.0),
         "beta": 0.85,
         # Where the table of values falls in x, no candidate may be dominated: the cost is x' itself, which rises.
@@ -138,7 +138,7 @@ def _random(rng: np.random.Generator, points: int, states: int) -> dict[str, Any
         alternatives.append(
             Alternative(
                 name=f"{regime}.{d}", regime=regime, wealth=wealth, cost=cost, low=low,
-                high=int(rng.integers(points // 2, points)), transition=_chain(rng, states),
+                high=int(rng.integers(points // 2, points)), transition=chain(rng, states),
                 beta=rng.uniform(0.6, 0.9, states), kappa=rng.normal(0.0, 1.0, states),
                 leads_to=dict(zip(regimes, (chance, 1.0 - chance), strict=False)) if len(regimes) > 1 else None,
             )
@@ -146,7 +146,7 @@ def _random(rng: np.random.Generator, points: int, states: int) -> dict[str, Any
     return {
         "grid": grid,
         "wealth": 1.0 + np.zeros((points, states)) + grid[:, None],
-        "transition": _chain(rng, states),
+        "transition": chain(rng, states),
         "start": np.sort(rng.normal(0.0, 1.0, (points, states)), axis=0),
         "beta": 0.8,
         "alternatives": tuple(alternatives),
@@ -169,6 +169,9 @@ class FullSearch:
         for x, p in np.ndindex(points, count):
             u, feasible, over = UtilityParameters().model(image.wealth[x, p] - image.grid[:, p], image.constants)
             assert not over[feasible].any()
+            if self.products.form.negative:
+                # Bounds are not costs here.
+                feasible &= (np.arange(points) >= self.products.low[p]) & (np.arange(points) <= self.products.high[p])
             self.u[x, p] = [int(word) if able else None for word, able in zip(u, feasible, strict=True)]
 
     def regimes(self, value: NDArray[np.int64]) -> NDArray[Any]:

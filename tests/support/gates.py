@@ -99,7 +99,7 @@ def gates(unit: wiring.Component) -> dict[str, str]:
     use_yosys()
     files = {f"{UNIT}.v": verilog.convert(unit, UNIT)}
     instanced = evaluator.MODULE in files[f"{UNIT}.v"]
-    shared = verilog.shared_modules(MULTIPLIER)
+    shared = verilog.shared_modules(MULTIPLIER, ".linear(" in files[f"{UNIT}.v"])
     if ram.MODULE in files[f"{UNIT}.v"]:
         files[f"{ram.MODULE}.v"] = shared[f"{ram.MODULE}.v"]
     if instanced:

@@ -84,9 +84,7 @@ class Pair:
             "STATES": states,
             "SWEEP_LIMIT": sweeps,
             "EPSILON": image.epsilon,
-            "UTILITY_A": constants.a,
-            "UTILITY_B": constants.b,
-            "UTILITY_FORM": int(constants.negative) | int(constants.log) << 1 | constants.shift << 8,
+            **constants.registers,
         }.items():
             device.write_register(name, value)
         device.write_register("COMMAND", int(Command.RUN))

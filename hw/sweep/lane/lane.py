@@ -43,6 +43,8 @@ class Lane(wiring.Component):
     ----------
     a, b, negative, log, shift : in
         Constants of the utility, :data:`beltline.hw.arithmetic.utility.CONSTANTS`.
+    linear : in, 1 bit
+        Only with alternatives: utility is linear, :data:`beltline.hw.arithmetic.utility.LINEAR`.
     points : in, ``point_bits + 1``
         Points of the lane; 0 for a lane without points.
     count : in, ``position_bits + 1``

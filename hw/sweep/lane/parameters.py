@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from beltline.hw.arithmetic.expectation import ExpectationParameters
 from beltline.hw.arithmetic.numbers import WIDTH
-from beltline.hw.arithmetic.utility import CONSTANTS
+from beltline.hw.arithmetic.utility import constant_ports
 from beltline.hw.interface.windows import WORD_BYTES
 from beltline.hw.memory.ram import READ_LATENCY
 from beltline.hw.sweep.combine import CombineParameters
@@ -81,7 +81,7 @@ class LaneParameters:
         """Ports of :class:`beltline.hw.sweep.lane.lane.Lane`, which describes them."""
         build = self.build
         return {
-            **CONSTANTS,
+            **constant_ports(build.alternatives),
             "points": In(build.point_bits + 1),
             "count": In(build.position_bits + 1),
             "states": In(build.count_bits),

@@ -10,7 +10,7 @@ from beltline.hw.arithmetic.decision import Order
 from beltline.hw.arithmetic.evaluator import OBJECTIVE_BITS, EvaluatorInstance, EvaluatorParameters
 from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline, Term, Timed
-from beltline.hw.arithmetic.utility import CONSTANTS, UtilityPorts
+from beltline.hw.arithmetic.utility import UtilityPorts, constant_ports
 from beltline.hw.memory.ram import READ_LATENCY
 from beltline.hw.sweep.search.parameters import OPERANDS, SearchParameters
 
@@ -35,6 +35,8 @@ class Compare(wiring.Component):
     ----------
     a, b, negative, log, shift : in
         Constants of the utility, :data:`beltline.hw.arithmetic.utility.CONSTANTS`.
+    linear : in, 1 bit
+        Only with alternatives: utility is linear, :data:`beltline.hw.arithmetic.utility.LINEAR`.
     position : in, ``position_bits`` of the build
         The number of the search's state in the lane, in clock 0.
     wealth_address, wealth_data : out and in, ``position_bits`` and signed 64 bits
@@ -69,7 +71,7 @@ class Compare(wiring.Component):
         bits = parameters.build.position_bits
         super().__init__(
             {
-                **CONSTANTS,
+                **constant_ports(parameters.build.alternatives),
                 "position": In(bits),
                 "wealth_address": Out(bits),
                 "wealth_data": In(signed(WIDTH)),

@@ -7,7 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from beltline.hw.arithmetic.numbers import WIDTH
-from beltline.hw.arithmetic.utility import CONSTANTS
+from beltline.hw.arithmetic.utility import constant_ports
 from beltline.hw.sweep.check import CACHED_BITS
 from beltline.hw.sweep.row_buses import RowPort
 from beltline.hw.sweep.search.commit import Commit
@@ -45,6 +45,8 @@ class LocalSearch(wiring.Component):
     ----------
     a, b, negative, log, shift : in
         Constants of the utility, :data:`beltline.hw.arithmetic.utility.CONSTANTS`.
+    linear : in, 1 bit
+        Only with alternatives: utility is linear, :data:`beltline.hw.arithmetic.utility.LINEAR`.
     mark_valid, mark_point, mark_state, mark : in, 1 bit, ``point_bits``, ``state_bits``, 1 bit
         Before a pass: whether a state must be searched, for all states of the lane in table order.
     restart : in, 1 bit
@@ -113,7 +115,7 @@ class LocalSearch(wiring.Component):
         bits = build.position_bits
         super().__init__(
             {
-                **CONSTANTS,
+                **constant_ports(build.alternatives),
                 "mark_valid": In(1),
                 "mark_point": In(build.point_bits),
                 "mark_state": In(build.state_bits),

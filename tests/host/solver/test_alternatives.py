@@ -302,7 +302,6 @@ def refused() -> list[tuple[bl.Problem, str]]:
             replace(work, taste=0.1),
             "a machine takes no taste shocks, and problem 'retirement 1' has taste = 0.1: solve",
         ),
-        (replace(work, eta=0.0), "a machine takes eta above 0, and problem 'retirement 1' has eta = 0: solve it with"),
         (
             changed(work, 0, low=rising),
             "a machine takes bounds of x' that are the same for every x, and low of alternative 'work' goes from 0 to "
@@ -332,7 +331,7 @@ def refused() -> list[tuple[bl.Problem, str]]:
     ]
 
 
-@pytest.mark.parametrize("number", range(7))
+@pytest.mark.parametrize("number", range(6))
 def test_refusals(number: int) -> None:
     given, sentence = refused()[number]
     with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence)):

@@ -9,7 +9,7 @@ import pytest
 
 from beltline.hw.arithmetic.evaluator import Evaluator, EvaluatorParameters, consumption_word
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
-from beltline.hw.arithmetic.utility import CONSTANTS, UtilityParameters
+from beltline.hw.arithmetic.utility import UtilityParameters, constant_ports
 from beltline.hw.arithmetic.utility_constants import UtilityConstants
 from beltline.hw.interface.parameters import Multiplier
 from support.streams import MULTIPLIERS, Segment, Stream
@@ -41,7 +41,7 @@ def wanted(rows: list[Operand], constants: UtilityConstants) -> list[tuple[int |
     """Return the objective (``None`` where it is not valid), ``feasible`` and ``over``."""
     consumption = [wealth - x for wealth, x, _ in rows]
     # Consumption of more than 63 bits: only the flag is specified, not the objective.
-    clipped = np.array([min(max(c, -1), MAXIMUM) for c in consumption], dtype=np.int64)
+    clipped = np.array([min(max(c, MINIMUM), MAXIMUM) for c in consumption], dtype=np.int64)
     u, feasible, over = UtilityParameters().model(clipped, constants)
     return [
         (None, True, True) if c > MAXIMUM else (int(ui) + ev if good and not high else None, bool(good), bool(high))
@@ -50,6 +50,7 @@ def wanted(rows: list[Operand], constants: UtilityConstants) -> list[tuple[int |
 
 
 def test_consumption_model() -> None:
+    assert consumption_word(np.int64(-3), np.int64(MAXIMUM)) == (MINIMUM, False)
     for wealth, x, _ in operands(random.Random(1), 20_000):
         found, excess = consumption_word(np.int64(wealth), np.int64(x))
         assert excess == (wealth - x > MAXIMUM)
@@ -66,19 +67,25 @@ def test_times(multiplier: Multiplier) -> None:
 
 
 @pytest.mark.gateware
+@pytest.mark.parametrize("linear", [False, True])
 @pytest.mark.parametrize("multiplier", MULTIPLIERS)
-def test_gateware(stream: Stream, multiplier: Multiplier) -> None:
+def test_gateware(stream: Stream, multiplier: Multiplier, linear: bool) -> None:
     rng = random.Random(2)
-    unit = EvaluatorParameters(multiplier)
+    unit = EvaluatorParameters(multiplier, linear)
+    assert unit.latency == EvaluatorParameters(multiplier).latency
     rows: list[Operand] = []
     expected = []
     segments = []
-    for eta, amount, value in ((2.0, 52, 52), (1.0, 52, 52), (0.5, 0, 52), (5.0, 30, 40)):
-        constants = UtilityConstants.of(eta, amount, value)
+    constants_of: list[UtilityConstants] = []
+    used = [UtilityConstants.of(*one) for one in ((2.0, 52, 52), (1.0, 52, 52), (0.5, 0, 52), (5.0, 30, 40))]
+    if linear:
+        used[1:1] = [UtilityConstants.of(0.0, 40, 40, negative) for negative in (True, False)]
+    for constants in used:
         part = operands(rng, 1000)
         rows += part
+        constants_of += [constants] * len(part)
         expected += wanted(part, constants)
-        ports = {name: int(getattr(constants, name)) for name in CONSTANTS}
+        ports = {name: int(getattr(constants, name)) for name in constant_ports(linear)}
         ports |= {"a": constants.a % 2**64, "b": constants.b % 2**72}
         segments += [Segment(len(part) // 2, 0.0, ports), Segment(len(part) - len(part) // 2, 0.4, ports)]
     words = {
@@ -107,7 +114,7 @@ def test_gateware(stream: Stream, multiplier: Multiplier) -> None:
             seen["wide"] += not MINIMUM <= objective <= MAXIMUM
         seen["over"] += over
         seen["infeasible"] += not feasible
-        if x == MAXIMUM and wealth < MAXIMUM:
+        if x == MAXIMUM and wealth < MAXIMUM and not constants_of[k].negative * constants_of[k].linear:
             assert not feasible
             seen["padding"] += wealth < 0
     assert min(seen.values()) > 20, seen

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 
 import gmpy2
@@ -172,9 +173,10 @@ def test_constants(eta: float) -> None:
                 power = 1 - gmpy2.mpfr(eta)
                 exact = value - power * amount - gmpy2.log2(abs(power))
             assert abs(constants.b - gmpy2.mul_2exp(exact, B_FRACTION)) <= 0.5
-        a, high, low, negative, log, shift = constants.words
+        a, high, low, negative, log, shift, linear = constants.words
         assert (int(a), int(high) << 64 | int(low)) == (constants.a, constants.b % 2**128)
         assert (negative, log, int(shift)) == (constants.negative, constants.log, constants.shift)
+        assert not linear
 
 
 def test_tiny_eta_rounds_a() -> None:
@@ -182,9 +184,9 @@ def test_tiny_eta_rounds_a() -> None:
     assert abs(Fraction(constants.a, 2**A_FRACTION) - (1 - Fraction(1e-9))) <= Fraction(1, 2 ** (A_FRACTION + 1))
 
 
-@pytest.mark.parametrize("eta", [0.0, -1.0, 16.000001, math.inf, math.nan])
+@pytest.mark.parametrize("eta", [-0.5, -1.0, 16.000001, math.inf, math.nan])
 def test_eta_out_of_range(eta: float) -> None:
-    with pytest.raises(ValueError, match=f"^{re.escape(f'eta must lie in (0, 16], not {eta!r}')}$"):
+    with pytest.raises(ValueError, match=f"^{re.escape(f'eta must lie in [0, 16], not {eta!r}')}$"):
         UtilityConstants.of(eta, 52, 48)
 
 
@@ -194,6 +196,29 @@ def test_eta_out_of_range(eta: float) -> None:
 def test_formats_out_of_range(kind: str, most: int, bits: int) -> None:
     with pytest.raises(ValueError, match=f"^fraction bits of {kind} must be from 0 to {most}, not {bits}$"):
         UtilityConstants.of(2.0, bits if kind == "amount" else 48, bits if kind == "value" else 48)
+
+
+def test_linear_utility_is_consumption() -> None:
+    c = [-(2**63), -(2**63) + 1, -1, 0, 1, 2**62, 2**63 - 1]
+    for negative, able in ((False, c[4:]), (True, c[1:])):
+        constants = UtilityConstants.of(0.0, 41, 41, negative)
+        u, feasible, over = MODEL(c, constants)
+        assert u.tolist() == [word if word in able else 0 for word in c]
+        assert feasible.tolist() == [word in able for word in c]
+        assert not over.any()
+        assert UtilityConstants.from_registers(constants.registers, linear=True) == constants
+        # A build without linear utility ignores the bit.
+        ignored = UtilityConstants.from_registers(constants.registers, linear=False)
+        assert ignored == replace(constants, linear=False)
+
+
+def test_what_linear_utility_does_not_take() -> None:
+    with pytest.raises(
+        ValueError, match="^fraction bits of amount and value must be equal with eta = 0, not 40 and 41$"
+    ):
+        UtilityConstants.of(0.0, 40, 41)
+    with pytest.raises(ValueError, match=r"^eta must be 0 where consumption may be negative, not 2\.0$"):
+        UtilityConstants.of(2.0, 40, 40, negative=True)
 
 
 def compare(

@@ -13,7 +13,7 @@ from beltline.host.solver.product_image import _limits, product_image
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
 from beltline.hw.interface.groups import Groups, Mark
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import Engine, Mode, Status, Table
+from beltline.hw.interface.registers import LINEAR_BIT, Engine, Mode, Status, Table
 from beltline.hw.interface.windows import WindowParameters
 from beltline.hw.sweep.combine import CombineParameters
 from beltline.hw.sweep.model import SweepSoftwareMachine
@@ -239,7 +239,7 @@ def test_groups_in_the_second_matrix() -> None:
 def test_alternatives_are_a_sweep_engines_with_costs() -> None:
     build = MachineParameters(64, 4, engine=Engine.SWEEP, lanes=2, proof=True, costs=True, alternatives=True)
     assert (build.features.alternatives, build.features.shifts, build.features.matrices) == (True, False, 2)
-    assert build.reported["ENGINE"] == 5
+    assert build.reported["ENGINE"] == 5 | 1 << LINEAR_BIT
     assert WindowParameters(build).words(Table.Q) == 32
     assert SweepSoftwareMachine(SweepParameters.of(build)).parameters == build
     for wrong in ({"costs": False}, {"states": 1}):

@@ -12,7 +12,7 @@ from beltline.host.solver.fixed_point import fixed_point
 from beltline.host.solver.product_image import product_image
 from beltline.hw.arithmetic.numbers import MINIMUM
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import ALTERNATIVES_ENGINE, STEPS_FIELD, Engine, Mode, Status
+from beltline.hw.interface.registers import ALTERNATIVES_ENGINE, LINEAR_BIT, STEPS_FIELD, Engine, Mode, Status
 from beltline.hw.sweep.combine import CombineParameters
 from support.alternatives import KINDS, with_alternatives
 from support.costs import with_cost
@@ -36,7 +36,7 @@ def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
     kinds = {"proof": True, "costs": True, "alternatives": True}
     parameters = MachineParameters(grid, states, engine=Engine.SWEEP, lanes=lanes, **kinds)
     for device in opened(parameters):
-        assert device.read_register("ENGINE") == ALTERNATIVES_ENGINE
+        assert device.read_register("ENGINE") == ALTERNATIVES_ENGINE | 1 << LINEAR_BIT
         yield Pair(device, parameters)
 
 

@@ -74,7 +74,7 @@ def test_every_sweep_is_full_searchs(kind: str, states: int) -> None:
 def test_a_device_reports_its_multipliers() -> None:
     build = MachineParameters(64, 128, engine=Engine.SWEEP, lanes=2, multipliers=4, **KINDS)
     device = ModelDevice(SweepSoftwareMachine(SweepParameters.of(build)), build)
-    assert device.read_register("ENGINE") == 5 + 4 * 256
+    assert device.read_register("ENGINE") == 5 + 4 * 256 + 2**20
     assert built_sizes(device) == build
     plain = replace(build, states=16, multipliers=0, results=0)
     assert built_sizes(ModelDevice(SweepSoftwareMachine(SweepParameters.of(plain)), plain)) == plain

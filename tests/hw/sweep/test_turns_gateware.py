@@ -11,7 +11,7 @@ import pytest
 from beltline.host.solver.fixed_point import Image, fixed_point
 from beltline.host.solver.product_image import product_image
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import ALTERNATIVES_ENGINE, Engine, Status
+from beltline.hw.interface.registers import ALTERNATIVES_ENGINE, LINEAR_BIT, Engine, Status
 from support.alternatives import with_alternatives
 from support.costs import with_cost
 from support.machines import opened
@@ -33,7 +33,7 @@ def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
     kinds = {"proof": True, "costs": True, "alternatives": True, "multipliers": multipliers}
     parameters = MachineParameters(grid, states, engine=Engine.SWEEP, lanes=lanes, **kinds)
     for device in opened(parameters):
-        assert device.read_register("ENGINE") == ALTERNATIVES_ENGINE | multipliers << 8
+        assert device.read_register("ENGINE") == ALTERNATIVES_ENGINE | multipliers << 8 | 1 << LINEAR_BIT
         yield Pair(device, parameters)
 
 

@@ -17,7 +17,7 @@ from beltline.host.solver.product_image import product_image
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
 from beltline.hw.interface.groups import Groups, Mark
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import PRICES_ENGINE, UPDATE_FIELD, Engine, Mode, Status
+from beltline.hw.interface.registers import LINEAR_BIT, PRICES_ENGINE, UPDATE_FIELD, Engine, Mode, Status
 from beltline.hw.sweep.combine import CombineParameters
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
@@ -195,7 +195,7 @@ def test_prices_that_are_not_updated() -> None:
 def test_a_device_reports_that_it_computes_prices() -> None:
     build = MachineParameters(64, 16, engine=Engine.SWEEP, lanes=2, **KINDS)
     device = ModelDevice(SweepSoftwareMachine(SweepParameters.of(build)), build)
-    assert device.read_register("ENGINE") == PRICES_ENGINE | 4 << 8
+    assert device.read_register("ENGINE") == PRICES_ENGINE | 4 << 8 | 1 << LINEAR_BIT
     assert built_sizes(device) == build
     assert build.features.prices
 

@@ -14,7 +14,7 @@ from beltline.host.solver.machine_prices import with_machine_prices
 from beltline.host.solver.product_image import product_image
 from beltline.hw.interface.groups import Groups, Mark
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import PRICES_ENGINE, UPDATE_FIELD, Engine, Mode, Status
+from beltline.hw.interface.registers import LINEAR_BIT, PRICES_ENGINE, UPDATE_FIELD, Engine, Mode, Status
 from support.alternatives import KINDS, with_alternatives
 from support.costs import with_cost
 from support.machines import opened
@@ -35,7 +35,7 @@ def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
     kinds = {"proof": True, "costs": True, "alternatives": True, "multipliers": multipliers, "prices": True}
     parameters = MachineParameters(grid, states, engine=Engine.SWEEP, lanes=lanes, **kinds)
     for device in opened(parameters):
-        assert device.read_register("ENGINE") == PRICES_ENGINE | multipliers << 8
+        assert device.read_register("ENGINE") == PRICES_ENGINE | multipliers << 8 | 1 << LINEAR_BIT
         yield Pair(device, parameters)
 
 
