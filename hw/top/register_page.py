@@ -198,7 +198,7 @@ On a sweep engine the matrix of window `Q` is followed by a second one of the sa
 | --- | --- |
 | 0 | the state is the first of a group; the maximum of a group enters the expectation |
 | 1 | the state is the last of a group |
-| 2 | the state keeps its value |
+| 2 | the state keeps its value, and nothing is added to it |
 | 3 | with `ENGINE` 7: bonds pay nothing where the alternative of the state is chosen |
 | 4 | with `ENGINE` 7: the machine computes the costs of the state and its lowest candidate, if `MODE` says so |
 | 16 to 31 | the lowest candidate of the state |

@@ -249,15 +249,15 @@ FAULTS = (
     Fault(
         "an alternative given by a table of values gets the value of its candidates instead",
         "hw/sweep/lane/values.py",
-        "value = Mux(Array(self.keeps)[state], before, value)",
-        "value = Mux(Array(self.keeps)[state] & 0, before, value)",
+        "value = Mux(keeps, before, value)",
+        "value = Mux(keeps & 0, before, value)",
         OF_MARKS,
     ),
     Fault(
         "the utility of an alternative is added even to the lowest value, which marks states that can afford nothing",
         "hw/sweep/lane/values.py",
-        "unshifted = unshifted | Mux(self.search_valid, self.search_none, self.check_none)",
-        "unshifted = unshifted | (Mux(self.search_valid, self.search_none, self.check_none) & 0)",
+        "unshifted = unshifted | keeps | Mux(self.search_valid, self.search_none, self.check_none)",
+        "unshifted = unshifted | keeps | (Mux(self.search_valid, self.search_none, self.check_none) & 0)",
         (GATEWARE + "test_additions_may_leave_the_range",),
     ),
     Fault(
