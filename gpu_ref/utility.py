@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,12 +29,14 @@ def crra(c: float, eta: float) -> float:
     return math.pow(c, 1.0 - eta) / (1.0 - eta)
 
 
-@vectorize(["float64(float64, float64)"], cache=True)
-def _utility(c: float, eta: float) -> float:
-    """Return the utility of one consumption, ``-inf`` if it is not positive."""
-    if not c > 0.0:
-        return -np.inf
-    return crra(c, eta)
+@functools.cache
+def _compiled() -> Any:
+    """Return the function of arrays of consumption and ``eta``, compiled on first use: most solves do without it."""
+
+    def utility(c: float, eta: float) -> float:
+        return crra(c, eta) if c > 0.0 else -np.inf
+
+    return vectorize(["float64(float64, float64)"], cache=True)(utility)
 
 
 def crra_utility(consumption: ArrayLike, eta: float) -> NDArray[np.float64]:
@@ -58,4 +62,4 @@ def crra_utility(consumption: ArrayLike, eta: float) -> NDArray[np.float64]:
     """
     if not 0.0 < eta < math.inf:
         raise ValueError(f"eta must be positive and finite, not {eta}")
-    return np.asarray(_utility(np.asarray(consumption, dtype=np.float64), eta), dtype=np.float64)
+    return np.asarray(_compiled()(np.asarray(consumption, dtype=np.float64), eta), dtype=np.float64)
