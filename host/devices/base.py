@@ -305,7 +305,9 @@ def built_sizes(device: Device) -> MachineParameters:
     try:
         multiplier = Multiplier.of(read_steady(device, "MULTIPLIER"))
         kinds: dict[str, Any] = {"proof": proof, "costs": costs, "alternatives": alternatives, "midpoints": midpoints}
-        kinds |= {"multipliers": multipliers, "slots": slots, "prices": prices, "linear": bool(word >> LINEAR_BIT & 1)}
+        kinds |= {"multipliers": multipliers, "slots": slots, "prices": prices}
+        # Without alternatives it has no meaning, and remains at its default.
+        kinds["linear"] = not alternatives or bool(word >> LINEAR_BIT & 1)
         return MachineParameters(**sizes, **kinds, engine=Engine(number), multiplier=multiplier)
     except ValueError as error:
         raise DeviceError(f"device {device.name!r} reports sizes that no build has: {error}") from None
