@@ -268,7 +268,7 @@ def check_arguments(
         least = math.nan
     else:
         (X, W, Q, V0), least = measured_tables(X, W, Q, V0, beta, eta, ordered=ordered)
-    # Rows of checked tables sum to 1 but for rounding, so that there is nothing to compute for most of them.
+    # Rows of checked tables sum to 1 within the tolerance, so only with a beta near 1 can the modulus reach 1.
     near = not checked or beta > 1.0 - 2 * ROW_SUM_TOLERANCE
     if METHODS[method].rule in ("span", "spans") and near and modulus(Q, beta) >= 1.0:
         raise ValueError(f"method {method!r} needs beta below 1, not {beta}")

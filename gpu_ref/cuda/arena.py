@@ -44,18 +44,20 @@ class Arena:
         self._layout = {**large, **small, **filled}
         self._small = tuple(small)
         self._places: dict[str, slice] = {}
-        end = 0
-        ends = [0]
-        for group in (large, small, filled):
-            for name, (shape, dtype) in group.items():
-                size = math.prod(shape) * np.dtype(dtype).itemsize
-                self._places[name] = slice(end, end + size)
-                end += -(-size // ALIGNED) * ALIGNED
-            ends.append(end)
-        self._staged = slice(*ends[1:3])
-        self._room = cupy.empty(max(end, 1), np.uint8)
-        self._room[: ends[2]].fill(0)
+        begin = self._place(large, 0)
+        cleared = self._place(small, begin)
+        self._staged = slice(begin, cleared)
+        self._room = cupy.empty(max(self._place(filled, cleared), 1), np.uint8)
+        self._room[:cleared].fill(0)
         self._tables: dict[str, Any] = {}
+
+    def _place(self, tables: Layout, end: int) -> int:
+        """Give tables their places from byte ``end`` on, and return the byte after the last one."""
+        for name, (shape, dtype) in tables.items():
+            size = math.prod(shape) * np.dtype(dtype).itemsize
+            self._places[name] = slice(end, end + size)
+            end += -(-size // ALIGNED) * ALIGNED
+        return end
 
     def __getitem__(self, name: str) -> Any:
         """Return the table itself, not a copy."""

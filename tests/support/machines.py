@@ -22,6 +22,7 @@ from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Mode
 from beltline.hw.line.model import LineSoftwareMachine
 from beltline.hw.sweep.model import SweepSoftwareMachine
+from beltline.hw.sweep.parameters import ROW_WORDS, SweepParameters
 
 
 def opened(parameters: MachineParameters) -> Iterator[RtlDevice]:
@@ -60,6 +61,17 @@ def problem_of(rng: np.random.Generator, grid: int, states: int) -> Problem:
     return Problem(
         grid=drawn.X, wealth=drawn.W, transition=drawn.Q, start=drawn.V0, beta=drawn.beta, eta=drawn.eta, horizon=6
     )
+
+
+def proving_machine(
+    image: Image, lanes: int = 2, contexts: int = 64, *, logged: bool = False, alternatives: bool = True
+) -> SweepSoftwareMachine:
+    """Return the software model of the smallest sweep engine with a proof and costs that takes an image."""
+    points, states = image.start.shape
+    grid = max(ROW_WORDS * lanes, 1 << (points - 1).bit_length())
+    built = max(2, 1 << (states - 1).bit_length())
+    build = SweepParameters(grid, built, lanes, proof=True, costs=True, alternatives=alternatives)
+    return SweepSoftwareMachine(build, contexts, logged)
 
 
 def fill_grid(machine: SoftwareMachine, image: Image) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,11 +11,20 @@ from beltline.host.devices.rtl import RtlDevice
 from beltline.host.solver.fixed_point import Image, fixed_point
 from beltline.hw.interface.layout import Layout
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import Command, Mode, Status, Table
+from beltline.hw.interface.registers import Command, Engine, Mode, Status, Table
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.shift import SCALE
-from support.machines import fill_grid, fill_groups, problem_of
+from support.machines import fill_grid, fill_groups, opened, problem_of
+
+
+def proving_pairs(lanes: int, grid: int, states: int, *, alternatives: bool = True) -> Iterator[Pair]:
+    """Yield a simulated sweep engine with a proof and costs beside its model, and close it afterwards."""
+    parameters = MachineParameters(
+        grid, states, engine=Engine.SWEEP, lanes=lanes, proof=True, costs=True, alternatives=alternatives
+    )
+    for device in opened(parameters):
+        yield Pair(device, parameters)
 
 
 def shift_weights(image: Image) -> np.ndarray:

@@ -17,20 +17,10 @@ from beltline.hw.interface.registers import LINEAR_BIT, Engine, Mode, Status, Ta
 from beltline.hw.interface.windows import WindowParameters
 from beltline.hw.sweep.combine import CombineParameters
 from beltline.hw.sweep.model import SweepSoftwareMachine
-from beltline.hw.sweep.parameters import ROW_WORDS, SweepParameters
+from beltline.hw.sweep.parameters import SweepParameters
 from support.alternatives import KINDS, FullSearch, with_alternatives
 from support.costs import with_cost
-from support.machines import begun
-
-
-def machine_of(image: Image, lanes: int = 2, contexts: int = 64, logged: bool = False) -> SweepSoftwareMachine:
-    points, states = image.start.shape
-    grid = ROW_WORDS * lanes
-    while grid < points:
-        grid *= 2
-    built = max(2, 1 << (states - 1).bit_length())
-    build = SweepParameters(grid, built, lanes, proof=True, costs=True, alternatives=True)
-    return SweepSoftwareMachine(build, contexts, logged)
+from support.machines import begun, proving_machine
 
 
 def table(machine: SweepSoftwareMachine, image: Image, name: str) -> NDArray[np.int64]:
@@ -43,7 +33,7 @@ def table(machine: SweepSoftwareMachine, image: Image, name: str) -> NDArray[np.
 def test_every_sweep_is_full_searchs(kind: str, seed: int) -> None:
     """Values and choices of all product states are those of full search; choices with equal objectives may differ."""
     image = product_image(with_alternatives(kind, seed, points=24, states=2), 1e-4)
-    machine, search = begun(machine_of(image), image), FullSearch(image)
+    machine, search = begun(proving_machine(image), image), FullSearch(image)
     ended, ties = False, 0
     poor = table(machine, image, "w") <= image.grid[0]
     assert kind != "default" or poor.any()
@@ -117,7 +107,7 @@ def test_every_pass_stays_among_the_candidates() -> None:
         whole = replace(image, grid=grid, groups=replace(groups, lowest=0 * lowest, highest=0 * highest + 39))
         ends = []
         for one in (few, whole):
-            machine = machine_of(one)
+            machine = proving_machine(one)
             machine.policy[: image.start.size] = rng.integers(0, 40, image.start.size)
             begun(machine, one)
             machine.start(*image.start.shape, Mode.CHOICES, 10, image.epsilon, image.constants)
@@ -136,7 +126,7 @@ def test_every_pass_stays_among_the_candidates() -> None:
 def test_bits_do_not_depend_on_lanes_and_searches(kind: str) -> None:
     image = product_image(with_alternatives(kind, 7, 40), 1e-5)
     first, *others = (
-        begun(machine_of(image, lanes, contexts), image) for lanes, contexts in ((1, 16), (2, 64), (4, 32))
+        begun(proving_machine(image, lanes, contexts), image) for lanes, contexts in ((1, 16), (2, 64), (4, 32))
     )
     ended = False
     while not ended:
@@ -178,7 +168,7 @@ def test_a_group_that_can_afford_nothing_is_infeasible_and_a_state_is_not() -> N
     for states, raised in (((work,), Status(0)), ((work, retire), Status.INFEASIBLE)):
         poor = image.wealth.copy()
         poor[:3, list(states)] = image.grid[0, list(states)]
-        machine = begun(machine_of(image), replace(image, wealth=poor))
+        machine = begun(proving_machine(image), replace(image, wealth=poor))
         while not machine.step():
             pass
         assert machine.status & Status.INFEASIBLE == raised
@@ -189,14 +179,14 @@ def test_values_before_the_first_sweep_may_be_infeasible() -> None:
     image = product_image(with_alternatives("retirement", 1, 24), 1e-4)
     start = image.start.copy()
     start[4] = MINIMUM
-    assert begun(machine_of(image), replace(image, start=start)).status == Status.DONE | Status.INFEASIBLE
+    assert begun(proving_machine(image), replace(image, start=start)).status == Status.DONE | Status.INFEASIBLE
 
 
 def test_neither_shifts_nor_evaluation_steps() -> None:
     image = product_image(with_alternatives("default", 1, 24), 1e-4)
     runs = []
     for mode in (0, int(Mode.SHIFT) | 5 << 8):
-        machine = machine_of(image)
+        machine = proving_machine(image)
         begun(machine, image)
         machine.start(*image.start.shape, Mode(mode), 10_000, image.epsilon, image.constants)
         while not machine.step():

@@ -11,13 +11,11 @@ import pytest
 from beltline.host.solver.fixed_point import fixed_point
 from beltline.host.solver.product_image import product_image
 from beltline.hw.arithmetic.numbers import MINIMUM
-from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import ALTERNATIVES_ENGINE, LINEAR_BIT, STEPS_FIELD, Engine, Mode, Status
+from beltline.hw.interface.registers import ALTERNATIVES_ENGINE, LINEAR_BIT, STEPS_FIELD, Mode, Status
 from beltline.hw.sweep.combine import CombineParameters
 from support.alternatives import KINDS, with_alternatives
 from support.costs import with_cost
-from support.machines import opened
-from support.pairs import Pair
+from support.pairs import Pair, proving_pairs
 
 pytestmark = pytest.mark.gateware
 
@@ -32,12 +30,9 @@ SIZES = [
 
 @pytest.fixture(scope="module", params=SIZES, ids="{0[0]}-lanes".format)
 def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
-    lanes, grid, states = request.param
-    kinds = {"proof": True, "costs": True, "alternatives": True}
-    parameters = MachineParameters(grid, states, engine=Engine.SWEEP, lanes=lanes, **kinds)
-    for device in opened(parameters):
-        assert device.read_register("ENGINE") == ALTERNATIVES_ENGINE | 1 << LINEAR_BIT
-        yield Pair(device, parameters)
+    for one in proving_pairs(*request.param):
+        assert one.device.read_register("ENGINE") == ALTERNATIVES_ENGINE | 1 << LINEAR_BIT
+        yield one
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -15,19 +15,10 @@ from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Engine, Status, Table
 from beltline.hw.interface.windows import WindowParameters
 from beltline.hw.sweep.model import SweepSoftwareMachine
-from beltline.hw.sweep.parameters import ROW_WORDS, SweepParameters
+from beltline.hw.sweep.parameters import SweepParameters
 from support.costs import SHAPES, with_cost
-from support.machines import begun
+from support.machines import begun, proving_machine
 from support.peaks import FullSearch, savings
-
-
-def machine_of(image: Image, lanes: int = 2, contexts: int = 64) -> SweepSoftwareMachine:
-    points, states = image.start.shape
-    grid = ROW_WORDS * lanes
-    while grid < points:
-        grid *= 2
-    build = SweepParameters(grid, 1 << (states - 1).bit_length(), lanes, proof=True, costs=True)
-    return SweepSoftwareMachine(build, contexts)
 
 
 def swept(machine: SweepSoftwareMachine, image: Image) -> tuple[NDArray[np.int64], NDArray[np.int64], bool]:
@@ -62,7 +53,7 @@ def test_every_choice_of_every_sweep_is_full_searchs(shape: str, seed: int) -> N
     given = with_cost(shape, seed)
     image = fixed_point(given, 1e-6)
     assert image.stands is not None
-    machine, search = begun(machine_of(image), image), FullSearch(image)
+    machine, search = begun(proving_machine(image, alternatives=False), image), FullSearch(image)
     columns = np.arange(given.states)
     moved = compared = 0
     ended = False
@@ -96,7 +87,9 @@ def test_every_choice_of_every_sweep_is_full_searchs(shape: str, seed: int) -> N
 def test_bits_do_not_depend_on_lanes_and_searches(shape: str) -> None:
     image = fixed_point(with_cost(shape, 7), 1e-6)
     sizes = (1, 4), (1, 64), (2, 64), (4, 32), (8, 64)
-    first, *others = (begun(machine_of(image, lanes, contexts), image) for lanes, contexts in sizes)
+    first, *others = (
+        begun(proving_machine(image, lanes, contexts, alternatives=False), image) for lanes, contexts in sizes
+    )
     ended = False
     while not ended:
         ended = first.step()

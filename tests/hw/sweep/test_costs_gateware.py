@@ -10,11 +10,9 @@ import pytest
 
 from beltline.host.models.rbc import rbc
 from beltline.host.solver.fixed_point import fixed_point
-from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import COSTS_ENGINE, STEPS_FIELD, Engine, Mode, Status
+from beltline.hw.interface.registers import COSTS_ENGINE, STEPS_FIELD, Mode, Status
 from support.costs import SHAPES, with_cost
-from support.machines import opened
-from support.pairs import Pair
+from support.pairs import Pair, proving_pairs
 from support.peaks import FullSearch, savings
 
 pytestmark = pytest.mark.gateware
@@ -29,11 +27,9 @@ SIZES = [
 
 @pytest.fixture(scope="module", params=SIZES, ids="{0[0]}-lanes".format)
 def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
-    lanes, grid, states = request.param
-    parameters = MachineParameters(grid, states, engine=Engine.SWEEP, lanes=lanes, proof=True, costs=True)
-    for device in opened(parameters):
-        assert device.read_register("ENGINE") == COSTS_ENGINE
-        yield Pair(device, parameters)
+    for one in proving_pairs(*request.param, alternatives=False):
+        assert one.device.read_register("ENGINE") == COSTS_ENGINE
+        yield one
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -14,23 +14,14 @@ from beltline.hw.arithmetic.utility_constants import UtilityConstants
 from beltline.hw.interface.groups import Mark
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import LINEAR_BIT, Engine, Mode, Status
-from beltline.hw.sweep.model import SweepSoftwareMachine
-from beltline.hw.sweep.parameters import SweepParameters
 from support.alternatives import FullSearch
 from support.firms import FIRMS, SCALES, firm
-from support.machines import begun
+from support.machines import begun, proving_machine
 
 
 def image_of(kind: str, seed: int, points: int = 24, states: int = 2) -> Image:
     scale = 1.0 if kind == "linear" else SCALES[seed % len(SCALES)]
     return product_image(firm(kind, seed, points, states), 1e-4 * scale)
-
-
-def machine_of(image: Image, lanes: int) -> SweepSoftwareMachine:
-    points, states = image.start.shape
-    grid = max(8 * lanes, 1 << (points - 1).bit_length())
-    built = max(2, 1 << (states - 1).bit_length())
-    return SweepSoftwareMachine(SweepParameters(grid, built, lanes, proof=True, costs=True, alternatives=True))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -43,7 +34,7 @@ def test_every_sweep_is_full_searchs(kind: str, seed: int) -> None:
     assert image.value_bits == image.amount_bits
     negative = image.constants.negative
     assert negative == (kind != "linear")
-    search, machines = FullSearch(image), [begun(machine_of(image, lanes), image) for lanes in (1, 2, 4)]
+    search, machines = FullSearch(image), [begun(proving_machine(image, lanes), image) for lanes in (1, 2, 4)]
     poor = image.wealth <= image.grid[0]
     ended, sweeps = False, 0
     work = image.start.size
@@ -100,7 +91,7 @@ def test_amounts_at_the_ends_of_the_range() -> None:
         )
         assert given.groups is not None
         given = replace(given, groups=replace(given.groups, kappa=0 * given.groups.kappa))
-        machine = begun(machine_of(given, 2), given, sweep_limit=1)
+        machine = begun(proving_machine(given, 2), given, sweep_limit=1)
         machine.step()
         assert machine.status & (Status.SATURATED | Status.INFEASIBLE) == status, (wealth, cost)
         if not status:
@@ -115,7 +106,7 @@ def test_without_negative_dividends_only_a_positive_one_is_feasible() -> None:
     for wealth, negative, feasible in ((0, True, True), (-5, True, True), (0, False, False), (1, False, True)):
         constants = UtilityConstants.of(0.0, image.amount_bits, image.amount_bits, negative)
         one = replace(given, wealth=0 * image.wealth + wealth, constants=constants)
-        machine = begun(machine_of(one, 1), one, sweep_limit=1)
+        machine = begun(proving_machine(one, 1), one, sweep_limit=1)
         machine.step()
         assert (Status.INFEASIBLE not in machine.status) == feasible
         assert not feasible or (machine.v[: image.start.size] == wealth).all()
@@ -138,7 +129,7 @@ def test_choices_of_the_last_run_are_a_start() -> None:
     image = image_of("entry", 0, 40)
     runs = []
     for mode in (Mode(0), Mode.CHOICES):
-        machine = machine_of(image, 2)
+        machine = proving_machine(image, 2)
         machine.policy[: image.start.size] = np.random.default_rng(3).integers(0, 40, image.start.size)
         begun(machine, image)
         machine.start(*image.start.shape, mode, 6, image.epsilon, image.constants)

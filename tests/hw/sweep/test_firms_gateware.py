@@ -12,12 +12,10 @@ from beltline.host.solver.fixed_point import Image
 from beltline.host.solver.product_image import product_image
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
 from beltline.hw.arithmetic.utility_constants import UtilityConstants
-from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import LINEAR_BIT, Engine, Mode, Status
+from beltline.hw.interface.registers import LINEAR_BIT, Mode, Status
 from support.alternatives import with_alternatives
 from support.firms import FIRMS, SCALES, firm
-from support.machines import opened
-from support.pairs import Pair
+from support.pairs import Pair, proving_pairs
 
 pytestmark = pytest.mark.gateware
 
@@ -30,12 +28,9 @@ SIZES = [
 
 @pytest.fixture(scope="module", params=SIZES, ids="{0[0]}-lanes".format)
 def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
-    lanes, grid, states = request.param
-    kinds = {"proof": True, "costs": True, "alternatives": True}
-    parameters = MachineParameters(grid, states, engine=Engine.SWEEP, lanes=lanes, **kinds)
-    for device in opened(parameters):
-        assert device.read_register("ENGINE") >> LINEAR_BIT & 1
-        yield Pair(device, parameters)
+    for one in proving_pairs(*request.param):
+        assert one.device.read_register("ENGINE") >> LINEAR_BIT & 1
+        yield one
 
 
 def image_of(kind: str, seed: int, points: int) -> Image:

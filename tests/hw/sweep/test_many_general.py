@@ -12,16 +12,12 @@ import numpy as np
 import pytest
 
 from beltline.host.problem.checks import ProblemError
-from beltline.host.problem.problem import Problem
 from beltline.host.solver.fixed_point import Image, fixed_point
 from beltline.host.solver.product_image import product_image
-from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import Engine, Status
-from beltline.hw.sweep.model import SweepSoftwareMachine
-from beltline.hw.sweep.parameters import ROW_WORDS, SweepParameters
+from beltline.hw.interface.registers import Status
 from support import alternatives, costs, peaks
-from support.machines import begun, opened
-from support.pairs import Pair
+from support.machines import begun, proving_machine
+from support.pairs import Pair, proving_pairs
 
 PROBLEMS, BLOCK = 500, 20
 """Number of problems, and of those that a test tries."""
@@ -32,8 +28,8 @@ ENOUGH = 8
 """Sweeps of a problem that are compared, besides the last one."""
 
 
-def drawn(seed: int, most: int) -> tuple[Problem, Image]:
-    """Return a problem with up to ``most`` points and four exogenous states, and its image."""
+def drawn(seed: int, most: int) -> Image:
+    """Return the image of a problem with up to ``most`` points and eight states or product states."""
     rng = np.random.default_rng([9, seed])
     kinds = (*alternatives.KINDS, *costs.SHAPES)
     kind = kinds[seed % len(kinds)]
@@ -44,22 +40,10 @@ def drawn(seed: int, most: int) -> tuple[Problem, Image]:
         except ProblemError:
             # The poorest cannot afford the cheapest choice.
             problem = costs.with_cost("rising", seed, points, states)
-        return problem, fixed_point(problem, 1e-5)
+        return fixed_point(problem, 1e-5)
     # At most eight product states.
     problem = alternatives.with_alternatives(kind, seed, points, min(states, 4 if kind == "default" else 2))
-    return problem, product_image(problem, 1e-4)
-
-
-def modelled(image: Image, lanes: int) -> SweepSoftwareMachine:
-    """Return the software model of the smallest build that takes an image, at the beginning of a run."""
-    points, states = image.start.shape
-    grid = ROW_WORDS * lanes
-    while grid < points:
-        grid *= 2
-    kinds = {"proof": True, "costs": True, "alternatives": image.products is not None}
-    return begun(
-        SweepSoftwareMachine(SweepParameters(grid, max(2, 1 << (states - 1).bit_length()), lanes, **kinds)), image
-    )
+    return product_image(problem, 1e-4)
 
 
 @pytest.mark.parametrize("first", BLOCKS)
@@ -67,8 +51,9 @@ def test_every_sweep_is_full_searchs(first: int) -> None:
     """Values and proven choices are those of full search in fixed point, whatever the number of lanes."""
     ties = compared = 0
     for seed in range(first, first + BLOCK):
-        _, image = drawn(seed, 24)
-        machines = [modelled(image, lanes) for lanes in (1, 2, 4)]
+        image = drawn(seed, 24)
+        kinds = {"alternatives": image.products is not None}
+        machines = [begun(proving_machine(image, lanes, **kinds), image) for lanes in (1, 2, 4)]
         size, shape = image.start.size, image.start.shape
         full = alternatives.FullSearch(image) if image.products is not None else peaks.FullSearch(image)
         ended = False
@@ -98,11 +83,7 @@ def test_every_sweep_is_full_searchs(first: int) -> None:
 
 @pytest.fixture(scope="module", params=[2, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 4))])
 def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
-    lanes = request.param
-    kinds = {"proof": True, "costs": True, "alternatives": True}
-    parameters = MachineParameters(32 if lanes < 4 else 64, 8, engine=Engine.SWEEP, lanes=lanes, **kinds)
-    for device in opened(parameters):
-        yield Pair(device, parameters)
+    yield from proving_pairs(request.param, 32 if request.param < 4 else 64, 8)
 
 
 @pytest.mark.gateware
@@ -110,6 +91,6 @@ def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
 def test_gateware_is_the_model(pair: Pair, first: int) -> None:
     """Value, choice, counters and clocks are the model's, after a few sweeps and, of some problems, at the end."""
     for seed in range(first, first + BLOCK):
-        _, image = drawn(seed, pair.parameters.grid)
+        image = drawn(seed, pair.parameters.grid)
         done = pair.run(image, 10_000 if seed % 10 == 0 else int(np.random.default_rng(seed).integers(1, 6)))
         assert Status.PROVEN in done.status, seed
