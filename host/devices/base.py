@@ -24,6 +24,7 @@ from beltline.hw.interface.registers import (
     PROVING_ENGINE,
     READABLE,
     REGISTERS,
+    TASTE_ENGINE,
     VERSION,
     WRITABLE,
     Access,
@@ -282,11 +283,11 @@ def built_sizes(device: Device) -> MachineParameters:
     """
     word = read_steady(device, "ENGINE")
     number, slots, multipliers = word & 0xFFFF, word >> 16 & ~(1 << LINEAR_BIT - 16), 0
-    if number & 0xFF in (ALTERNATIVES_ENGINE, PRICES_ENGINE):
+    if number & 0xFF in (ALTERNATIVES_ENGINE, PRICES_ENGINE, TASTE_ENGINE):
         # Its expectation may take multipliers in turn.
         number, multipliers = number & 0xFF, number >> 8
-    prices = number == PRICES_ENGINE
-    alternatives = prices or number == ALTERNATIVES_ENGINE
+    prices, taste = number == PRICES_ENGINE, number == TASTE_ENGINE
+    alternatives = prices or taste or number == ALTERNATIVES_ENGINE
     costs = alternatives or number == COSTS_ENGINE
     proof = costs or number == PROVING_ENGINE
     midpoints = number == MIDPOINTS_ENGINE
@@ -297,6 +298,7 @@ def built_sizes(device: Device) -> MachineParameters:
         names += f", {PROVING_ENGINE} (SWEEP with proof), {COSTS_ENGINE} (SWEEP with proof and costs)"
         names += f", {ALTERNATIVES_ENGINE} (SWEEP with proof, costs and alternatives)"
         names += f", {MIDPOINTS_ENGINE} (SWEEP with midpoints), {PRICES_ENGINE} (SWEEP with prices)"
+        names += f", {TASTE_ENGINE} (SWEEP with taste shocks)"
         raise DeviceError(f"device {device.name!r} has engine {word}, but this host knows only {names}")
     sizes: dict[str, Any] = {what: read_steady(device, f"{what.upper()}_MAX") for what in ("grid", "states", "results")}
     sizes["lanes"] = read_steady(device, "LANES")
@@ -305,7 +307,7 @@ def built_sizes(device: Device) -> MachineParameters:
     try:
         multiplier = Multiplier.of(read_steady(device, "MULTIPLIER"))
         kinds: dict[str, Any] = {"proof": proof, "costs": costs, "alternatives": alternatives, "midpoints": midpoints}
-        kinds |= {"multipliers": multipliers, "slots": slots, "prices": prices}
+        kinds |= {"multipliers": multipliers, "slots": slots, "prices": prices, "taste": taste}
         # Without alternatives it has no meaning, and remains at its default.
         kinds["linear"] = not alternatives or bool(word >> LINEAR_BIT & 1)
         return MachineParameters(**sizes, **kinds, engine=Engine(number), multiplier=multiplier)

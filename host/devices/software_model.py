@@ -226,6 +226,7 @@ def open_model(
     midpoints: int | None = None,
     multipliers: int | None = None,
     prices: int | None = None,
+    taste: int | None = None,
     slots: int | None = None,
 ) -> ModelDevice:
     """Open the emulator: the bit-exact software model of an accelerator.
@@ -236,13 +237,13 @@ def open_model(
         Sizes; by default 65,536 grid points and 4 exogenous states.
     progress
         Called with lines of progress.
-    fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, slots
+    fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, taste, slots
         Options of the build, which ``beltline.host.devices.made.OPTIONS`` describes.
     """
     if progress:
         progress("preparing the software model (it is compiled once and cached)")
     base, sizes = parameters or MachineParameters(), (fold, evaluators, lanes)
-    build = made(base, *sizes, proof, costs, alternatives, midpoints, multipliers, slots, prices)
+    build = made(base, *sizes, proof, costs, alternatives, midpoints, multipliers, slots, prices, taste)
     from beltline.hw.top.engine_table import ENGINES
 
     return ModelDevice(ENGINES[build.engine].software(build), build)

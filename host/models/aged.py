@@ -42,7 +42,9 @@ class AgedModel(Model, Generic[Solution]):
             As :func:`beltline.solve`.
         """
         problem = self.problem()
-        options = on_machine(device, problem.points, len(problem.alternatives) * problem.states, more)
+        options = on_machine(
+            device, problem.points, len(problem.alternatives) * problem.states, more, problem.taste > 0.0
+        )
         if options is None:
             device, options = check_device(self.called, device), more
         solution: Any = solve(problem, device=device, progress=progress, **options)

@@ -335,7 +335,7 @@ class Driver:
         matrices = [Load(Table.Q, transition.reshape(-1), (Words(0, 0, transition.size),))]
         if groups is not None:
             # The candidates of each state change with prices, and the transitions do not.
-            rows = groups.rows(stride).reshape(-1)
+            rows = groups.rows(stride, build.features.taste).reshape(-1)
             matrices.append(Load(Table.Q, rows, (Words(transition.size, 0, rows.size),), _GROUPS))
         x, w, v = (
             Load(at, words.reshape(-1), layout.blocks(at))

@@ -34,6 +34,8 @@ def unsupported(problem: Problem, update: Any) -> str:
     form = problem.form
     if form.negative:
         return "consumption may be negative"
+    if form.sigma > 0.0:
+        return "there are taste shocks"
     repay, default = (form.alternatives[d] for d in update.numbers([one.name for one in form.alternatives]))
     if not isinstance(repay, Branch) or not isinstance(default, Branch) or repay.regime != default.regime:
         return f"{update.repay!r} and {update.default!r} are not two choices of one regime"

@@ -36,6 +36,11 @@ class Arrangement:
     first: NDArray[np.int64]
     last: NDArray[np.int64]
 
+    @property
+    def largest(self) -> int:
+        """Largest number of alternatives of a regime."""
+        return int((self.last - self.first).max()) + 1
+
 
 def arranged(form: Form, start: NDArray[np.float64]) -> Arrangement:
     """Arrange the alternatives of a problem.
@@ -84,7 +89,9 @@ def _begins_group(form: Form, members: list[list[int]], kind: list[int], lower: 
     """Return whether the alternatives of regime ``lower`` are some, but not all, of those of regime ``upper``."""
     tables = any(isinstance(form.alternatives[d], Outside) for r in (lower, upper) for d in members[r])
     few, many = ({kind[d] for d in members[r]} for r in (lower, upper))
-    return not tables and few < many
+    # A maximum takes two equal alternatives of a regime as one; a log-sum must not.
+    twice = form.sigma > 0.0 and len(few) + len(many) < len(members[lower]) + len(members[upper])
+    return not tables and not twice and few < many
 
 
 def _kinds(form: Form) -> list[int]:

@@ -24,12 +24,15 @@ from beltline.host.solver.fixed_point import (
 )
 from beltline.host.solver.product_reach import Reach, reach_of
 from beltline.host.solver.products import Products, products_by_age
-from beltline.hw.arithmetic.numbers import Fixed
+from beltline.hw.arithmetic.log_sum_constants import LogSumConstants
+from beltline.hw.arithmetic.numbers import MINIMUM, Fixed
 from beltline.hw.arithmetic.utility_constants import UtilityConstants
 from beltline.hw.interface.groups import Groups, Mark
 
 LOWEST = -(2**62)
-"""Marks the states of a table of values in which the alternative cannot be taken; all other values are larger."""
+"""Marks the states of a table of values in which the alternative cannot be taken; all other values are larger.
+
+With taste shocks it is the lowest number, which is no part of a log-sum."""
 
 
 def product_image(
@@ -112,19 +115,21 @@ def _image(
     kappa = value.encode(products.kappa)
     limits = _limits(products, grid, wealth)
     marks, last_marks = (_marks(products, apart) for apart in (False, True))
+    sigma = products.form.sigma
+    shocks = LogSumConstants.of(sigma, value_bits).words
     return Image(
         amount_bits=amount_bits,
         value_bits=value_bits,
         grid=grid if before is None else _shared(grid, before.grid),
         wealth=wealth if before is None else _shared(wealth, before.wealth),
         transition=_weights(products, before),
-        start=words_of_tables(products.start, value_bits),
+        start=words_of_tables(products.start, value_bits, MINIMUM if sigma > 0.0 else LOWEST),
         constants=constants,
         epsilon=epsilon,
         note="",
         stands=products.stands,
-        groups=Groups(kappa, marks, *limits),
-        last_groups=Groups(kappa, last_marks, *limits),
+        groups=Groups(kappa, marks, *limits, shocks),
+        last_groups=Groups(kappa, last_marks, *limits, shocks),
         products=products,
     )
 
@@ -162,10 +167,10 @@ def _bits(
     return bits, bits
 
 
-def words_of_tables(table: NDArray[np.float64], value_bits: int) -> NDArray[np.int64]:
-    """Return values in fixed point; :data:`LOWEST` where they are ``-inf``, which says what cannot be taken."""
+def words_of_tables(table: NDArray[np.float64], value_bits: int, lowest: int = LOWEST) -> NDArray[np.int64]:
+    """Return values in fixed point; ``lowest`` where they are ``-inf``, which says what cannot be taken."""
     cannot = np.isneginf(table)
-    return np.where(cannot, LOWEST, Fixed(value_bits).encode(np.where(cannot, 0.0, table)))
+    return np.where(cannot, lowest, Fixed(value_bits).encode(np.where(cannot, 0.0, table)))
 
 
 def _shared(table: NDArray[np.int64], before: NDArray[np.int64]) -> NDArray[np.int64]:

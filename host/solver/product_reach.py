@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -35,7 +36,8 @@ def reach_of(products: Sequence[Products], horizon: int | None) -> Reach:
     Let ``L`` be a lower bound on the values before a sweep. An alternative that can be taken is then worth at least
     ``u + kappa + b L``, where ``u`` is the utility of consumption with the cheapest choice and ``b = beta sum Q``. So
     ``L`` is also a lower bound after the sweep if in each state some alternative has ``u + kappa + b L >= L``. Upper
-    bounds are found in the same way, but must hold for all alternatives.
+    bounds are found in the same way, but must hold for all alternatives. With taste shocks the value of a regime is at least that of any of its
+    alternatives, and at most ``sigma`` times the logarithm of their number larger than all of them.
 
     Parameters
     ----------
@@ -48,9 +50,13 @@ def reach_of(products: Sequence[Products], horizon: int | None) -> Reach:
     tables = [one.given(one.age)[:, keep] for one in products]
     all_pays, factors = zip(*(_period(one) for one in products), strict=True)
     guesses = products[-1].start[:, ~keep]
+    guesses = guesses[np.isfinite(guesses)]
+    # A log-sum is at most this much larger than the maximum.
+    sigma = products[0].form.sigma
+    more = sigma * math.log(products[0].arrangement.largest)
     fixed = np.concatenate([table[np.isfinite(table)] for table in tables])
     low = min((float(words.min()) for words in (guesses, fixed) if words.size), default=0.0)
-    high = max((float(words.max()) for words in (guesses, fixed) if words.size), default=0.0)
+    high = max((float(words.max()) for words in (guesses, fixed) if words.size), default=0.0) + more
 
     def best(worth: NDArray[np.float64], k: int) -> float:
         """Return the lowest value of any regime, given the values ``worth`` of the product states, ``(N_k, N_p)``."""
@@ -60,15 +66,15 @@ def reach_of(products: Sequence[Products], horizon: int | None) -> Reach:
     if horizon is None:
         (pays,), (factor,) = all_pays, factors
         low = min(low, best(pays / (1.0 - factor), 0))
-        high = max(high, float((pays / (1.0 - factor)).max()))
+        high = max(high, float(((pays + more) / (1.0 - factor)).max()))
     lowest, highest = low, high
     for age in reversed(range(horizon or 0)):
         k = age if len(products) > 1 else 0
         above = float((all_pays[k] + factors[k] * high).max())
-        low, high = best(all_pays[k] + factors[k] * low, k), max(high if keep.any() else -np.inf, above)
+        low, high = best(all_pays[k] + factors[k] * low, k), max(high if keep.any() else -np.inf, above + more)
         lowest, highest = min(lowest, low), max(highest, high)
     # Alternatives, utilities, expectations and ``kappa`` can be larger than the values of regimes.
-    parts = [abs(lowest), abs(highest)]
+    parts = [abs(lowest), abs(highest), sigma]
     for one, pays, factor in zip(products, all_pays, factors, strict=True):
         able = np.isfinite(pays)
         plain = (pays - one.kappa)[able]

@@ -7,6 +7,9 @@ state* ``s * N_d + place(d)``, and the alternatives of a regime are neighbours:
 
     V(x, p) = v_d(x, s),    EV(x', p) = beta_d(s) sum_s' Q_d(s, s') sum_r mix_d(r) max of V(x', p') over r's group in s'
 
+With taste shocks a machine that is built for them takes log-sums in place of maxima, of at most four alternatives
+(:mod:`beltline.hw.sweep.taste`).
+
 Alternatives of two regimes that have the same tables, as default and exclusion after it, can share a product state
 (:mod:`beltline.host.solver.product_groups`); ``N_d`` is then smaller than the number of alternatives.
 
@@ -36,6 +39,9 @@ from beltline.host.problem.checks import ProblemError, first, shown
 from beltline.host.problem.general import WORKAROUND, start_of
 from beltline.host.problem.problem import Problem
 from beltline.host.solver.product_groups import Arrangement, arranged
+
+MOST_SHOCKED = 4
+"""Most alternatives of a regime that a machine takes with taste shocks."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +199,12 @@ def check_products(problem: Problem, form: Form | None = None) -> None:
         return ProblemError(f"a machine {reason}: {WORKAROUND}")
 
     if form.sigma > 0.0:
-        raise refuse(f"takes no taste shocks, and problem {problem.name!r} has taste = {shown(form.sigma)}")
+        largest = arrangement_of(problem, form).largest
+        if largest > MOST_SHOCKED:
+            raise refuse(
+                f"takes taste shocks to at most {MOST_SHOCKED} alternatives of a regime, and problem {problem.name!r} "
+                f"has {largest}"
+            )
     for one in form.alternatives:
         if not isinstance(one, Branch):
             continue
@@ -287,16 +298,38 @@ def products_of(
         affordable = cost[:, columns] < tables.wealth[-1]
         if (affordable & (stands[:, columns] != np.arange(points)[:, None])).any():
             dominated = dominated or one.name
-    # A product state that two regimes share starts from the lower of their values, that of the regime which ends first.
-    for r in np.argsort(-arrangement.last):
-        for d in form.of_regime(r):
-            if isinstance(alternatives[d], Branch):
-                start[:, np.arange(states) * count + place[d]] = given[r]
+    _fill_start(form, arrangement, given, start)
     # The machine computes consumption for tables of values, too. It is positive, unless it need not be, and no larger
     # than in other states.
     wealth[:, keeps] = 0.0 if form.negative else most if most > 0.0 else 1.0
     start, note = _first_value(problem, start, keeps, dominated, age)
     return Products(form, arrangement, wealth, cost, stands, low, high, kappa, keeps, start, note, now)
+
+
+def _fill_start(form: Form, arrangement: Arrangement, given: NDArray[np.float64], start: NDArray[np.float64]) -> None:
+    """Write the first guess of the values of product states that have a choice to ``start``, ``(N_k, N_p)``.
+
+    ``given`` has that of regimes, ``(N_r, N_k, N_z)``. With taste shocks one alternative of a regime starts from its
+    value, and the others as if they could not be taken, so that the log-sum is that value. If the group begins with
+    another regime, one of the alternatives that this regime lacks starts from what makes the log-sum right.
+    """
+    count, place, last = arrangement.count, arrangement.place, arrangement.last
+    # A product state that two regimes share starts from the lower of their values, that of the regime which ends first.
+    for r in np.argsort(-last):
+        places = [place[d] for d in form.of_regime(r) if isinstance(form.alternatives[d], Branch)]
+        value = given[r]
+        if form.sigma > 0.0:
+            below = np.flatnonzero((arrangement.first == arrangement.first[r]) & (last < last[r]))
+            if below.size:
+                lower = below[last[below].argmax()]
+                places = [one for one in places if one > last[lower]]
+                with np.errstate(divide="ignore"):
+                    value = value + form.sigma * np.log(-np.expm1((given[lower] - value) / form.sigma))
+            for one in places[1:]:
+                start[:, one::count] = -np.inf
+            places = places[:1]
+        for one in places:
+            start[:, one::count] = value
 
 
 def _rising(tables: Tables) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -331,6 +331,11 @@ class Session:
                 f"problem {problem.name!r} has {', '.join(extras(problem)) or 'negative consumption'}, which device "
                 f"{self._name!r} supports only with the options lanes=, {wanted}: pass these, or {WORKAROUND}"
             )
+        if named and problem.taste > 0.0 and not self._options.get("taste"):
+            raise ProblemError(
+                f"problem {problem.name!r} has taste = {shown(problem.taste)}, which device {self._name!r} supports only "
+                f"with the option taste=1: pass it, too, or {WORKAROUND}"
+            )
         kind = "alternatives" if alternatives else "discount factors by state or tables by age"
         if options.shift:
             raise ProblemError(f"method 'shift' does not support problems with {kind}: leave method out")

@@ -15,6 +15,7 @@ from beltline.host.solver.fixed_point import UTILITY_ERROR, Image
 from beltline.host.solver.product_image import words_of_tables
 from beltline.host.solver.verify import DOUBLE, Verification
 from beltline.host.solver.verify_general import measured
+from beltline.hw.arithmetic.log_sum_constants import log_sum_error
 from beltline.hw.arithmetic.numbers import MINIMUM
 
 TIMES = 2.0
@@ -80,12 +81,26 @@ def _found(image: Image, value: NDArray[np.int64], policy: NDArray[np.int64]) ->
         own_alternatives = np.array(products.form.of_regime(r))
         first = words[..., own_alternatives, :, :].argmax(axis=-3)
         taken[..., r, :, :] = own_alternatives[first]
-        best[..., r, :, :] = np.take_along_axis(values[..., own_alternatives, :, :], first[..., None, :, :], axis=-3)[
-            ..., 0, :, :
-        ]
+        own_values = values[..., own_alternatives, :, :]
+        best[..., r, :, :] = np.take_along_axis(own_values, first[..., None, :, :], axis=-3)[..., 0, :, :]
+        if products.form.sigma > 0.0:
+            probabilities[..., own_alternatives, :, :] = _log_sum(own_values, best[..., r, :, :], products.form.sigma)
+            continue
         for d in own_alternatives:
             probabilities[..., d, :, :] = taken[..., r, :, :] == d
     return Found(best, values, choices, taken, probabilities)
+
+
+def _log_sum(values: NDArray[np.float64], best: NDArray[np.float64], sigma: float) -> NDArray[np.float64]:
+    """Replace the largest values of a regime by log-sums, and return the probabilities of its alternatives.
+
+    ``values`` are those of the alternatives, ``(..., n, N_k, N_z)``, and ``best``, ``(..., N_k, N_z)``, the largest of
+    them.
+    """
+    weights = np.exp((values - best[..., None, :, :]) / sigma)
+    total = weights.sum(axis=-3)
+    best += sigma * np.log(total)
+    return np.asarray(weights / total[..., None, :, :])
 
 
 def rounding_of(problem: Problem, image: Image, found: Found) -> NDArray[np.float64]:
@@ -96,7 +111,8 @@ def rounding_of(problem: Problem, image: Image, found: Found) -> NDArray[np.floa
     value). ``kappa`` and tables of values have an error of half a unit. Wealth and cost have an error of half a unit of
     amounts each, and a cost that the machine computed one of a unit. It is multiplied by marginal utility at the next
     more expensive candidate, which an exact sweep may choose, or at the choice itself if that candidate is not
-    affordable. Linear utility has no error of its own.
+    affordable. Linear utility has no error of its own. With taste shocks there is that of the log-sum, which enters the
+    expectation.
     """
     finite = found.values[np.isfinite(found.values)]
     largest = float(np.abs(finite).max()) if finite.size else 0.0
@@ -113,6 +129,7 @@ def _rounding(problem: Problem, image: Image, choices: NDArray[np.int32], larges
     linear = image.constants.linear
     units = (2.0 if linear else 3.0) * image.value_unit
     units += products.wealth.shape[1] * 2.0**-65 * largest + 2.0 * DOUBLE * largest
+    units += log_sum_error(products.form.sigma, image.value_unit)
     rounding = np.full(choices.shape, units)
     amount_error = image.amount_unit * (1.0 if image.faces is None else 1.5)
     for d, one in enumerate(products.form.alternatives):
@@ -150,7 +167,7 @@ def trust_products(problem: Problem, image: Image, found: Found, change: float) 
 
     As in :func:`beltline.host.solver.verify.trust`, the residual is at most ``beta`` times the last change of any
     alternative plus the rounding of a sweep. Added are the errors that rounding can cause in the device's proof: they
-    may add up from grid point to grid point, and rounded values may fall slightly in ``x``. Where consumption may be
+    may add up from grid point to grid point, and rounded values, also log-sums, may fall slightly in ``x``. Where consumption may be
     negative they cause none: differences of objectives are exact, and the choices need no order of values.
     """
     products = image.products
@@ -162,6 +179,7 @@ def trust_products(problem: Problem, image: Image, found: Found, change: float) 
     if not form.negative:
         of_utility = 0.0 if image.constants.linear else UTILITY_ERROR * 2 * largest
         rounding += (2 * form.shape[1] + 3) * (image.value_unit + of_utility)
+        rounding += 2 * log_sum_error(form.sigma, image.value_unit)
     if problem.horizon is None:
         residual = form.modulus() * change + rounding
         return Verification(residual, residual / (1 - form.modulus()), False)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from beltline.compiled import njit, prange
 from beltline.hw.arithmetic import exp2, log2
 from beltline.hw.arithmetic.log_sum_constants import (
-    SHIFT_BITS,
+    LIFT_BITS,
     SLOPE_BITS,
     SLOPE_FRACTION,
     UNIT_BITS,
@@ -23,7 +23,7 @@ from beltline.hw.arithmetic.log_sum_constants import (
 )
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM, WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline, Term, Timed
-from beltline.hw.arithmetic.wide import add, multiply, shift_left, shift_right, subtract
+from beltline.hw.arithmetic.wide import add, multiply, shift_right, subtract
 from beltline.hw.interface.parameters import Multiplier
 
 TERMS = 4
@@ -49,11 +49,11 @@ _EXPONENT_BITS = WIDTH + SLOPE_BITS + 1 - _CUT
 
 
 @njit(cache=True)
-def _exponential(difference, slope, shift):  # type: ignore[no-untyped-def]
+def _exponential(difference, slope, lift):  # type: ignore[no-untyped-def]
     """Return ``exp(-difference / S)`` in ``_SUM_FRACTION`` fraction bits, uint64 each."""
-    if shift > 0 and difference >> (np.uint64(64) - shift):
+    if lift > 0 and difference >> (np.uint64(64) - lift):
         return np.uint64(0)
-    product = subtract((np.uint64(0), np.uint64(0)), multiply(difference << shift, slope))
+    product = subtract((np.uint64(0), np.uint64(0)), multiply(difference << lift, slope))
     halvings = -(np.int64(product[0]) >> np.int64(exp2.FRACTION + _CUT - 64))
     if halvings > _FAR:
         return np.uint64(0)
@@ -62,10 +62,10 @@ def _exponential(difference, slope, shift):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def log_sum_word(values, slope, unit, shift):  # type: ignore[no-untyped-def]
+def log_sum_word(values, slope, unit, lift):  # type: ignore[no-untyped-def]
     """Return ``(log-sum, over)`` of int64 ``values``, ``(TERMS,)``; for calls from compiled code only.
 
-    ``slope``, ``unit`` and ``shift`` are those of :class:`LogSumConstants`, uint64 each.
+    ``slope``, ``unit`` and ``lift`` are those of :class:`LogSumConstants`, uint64 each.
     """
     at = 0
     for k in range(1, TERMS):
@@ -74,7 +74,7 @@ def log_sum_word(values, slope, unit, shift):  # type: ignore[no-untyped-def]
     total = np.uint64(1 << _SUM_FRACTION)
     for k in range(TERMS):
         if k != at and values[k] != ABSENT:
-            total += _exponential(np.uint64(best) - np.uint64(values[k]), slope, shift)
+            total += _exponential(np.uint64(best) - np.uint64(values[k]), slope, lift)
     orders = log2.log2_word(total) - np.uint64(_SUM_FRACTION << log2.FRACTION)
     word = np.uint64(best >> np.int64(64 - _RESULT_CUT)), np.uint64(best) << np.uint64(_RESULT_CUT)
     word = add(add(word, multiply(orders, unit)), (np.uint64(0), np.uint64(1 << (_RESULT_CUT - 1))))
@@ -85,9 +85,9 @@ def log_sum_word(values, slope, unit, shift):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, parallel=True)
-def _log_sums(values, slope, unit, shift, found, over):  # type: ignore[no-untyped-def]
+def _log_sums(values, slope, unit, lift, found, over):  # type: ignore[no-untyped-def]
     for i in prange(values.shape[0]):
-        found[i], over[i] = log_sum_word(values[i], slope, unit, shift)
+        found[i], over[i] = log_sum_word(values[i], slope, unit, lift)
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,9 @@ class LogSumParameters:
         """Clocks from the values to the result, 66 with ``DSP48E2``. New values enter in every clock."""
         return _latency(self.multiplier)
 
-    def model(self, values: NDArray[np.int64], constants: LogSumConstants) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    def model(
+        self, values: NDArray[np.int64], constants: LogSumConstants
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Return the unit's results, bit by bit.
 
         Parameters
@@ -150,7 +152,7 @@ class LogSumParameters:
         return found, over
 
 
-CONSTANTS = {"slope": In(SLOPE_BITS), "unit": In(UNIT_BITS), "shift": In(SHIFT_BITS)}
+CONSTANTS = {"slope": In(SLOPE_BITS), "unit": In(UNIT_BITS), "lift": In(LIFT_BITS)}
 """Input ports for :class:`LogSumConstants`. Contract: they do not change while values are in the pipeline."""
 
 
@@ -163,7 +165,7 @@ def _larger(p: Pipeline, a: Timed, b: Timed) -> tuple[Timed, Timed]:
     )
 
 
-def _add_exponential(p: Pipeline, best: Timed, other: Timed, slope: Value, shift: Value) -> Timed:
+def _add_exponential(p: Pipeline, best: Timed, other: Timed, slope: Value, lift: Value) -> Timed:
     """Add the exponential of ``(other - best) / S`` to ``p``: unsigned, ``_SUM_FRACTION`` fraction bits."""
     absent = p.compute(lambda value: value == ABSENT, other)
     word = p.total([Term(best), Term(other, negative=True)], WIDTH)
@@ -172,8 +174,8 @@ def _add_exponential(p: Pipeline, best: Timed, other: Timed, slope: Value, shift
         value, gone = word.value, lost.value
         for bit in (high, high - 1):
             distance = 1 << bit
-            gone = gone | (shift[bit] & value[WIDTH - distance :].any())
-            value = Mux(shift[bit], Cat(Const(0, distance), value[: WIDTH - distance]), value)
+            gone = gone | (lift[bit] & value[WIDTH - distance :].any())
+            value = Mux(lift[bit], Cat(Const(0, distance), value[: WIDTH - distance]), value)
         time = word.time
         word, lost = p.register(value, time), p.register(gone, time)
     product = p.products(word, Timed(slope, word.time))
@@ -184,13 +186,13 @@ def _add_exponential(p: Pipeline, best: Timed, other: Timed, slope: Value, shift
     whole = exponent.map(lambda value: value[exp2.FRACTION :].as_signed())
     nothing = p.compute(lambda halvings, *flags: (halvings < -_FAR) | flags[0] | flags[1], whole, absent, lost)
     more = exp2.RESULT_FRACTION - _SUM_FRACTION
-    halvings = p.compute(lambda value: (more - value)[:SHIFT_BITS], whole)
+    halvings = p.compute(lambda value: (more - value)[:LIFT_BITS], whole)
     return p.compute(lambda value, bits, none: Mux(none, 0, value >> bits), power, halvings, nothing).map(
         lambda value: value[: _SUM_FRACTION + 1]
     )
 
 
-def build(p: Pipeline, values: list[Timed], slope: Value, unit: Value, shift: Value) -> tuple[Timed, Timed, Timed]:
+def build(p: Pipeline, values: list[Timed], slope: Value, unit: Value, lift: Value) -> tuple[Timed, Timed, Timed]:
     """Add the datapath to ``p``: from ``TERMS`` values, signed 64 bits each and valid at the same time, to the log-sum.
 
     Returns
@@ -200,7 +202,7 @@ def build(p: Pipeline, values: list[Timed], slope: Value, unit: Value, shift: Va
     """
     first, second = (_larger(p, *values[k : k + 2]) for k in (0, 2))
     best, middle = _larger(p, first[0], second[0])
-    others = [_add_exponential(p, best, other, slope, shift) for other in (middle, first[1], second[1])]
+    others = [_add_exponential(p, best, other, slope, lift) for other in (middle, first[1], second[1])]
     total = p.total([Term(other) for other in others], log2.OPERAND_BITS, constant=1 << _SUM_FRACTION)
     # The sum is from 1 to 4, so that the two lowest integer bits are those of its logarithm.
     orders = log2.build(p, total).map(lambda value: value[: log2.FRACTION + 2])
@@ -231,7 +233,7 @@ class LogSum(wiring.Component):
 
     Attributes
     ----------
-    slope, unit, shift : in; 63, 64 and 6 bits
+    slope, unit, lift : in; 63, 64 and 6 bits
         Constants, see :class:`beltline.hw.arithmetic.log_sum_constants.LogSumConstants`.
     value0, value1, value2, value3 : in, signed 64 bits
         The values, in units of value.
@@ -265,7 +267,7 @@ class LogSum(wiring.Component):
         m = Module()
         p = Pipeline(m, self.parameters.multiplier)
         values = [p.input(getattr(self, f"value{k}")) for k in range(TERMS)]
-        result, over, absent = build(p, values, self.slope, self.unit, self.shift)
+        result, over, absent = build(p, values, self.slope, self.unit, self.lift)
         m.d.comb += [self.result.eq(result.value), self.over.eq(over.value), self.absent.eq(absent.value)]
         m.d.comb += self.result_valid.eq(p.valid(p.input(self.values_valid), result.time))
         return m

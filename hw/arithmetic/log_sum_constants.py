@@ -6,14 +6,15 @@ They have a module of their own because a host that drives a board computes them
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-MOST_SHIFT = 63
-"""Largest shift of a difference of values."""
+MOST_LIFT = 63
+"""Largest lift of a difference of values."""
 
-SHIFT_BITS = 6
-"""Bits of ``shift``."""
+LIFT_BITS = 6
+"""Bits of ``lift``."""
 
 SLOPE_FRACTION = 118
 """Fraction bits of ``slope``."""
@@ -38,7 +39,7 @@ _LARGEST = 62
 class LogSumConstants:
     """Run-time constants of the log-sum unit.
 
-    Let ``S`` be the scale of the shocks in units of value. Differences of values are shifted left by ``k = shift``, the
+    Let ``S`` be the scale of the shocks in units of value. Differences of values are shifted left by ``k = lift``, the
     smallest number from 0 with ``S 2**k >= 2**56``. Then ``slope`` is ``1 / (S 2**k ln 2)``, by which a shifted
     difference becomes a binary exponent, and ``unit`` is ``S ln 2``, the amount of value of a binary order of
     magnitude. With all three 0 the unit returns the maximum.
@@ -50,13 +51,13 @@ class LogSumConstants:
         is below ``2**-56.5``, or below ``2**-62.5`` for ``S < 2**57``.
     unit
         Unsigned, 64 bits, with 2 fraction bits; rounded to nearest, an error of an eighth of a unit of value.
-    shift
+    lift
         6 bits.
     """
 
     slope: int = 0
     unit: int = 0
-    shift: int = 0
+    lift: int = 0
 
     @classmethod
     def of(cls, sigma: float, value: int) -> LogSumConstants:
@@ -80,29 +81,29 @@ class LogSumConstants:
         units = Fraction(sigma) * Fraction(2) ** value
         if units >= 2**_LARGEST:
             raise ValueError(f"sigma must be below 2**{_LARGEST} units of value, and is {float(units):.6g} of them")
-        if units < Fraction(2) ** (_NORMAL - MOST_SHIFT):
+        if units < Fraction(2) ** (_NORMAL - MOST_LIFT):
             return cls()
-        shift = 0
-        while units * 2**shift < 2**_NORMAL:
-            shift += 1
+        lift = 0
+        while units * 2**lift < 2**_NORMAL:
+            lift += 1
         # Imported here because it takes a tenth of a second and a solve in double precision does not need it.
         import mpmath
 
         with mpmath.workdps(60):
             of_two = mpmath.log(2) * units.numerator / units.denominator
-            slope = mpmath.ldexp(1 / of_two, SLOPE_FRACTION - shift)
-            return cls(int(mpmath.nint(slope)), int(mpmath.nint(mpmath.ldexp(of_two, UNIT_FRACTION))), shift)
+            slope = mpmath.ldexp(1 / of_two, SLOPE_FRACTION - lift)
+            return cls(int(mpmath.nint(slope)), int(mpmath.nint(mpmath.ldexp(of_two, UNIT_FRACTION))), lift)
 
     @classmethod
-    def of_words(cls, words: list[int]) -> LogSumConstants:
+    def of_words(cls, words: Sequence[int]) -> LogSumConstants:
         """Return the constants from the words that :attr:`words` gives, modulo ``2**64``."""
-        slope, unit, shift = words
-        return cls(slope % 2**SLOPE_BITS, unit % 2**UNIT_BITS, shift % 2**SHIFT_BITS)
+        slope, unit, lift = words
+        return cls(slope % 2**SLOPE_BITS, unit % 2**UNIT_BITS, lift % 2**LIFT_BITS)
 
     @property
-    def words(self) -> list[int]:
-        """The constants as the host loads them: ``slope``, ``unit``, ``shift``."""
-        return [self.slope, self.unit, self.shift]
+    def words(self) -> tuple[int, int, int]:
+        """The constants as the host loads them: ``slope``, ``unit``, ``lift``."""
+        return self.slope, self.unit, self.lift
 
 
 def log_sum_error(sigma: float, value_unit: float) -> float:

@@ -9,7 +9,7 @@ from beltline.hw.interface.registers import Engine
 
 @dataclass(frozen=True)
 class EngineFeatures:
-    """Features of an engine. ``proofs``, ``costs``, ``alternatives``, ``prices`` and ``linear`` depend on the build.
+    """Features of an engine. ``proofs``, ``costs``, ``alternatives``, ``prices``, ``linear`` and ``taste`` depend on the build.
 
     Parameters
     ----------
@@ -33,6 +33,8 @@ class EngineFeatures:
         (``UPDATE_FIELD``), and what a bond pays is in the last column of window ``X``.
     linear
         Utility may be consumption itself, which may be negative (``UtilityForm.LINEAR``).
+    taste
+        The engine takes log-sums in place of maxima, with constants that are loaded with the groups.
     folds
         The engine has physical stages, with parameters ``fold`` and ``evaluators``.
     lanes
@@ -52,6 +54,7 @@ class EngineFeatures:
     alternatives: bool = False
     prices: bool = False
     linear: bool = False
+    taste: bool = False
 
     @property
     def matrices(self) -> int:

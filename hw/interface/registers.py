@@ -111,10 +111,13 @@ MIDPOINTS_ENGINE = 6
 PRICES_ENGINE = 7
 """Contents of register ``ENGINE`` for one with alternatives that also computes the prices of bonds between sweeps."""
 
+TASTE_ENGINE = 8
+"""Contents of register ``ENGINE`` for one with alternatives that may have taste shocks."""
+
 LINEAR_BIT = 20
 """Bit of register ``ENGINE`` that says that utility may be linear (:attr:`UtilityForm.linear`).
 
-Engines 5 and 7 have it, except those that were generated before it existed.
+Engines 5, 7 and 8 have it, except those that were generated before it existed.
 """
 
 ENGINE_MEANINGS = {
@@ -122,9 +125,10 @@ ENGINE_MEANINGS = {
     int(Engine.SWEEP): "sweep engine",
     PROVING_ENGINE: "sweep engine that proves the choices of every sweep",
     COSTS_ENGINE: "as 3, with a table of costs in window `X`",
-    ALTERNATIVES_ENGINE: "as 4, and takes the maximum over alternatives. Only 5 and 7 may have multipliers in turn",
+    ALTERNATIVES_ENGINE: "as 4, and takes the maximum over alternatives. Only 5, 7 and 8 may have multipliers in turn",
     MIDPOINTS_ENGINE: "sweep engine whose shifts follow from the least and the largest change of each exogenous state",
     PRICES_ENGINE: "as 5, with multipliers in turn, and computes the prices of bonds between sweeps",
+    TASTE_ENGINE: "as 5, and with taste shocks takes the log-sum over alternatives in place of the maximum",
 }
 """What each engine number of register ``ENGINE`` means."""
 

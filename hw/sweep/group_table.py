@@ -6,6 +6,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from beltline.hw.arithmetic.log_sum import CONSTANTS
 from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.interface.groups import HIGHEST_SHIFT, LOWEST_SHIFT, Mark
 from beltline.hw.interface.windows import WORD_BYTES
@@ -21,6 +22,8 @@ _LIMITS = {"lowest": LOWEST_SHIFT, "highest": HIGHEST_SHIFT}
 class GroupTable(wiring.Component):
     """Stores rows 0 and 1 of the second matrix of window ``Q`` (:class:`beltline.hw.interface.groups.Groups`).
 
+    In a build with taste shocks it also stores the first words of row 2, the constants of the log-sum.
+
     Latency: 1 clock from a write to the outputs. Contract: nothing is written during a run. The registers have no
     reset, because the host's tables must survive a run that is aborted.
 
@@ -34,7 +37,7 @@ class GroupTable(wiring.Component):
     write : in, 8 bits
         Byte strobes of a write.
     row, column : in, ``state_bits`` bits
-        Row and column of the word in the matrix. Rows from 2 on are not stored.
+        Row and column of the word in the matrix. Other rows are not stored.
     data : in, 64 bits
         The word.
     kappa : out, 64 bits for each exogenous state
@@ -47,6 +50,8 @@ class GroupTable(wiring.Component):
         Whether a state has a single candidate, a clock after these two.
     unpaid, priced : out, ``states`` bits each
         Only with prices: the other two marks.
+    slope, unit, lift : out; 63, 64 and 6 bits
+        Only with taste shocks: constants of the log-sum.
     least_valid, least_state, least_index : in, 1 bit, ``state_bits``, ``index_bits``
         Only with prices: the lowest candidate of a state, which replaces the one that was written if the state has mark
         ``PRICED``.
@@ -71,13 +76,14 @@ class GroupTable(wiring.Component):
                 **{name: Out(build.index_bits << build.state_bits) for name in _LIMITS},
                 "forced": Out(build.states),
                 **(least if build.prices else {}),
+                **({name: Out(member.shape) for name, member in CONSTANTS.items()} if build.taste else {}),
             }
         )
 
     @property
     def names(self) -> tuple[str, ...]:
         """Outputs that are inputs of the same name of every lane."""
-        return (*self._marked.values(), *_LIMITS)
+        return (*self._marked.values(), *_LIMITS, *(CONSTANTS if self.build.taste else ()))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -109,4 +115,12 @@ class GroupTable(wiring.Component):
             m.d.sync += self.forced[s].eq(next(candidates) == next(candidates))
             for mark, name in self._marked.items():
                 m.d.comb += getattr(self, name)[s].eq(marks[int(mark).bit_length() - 1])
+        for column, name in enumerate(CONSTANTS if self.build.taste else ()):
+            word = Signal(WIDTH, reset_less=True, name=f"word_{name}")
+            with m.If((self.row == 2) & (self.column == column)):
+                for byte in range(WORD_BYTES):
+                    with m.If(self.write[byte]):
+                        part = slice(8 * byte, 8 * (byte + 1))
+                        m.d.sync += word[part].eq(self.data[part])
+            m.d.comb += getattr(self, name).eq(word)
         return m

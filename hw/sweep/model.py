@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from beltline.hw.arithmetic.log_sum_constants import LogSumConstants
 from beltline.hw.arithmetic.norm import NormParameters
 from beltline.hw.arithmetic.objective import INFEASIBLE, raised_status
 from beltline.hw.control.sequencer import check_clocks
@@ -28,6 +29,7 @@ from beltline.hw.sweep.proof import Proof
 from beltline.hw.sweep.search.parameters import SearchParameters
 from beltline.hw.sweep.shift import ShiftParameters
 from beltline.hw.sweep.software_passes import add_all, check_all, evaluate_all, search_all, search_peaks, whole_grid
+from beltline.hw.sweep.taste import TasteParameters
 
 _FIRST_CAPACITY = 64
 """Evaluations of each search for which the log has room at first."""
@@ -133,6 +135,7 @@ class SweepSoftwareMachine(SoftwareMachine):
             midpoints=build.midpoints,
             multipliers=build.multipliers,
             prices=build.prices,
+            taste=build.taste,
         )
 
     @property
@@ -181,7 +184,7 @@ class SweepSoftwareMachine(SoftwareMachine):
         self._groups: Groups | None = None
         self._limits = whole_grid(self._grid, self._states)
         if self.build.alternatives:
-            self._groups = Groups.of(self.shift_weights.reshape(self.build.states, -1), self._states)
+            self._groups = Groups.of(self.shift_weights.reshape(self.build.states, -1), self._states, self.build.taste)
             self._keeps = self._groups.has(Mark.KEEPS)
             self._limits = np.stack([self._groups.lowest, self._groups.highest])
         self._shifts = Mode.SHIFT in mode and self._groups is None
@@ -279,8 +282,14 @@ class SweepSoftwareMachine(SoftwareMachine):
         if self._groups is None:
             return super()._expected(value)
         marks = (self._groups.has(mark) for mark in (Mark.BEGINS, Mark.ENDS))
-        largest, nothing = CombineParameters(self.build.states).model(value, *marks)
-        return super()._expected(largest) | (Status.INFEASIBLE if nothing else Status(0))
+        raised = Status(0)
+        if self.build.taste:
+            constants = LogSumConstants.of_words(self._groups.shocks)
+            largest, nothing, over = TasteParameters(self.build.states).model(value, constants, *marks)
+            raised |= Status.SATURATED if over else Status(0)
+        else:
+            largest, nothing = CombineParameters(self.build.states).model(value, *marks)
+        return super()._expected(largest) | raised | (Status.INFEASIBLE if nothing else Status(0))
 
     def _prepare(self, below: bool, value: NDArray[np.int64], before: NDArray[np.int64]) -> None:
         """Determine kind and shifts of the next sweep, and count the clocks of the one that has ended."""

@@ -68,6 +68,10 @@ class SweepParameters:
     prices
         Whether the prices of bonds are computed between sweeps (:mod:`beltline.hw.sweep.prices.parameters`). Requires
         ``multipliers``.
+    taste
+        Whether the alternatives may have taste shocks: the log-sum over each group of exogenous states takes the place
+        of the maximum (:mod:`beltline.hw.sweep.taste`). Requires ``alternatives`` and at least 4 ``states``, and
+        excludes ``prices``.
 
     Raises
     ------
@@ -86,6 +90,7 @@ class SweepParameters:
     midpoints: bool = False
     multipliers: int = 0
     prices: bool = False
+    taste: bool = False
 
     def __post_init__(self) -> None:
         check_lanes(self.lanes, self.grid)
@@ -102,13 +107,15 @@ class SweepParameters:
             raise ValueError("multipliers of a build must be 0 without alternatives")
         if self.prices and not self.multipliers:
             raise ValueError("prices of a build must be False without multipliers")
+        if self.taste and not (self.alternatives and self.states >= 4 and not self.prices):
+            raise ValueError("taste of a build must be False without alternatives, with prices, or below 4 states")
 
     @classmethod
     def of(cls, machine: MachineParameters) -> SweepParameters:
         """Return the sizes of the sweep engine of ``machine``."""
         sizes = machine.grid, machine.states, machine.lanes, machine.row_slots
         kinds = machine.proof, machine.costs, machine.alternatives, machine.midpoints
-        return cls(*sizes, machine.multiplier, *kinds, machine.multipliers, machine.prices)
+        return cls(*sizes, machine.multiplier, *kinds, machine.multipliers, machine.prices, machine.taste)
 
     @property
     def prepares(self) -> bool:

@@ -7,6 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from beltline.hw.arithmetic.expectation import Expectation
+from beltline.hw.arithmetic.log_sum import CONSTANTS
 from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline, Timed
 from beltline.hw.interface.windows import WORD_BYTES
@@ -14,6 +15,7 @@ from beltline.hw.memory.ram import READ_LATENCY, Ram
 from beltline.hw.sweep.combine import Combine
 from beltline.hw.sweep.lane.parameters import SHIFT_CLOCKS, LaneParameters
 from beltline.hw.sweep.parameters import ROW_SHIFT
+from beltline.hw.sweep.taste import Taste, TasteParameters
 from beltline.hw.sweep.turns import Turns
 
 
@@ -71,7 +73,8 @@ class Expects(wiring.Component):
     ev : out, 64 bits
         The expected value.
     lost : out, 1 bit
-        With ``write``: the expected value was saturated, and the patch does not compute it again.
+        With ``write``: the expected value was saturated, and the patch does not compute it again. With taste shocks
+        also at other times: a log-sum was saturated.
     last_turn : in, ``turn_bits``
         Only with ``multipliers``: see :class:`beltline.hw.sweep.turns.Turns`, which takes the place of the expectation
         unit. Then only the patch delivers values.
@@ -80,6 +83,8 @@ class Expects(wiring.Component):
     begins, ends : in, a bit for each exogenous state of the build
         Only with alternatives: the first and the last state of each group, see
         :class:`beltline.hw.sweep.combine.Combine`, which replaces values by maxima before the expectation.
+    slope, unit, lift : in; 63, 64 and 6 bits
+        Only with taste shocks: constants of :class:`beltline.hw.sweep.taste.Taste`, which replaces values by log-sums.
     nothing : out, 1 bit
         Only with alternatives: no alternative of a group can afford a choice, and the patch does not compute the point
         again.
@@ -104,6 +109,8 @@ class Expects(wiring.Component):
         outside: tuple[str, ...] = ("go", "half", "states", "weight_write", "weight_row", "weight_column", "data")
         if build.alternatives:
             outside += ("begins", "ends")
+        if build.taste:
+            outside += tuple(CONSTANTS)
         if build.prices:
             outside += ("pricing", "storing", "prologue", "unpaid", "x_write", "write_address")
         super().__init__(
@@ -153,8 +160,10 @@ class Expects(wiring.Component):
         value, value_valid = expectation.value, expectation.value_valid
         between = 0
         if build.alternatives:
-            m.submodules.combine = combine = Combine(parameters.combine)
-            between = parameters.combine.latency
+            sizes = parameters.combine
+            combine = Taste(sizes) if isinstance(sizes, TasteParameters) else Combine(sizes)
+            m.submodules.combine = combine
+            between = sizes.latency
             m.d.comb += [
                 combine.count.eq(self.states),
                 combine.clear.eq(self.go),
@@ -165,7 +174,10 @@ class Expects(wiring.Component):
                 self.nothing.eq(combine.nothing & ~p.delay(p.input(point_in), between).value[-1]),
             ]
             value, value_valid = combine.value, combine.value_valid
-            if build.prices:
+            if isinstance(combine, Taste):
+                m.d.comb += [getattr(combine, name).eq(getattr(self, name)) for name in CONSTANTS]
+                beyond = combine.over & ~p.delay(p.input(point_in), between).value[-1]
+            elif build.prices:
                 self._payments(m, p, combine, expectation, patched_point)
         m.d.sync += [
             value.eq(Mux(patched, self.read, self.new)),
@@ -203,6 +215,9 @@ class Expects(wiring.Component):
             self.lost.eq(expectation.ev_valid & expectation.saturated & ~of_point[-1]),
         ]
         m.d.comb += [self.row.eq(row), self.ev.eq(ev)]
+        if build.taste:
+            with m.If(beyond):
+                m.d.sync += self.lost.eq(1)
         if build.prices:
             m.d.sync += [
                 self.price.eq(expectation.ev_valid & self.pricing),

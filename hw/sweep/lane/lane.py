@@ -139,6 +139,8 @@ class Lane(wiring.Component):
     begins, ends, keeps : in, a bit for each exogenous state of the build
         Only with alternatives: :class:`beltline.hw.interface.groups.Mark` of each state. Then ``shift_after`` is what a
         state adds to its value in every sweep, and ``shift_before`` is 0.
+    slope, unit, lift : in; 63, 64 and 6 bits
+        Only with taste shocks: constants of the log-sum, which are in :class:`GroupTable` as well.
     forced : in, a bit for each exogenous state of the build
         Only with alternatives: the state has a single candidate.
     lowest, highest : in, ``index_bits`` for each of ``2**state_bits`` exogenous states
@@ -283,7 +285,16 @@ class Lane(wiring.Component):
         last_turn = Signal(build.turn_bits)
         m.d.sync += last_turn.eq((self.states - 1)[self.parameters.turns.column_bits :])
         m.d.comb += [patch.last_turn.eq(last_turn), expects.last_turn.eq(last_turn)]
-        return listed.valid | expects.active
+        works = listed.valid | expects.active
+        if build.taste:
+            # Values are longer in the unit of the log-sum than the lane waits after a turn.
+            filling = Signal(range(self.parameters.to_turns + 1))
+            with m.If(listed.valid):
+                m.d.sync += filling.eq(self.parameters.to_turns)
+            with m.Elif(filling != 0):
+                m.d.sync += filling.eq(filling - 1)
+            works = works | (filling != 0)
+        return works
 
     def _tables(
         self, m: Module, passes: Passes, check: Check, search: LocalSearch, listed: Listed, tables: Tables

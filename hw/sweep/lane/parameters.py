@@ -9,6 +9,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from beltline.hw.arithmetic.expectation import ExpectationParameters
+from beltline.hw.arithmetic.log_sum import CONSTANTS
 from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.arithmetic.utility import constant_ports
 from beltline.hw.interface.windows import WORD_BYTES
@@ -18,6 +19,7 @@ from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.row_buses import BankPort, RowBusesParameters, RowPort
 from beltline.hw.sweep.scan.parameters import ScanParameters
 from beltline.hw.sweep.search.parameters import SearchParameters
+from beltline.hw.sweep.taste import TasteParameters
 from beltline.hw.sweep.turns import TurnsParameters
 
 SHIFT_CLOCKS = 3
@@ -67,8 +69,10 @@ class LaneParameters:
         return TurnsParameters(self.build)
 
     @property
-    def combine(self) -> CombineParameters:
-        """Parameters of the maximum over alternatives; only for a build with alternatives."""
+    def combine(self) -> CombineParameters | TasteParameters:
+        """Parameters of the maximum or log-sum over alternatives; only for a build with alternatives."""
+        if self.build.taste:
+            return TasteParameters(self.build.states, self.build.multiplier)
         return CombineParameters(self.build.states, self.build.prices)
 
     @property
@@ -165,6 +169,7 @@ class LaneParameters:
         return {
             **{name: In(self.build.states) for name in ("begins", "ends", "keeps", "forced")},
             **{name: In(choices) for name in ("lowest", "highest")},
+            **(CONSTANTS if self.build.taste else {}),
         }
 
     def _of_prices(self) -> dict[str, wiring.Member]:

@@ -18,7 +18,7 @@ from support.streams import MULTIPLIERS, Segment, Stream
 UNITS = LogSumParameters()
 
 SCALES = [2.0**-7, 0.7, 12345.678, 2.0**40, 0.1 * 2.0**52, 2.0**55.5, 2.0**56, 1.9 * 2.0**56, 2.0**57, 2.0**61.99]
-"""Scales of shocks in units of value, with both ends of the range and of the shift."""
+"""Scales of shocks in units of value, with both ends of the range and of the lift."""
 
 
 def operands(rng: np.random.Generator, scale: float, count: int) -> NDArray[np.int64]:
@@ -133,7 +133,7 @@ def test_gateware_equals_model(stream: Stream, multiplier: Multiplier) -> None:
     for scale in (0.0, *SCALES):
         values = operands(rng, scale or 2.0**50, 600)
         constants = LogSumConstants.of(scale, 0)
-        words = dict(zip(("slope", "unit", "shift"), constants.words, strict=True))
+        words = dict(zip(("slope", "unit", "lift"), constants.words, strict=True))
         half = values.shape[0] // 2
         segments += [Segment(half, 0.0, words), Segment(values.shape[0] - half, 0.4, words)]
         parts.append(values)
