@@ -36,8 +36,9 @@ def reach_of(products: Sequence[Products], horizon: int | None) -> Reach:
     Let ``L`` be a lower bound on the values before a sweep. An alternative that can be taken is then worth at least
     ``u + kappa + b L``, where ``u`` is the utility of consumption with the cheapest choice and ``b = beta sum Q``. So
     ``L`` is also a lower bound after the sweep if in each state some alternative has ``u + kappa + b L >= L``. Upper
-    bounds are found in the same way, but must hold for all alternatives. With taste shocks the value of a regime is at least that of any of its
-    alternatives, and at most ``sigma`` times the logarithm of their number larger than all of them.
+    bounds are found in the same way, but must hold for all alternatives. With taste shocks the value of a regime is at
+    least that of any of its alternatives, and at most ``sigma`` times the logarithm of their number larger than all of
+    them.
 
     Parameters
     ----------

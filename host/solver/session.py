@@ -333,8 +333,8 @@ class Session:
             )
         if named and problem.taste > 0.0 and not self._options.get("taste"):
             raise ProblemError(
-                f"problem {problem.name!r} has taste = {shown(problem.taste)}, which device {self._name!r} supports only "
-                f"with the option taste=1: pass it, too, or {WORKAROUND}"
+                f"problem {problem.name!r} has taste = {shown(problem.taste)}, which device {self._name!r} supports "
+                f"only with the option taste=1: pass it, too, or {WORKAROUND}"
             )
         kind = "alternatives" if alternatives else "discount factors by state or tables by age"
         if options.shift:

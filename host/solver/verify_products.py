@@ -167,8 +167,9 @@ def trust_products(problem: Problem, image: Image, found: Found, change: float) 
 
     As in :func:`beltline.host.solver.verify.trust`, the residual is at most ``beta`` times the last change of any
     alternative plus the rounding of a sweep. Added are the errors that rounding can cause in the device's proof: they
-    may add up from grid point to grid point, and rounded values, also log-sums, may fall slightly in ``x``. Where consumption may be
-    negative they cause none: differences of objectives are exact, and the choices need no order of values.
+    may add up from grid point to grid point, and rounded values, also log-sums, may fall slightly in ``x``. Where
+    consumption may be negative they cause none: differences of objectives are exact, and the choices need no order of
+    values.
     """
     products = image.products
     assert products is not None

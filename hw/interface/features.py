@@ -9,7 +9,7 @@ from beltline.hw.interface.registers import Engine
 
 @dataclass(frozen=True)
 class EngineFeatures:
-    """Features of an engine. ``proofs``, ``costs``, ``alternatives``, ``prices``, ``linear`` and ``taste`` depend on the build.
+    """Features of an engine. Those with a default depend on the build.
 
     Parameters
     ----------

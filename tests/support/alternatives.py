@@ -11,6 +11,8 @@ from beltline.gpu_ref.general.form import Tables
 from beltline.host.problem.alternative import Alternative
 from beltline.host.problem.problem import Problem
 from beltline.host.solver.fixed_point import Image
+from beltline.hw.arithmetic.log_sum import ABSENT, TERMS, LogSumParameters
+from beltline.hw.arithmetic.log_sum_constants import LogSumConstants
 from beltline.hw.arithmetic.numbers import MINIMUM
 from beltline.hw.arithmetic.utility import UtilityParameters
 
@@ -21,21 +23,21 @@ MOST = 16
 
 
 def with_alternatives(
-    kind: str, seed: int = 0, points: int = 40, states: int = 2, horizon: int | None = None
+    kind: str, seed: int = 0, points: int = 40, states: int = 2, horizon: int | None = None, taste: float = 0.0
 ) -> Problem:
     """Return a problem of a kind, with numbers that ``seed`` draws.
 
     ``"default"``: a sovereign whose bonds have a price, and who may default and re-enter. ``"retirement"``: work or
     retire, permanently or not. ``"exit"``: stay or take a table of values, which cannot be taken everywhere.
     ``"random"``: one to four alternatives in one or two regimes with tables, chains, discount factors, bounds and
-    mixes of their own.
+    mixes of their own. ``taste`` is the scale of taste shocks.
     """
     rng = np.random.default_rng([seed, KINDS.index(kind)])
     drawn = {"default": _default, "retirement": _retirement, "exit": _exit, "random": _random}[kind](
         rng, points, states
     )
     eta = float((2.0, 1.0, 0.5, 3.0)[seed % 4])
-    return Problem(horizon=horizon, eta=eta, name=f"{kind} {seed}", **drawn)
+    return Problem(horizon=horizon, eta=eta, taste=taste, name=f"{kind} {seed}", **drawn)
 
 
 def chain(rng: np.random.Generator, states: int) -> NDArray[np.float64]:
@@ -156,6 +158,9 @@ def _random(rng: np.random.Generator, points: int, states: int) -> dict[str, Any
 class FullSearch:
     """Sweeps of an image with alternatives by the definition of the problem: every candidate, exact sums.
 
+    With taste shocks the log-sum of a regime is that of its alternatives by the arithmetic unit, whose result does not
+    depend on their order.
+
     Regimes, mixes and tables of values are those of the problem's alternatives; only the integers are those of the
     image. Tables are those of its age.
     """
@@ -178,7 +183,16 @@ class FullSearch:
         """Return the values of regimes, ``(N_r, N_k, N_z)``."""
         form = self.products.form
         of = [[value[:, self.products.of(d)] for d in form.of_regime(r)] for r in range(form.shape[0])]
-        return np.array([np.max(words, axis=0) for words in of], object)
+        if form.sigma == 0.0:
+            return np.array([np.max(words, axis=0) for words in of], object)
+        constants = LogSumConstants.of(form.sigma, self.image.value_bits)
+        found = []
+        for words in of:
+            padded = [*words, *(np.full_like(words[0], ABSENT) for _ in range(TERMS - len(words)))]
+            sums, over = LogSumParameters().model(np.stack(padded, axis=-1).reshape(-1, TERMS), constants)
+            assert not over.any()
+            found.append(sums.reshape(words[0].shape))
+        return np.array(found, object)
 
     def __call__(self, before: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the value of a sweep from ``before`` and its lowest best choices, -1 where none is affordable.

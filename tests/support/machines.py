@@ -64,13 +64,19 @@ def problem_of(rng: np.random.Generator, grid: int, states: int) -> Problem:
 
 
 def proving_machine(
-    image: Image, lanes: int = 2, contexts: int = 64, *, logged: bool = False, alternatives: bool = True
+    image: Image,
+    lanes: int = 2,
+    contexts: int = 64,
+    *,
+    logged: bool = False,
+    alternatives: bool = True,
+    taste: bool = False,
 ) -> SweepSoftwareMachine:
     """Return the software model of the smallest sweep engine with a proof and costs that takes an image."""
     points, states = image.start.shape
     grid = max(ROW_WORDS * lanes, 1 << (points - 1).bit_length())
-    built = max(2, 1 << (states - 1).bit_length())
-    build = SweepParameters(grid, built, lanes, proof=True, costs=True, alternatives=alternatives)
+    built = max(4 if taste else 2, 1 << (states - 1).bit_length())
+    build = SweepParameters(grid, built, lanes, proof=True, costs=True, alternatives=alternatives, taste=taste)
     return SweepSoftwareMachine(build, contexts, logged)
 
 
@@ -91,7 +97,7 @@ def fill_groups(machine: SweepSoftwareMachine, image: Image) -> None:
     """Write which states belong together into a build with alternatives; each is alone where the image has none."""
     if machine.build.alternatives:
         groups = Groups.single(*image.start.shape[::-1]) if image.groups is None else image.groups
-        rows = groups.rows(machine.build.states).view(np.uint64)
+        rows = groups.rows(machine.build.states, machine.build.taste).view(np.uint64)
         machine.shift_weights[: rows.size] = rows.ravel()
 
 

@@ -18,11 +18,12 @@ from beltline.hw.sweep.shift import SCALE
 from support.machines import fill_grid, fill_groups, opened, problem_of
 
 
-def proving_pairs(lanes: int, grid: int, states: int, *, alternatives: bool = True) -> Iterator[Pair]:
+def proving_pairs(
+    lanes: int, grid: int, states: int, *, alternatives: bool = True, taste: bool = False
+) -> Iterator[Pair]:
     """Yield a simulated sweep engine with a proof and costs beside its model, and close it afterwards."""
-    parameters = MachineParameters(
-        grid, states, engine=Engine.SWEEP, lanes=lanes, proof=True, costs=True, alternatives=alternatives
-    )
+    kinds = {"proof": True, "costs": True, "alternatives": alternatives, "taste": taste}
+    parameters = MachineParameters(grid, states, engine=Engine.SWEEP, lanes=lanes, **kinds)
     for device in opened(parameters):
         yield Pair(device, parameters)
 

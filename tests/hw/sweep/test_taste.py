@@ -1,0 +1,201 @@
+"""Taste shocks in the software model, against full search in fixed point; and the unit that takes log-sums."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from beltline.host.solver.product_image import product_image
+from beltline.hw.arithmetic.log_sum import ABSENT, TERMS, LogSumParameters
+from beltline.hw.arithmetic.log_sum_constants import LogSumConstants
+from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
+from beltline.hw.interface.groups import NO_SHOCKS, Groups
+from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.interface.registers import LINEAR_BIT, Engine, Status
+from beltline.hw.sweep.combine import CombineParameters
+from beltline.hw.sweep.model import SweepSoftwareMachine
+from beltline.hw.sweep.parameters import SweepParameters
+from beltline.hw.sweep.taste import Taste, TasteParameters
+from support.alternatives import KINDS, FullSearch, with_alternatives
+from support.machines import begun, proving_machine
+from support.streams import Clocks
+
+WORD = 1 << 64
+NAMES = ("count", "clear", "begins", "ends", "slope", "unit", "lift", "value", "value_valid")
+
+
+@pytest.mark.parametrize("scale", [0.2, 2.0, 1e-8])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_sweep_is_full_searchs(kind: str, scale: float) -> None:
+    """Values and choices of all product states are those of full search with log-sums of the regimes' alternatives."""
+    for seed in range(2):
+        image = product_image(with_alternatives(kind, seed, points=24, states=2, taste=scale), 1e-4)
+        machine, search = begun(proving_machine(image, taste=True), image), FullSearch(image)
+        size, shape = image.start.size, image.start.shape
+        poor = image.wealth <= image.grid[0]
+        ended = False
+        while not ended and machine.sweeps < 30:
+            before = machine.v[:size].reshape(shape).copy()
+            ended = machine.step()
+            value, choices = search(before)
+            assert np.array_equal(machine.v[:size].reshape(shape), value), machine.sweeps
+            assert np.array_equal(machine.policy[:size].reshape(shape)[~poor], choices[~poor])
+        assert Status.INFEASIBLE not in machine.status
+        assert not ended or Status.PROVEN in machine.status
+
+
+def test_shocks_change_values() -> None:
+    """The value of a regime with shocks exceeds the maximum, so that problems with and without them differ."""
+    with_shocks, without = (product_image(with_alternatives("retirement", 1, 24, taste=t), 1e-4) for t in (1.0, 0.0))
+    ends = []
+    for image in (with_shocks, without):
+        machine = begun(proving_machine(image, taste=True), image)
+        while not machine.step():
+            pass
+        ends.append(machine.v[: image.start.size].astype(float) * image.value_unit)
+    more = ends[0] - ends[1]
+    assert more.min() > 0.0
+    assert more.max() > 0.01
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bits_do_not_depend_on_lanes_and_searches(kind: str) -> None:
+    image = product_image(with_alternatives(kind, 7, 40, taste=0.15), 1e-5)
+    first, *others = (
+        begun(proving_machine(image, lanes, contexts, taste=True), image)
+        for lanes, contexts in ((1, 16), (2, 64), (4, 32))
+    )
+    ended = False
+    while not ended:
+        ended = first.step()
+        for other in others:
+            assert other.step() == ended
+            assert (other.status, other.norm) == (first.status, first.norm)
+            for name in ("v", "policy"):
+                left, right = (getattr(one, name)[: image.start.size] for one in (first, other))
+                assert np.array_equal(left, right), (name, first.sweeps)
+
+
+def test_clocks_are_those_of_a_maximum_and_of_the_longer_unit() -> None:
+    """Without shocks values are those of a build for maxima; a sweep takes the latency of the unit longer if its end
+    waits for expectations.
+    """
+    image = product_image(with_alternatives("default", 1, 40), 1e-6)
+    plain = begun(proving_machine(image, logged=True), image)
+    machine = begun(proving_machine(image, logged=True, taste=True), image)
+    more = TasteParameters(4).latency - CombineParameters(4).latency
+    assert more == 65
+    assert machine.clocks == plain.clocks + more
+    ended, waits = False, []
+    while not ended:
+        ended = plain.step()
+        assert machine.step() == ended
+        assert (machine.status, machine.norm) == (plain.status, plain.norm)
+        waits.append(machine.sweep_clocks[-1] - plain.sweep_clocks[-1])
+    assert set(waits) == {0, more}
+    assert np.array_equal(plain.v, machine.v)
+
+
+def test_log_sums_of_groups() -> None:
+    """Each result is the log-sum of the values from the first of the group, of the last four if there are more."""
+    rng = np.random.default_rng(3)
+    words = rng.integers(-(2**52), 2**52, (300, 9))
+    words[rng.random(words.shape) < 0.2] = ABSENT
+    constants = LogSumConstants.of(2.0**49, 0)
+    unit, of_row = TasteParameters(9), LogSumParameters()
+    for _ in range(10):
+        begins = rng.random(9) < 0.3
+        begins[0] = True
+        ends = np.append(begins[1:], True)
+        found, nothing, over = unit.model(words, constants, begins, ends)
+        first = 0
+        for s in range(9):
+            first = s if begins[s] else first
+            of_group = np.full((300, TERMS), ABSENT)
+            part = words[:, max(first, s + 1 - TERMS) : s + 1]
+            of_group[:, : part.shape[1]] = part
+            assert np.array_equal(found[:, s], of_row.model(of_group, constants)[0])
+        assert nothing == bool((found[:, ends] == ABSENT).any())
+        assert not over
+    assert unit.model(np.full((1, 9), MAXIMUM), constants, begins, ends)[2] == (not begins.all())
+
+
+@pytest.mark.gateware
+@pytest.mark.parametrize("gaps", [0.0, 0.5], ids=["a value a clock", "with gaps"])
+def test_gateware_of_the_unit(clocks: Clocks, gaps: float) -> None:
+    """The unit returns the model's words after its latency, and after an aborted point, for constants in turn."""
+    rng = random.Random(5)
+    built = 8
+    unit = TasteParameters(built)
+    columns: dict[str, list[int]] = {name: [] for name in NAMES}
+    wanted: dict[int, tuple[int, int]] = {}
+
+    def clock(standing: dict[str, int], **given: int) -> None:
+        row = {"clear": 0, "value_valid": 0, "value": rng.getrandbits(64)} | standing | given
+        for name, column in columns.items():
+            column.append(row[name])
+
+    for states, scale in ((built, 2.0**50), (1, 2.0**50), (5, 0.0), (built, 2.0**61.9), (7, 3.7)):
+        constants = LogSumConstants.of(scale, 0)
+        standing = dict(zip(("slope", "unit", "lift"), constants.words, strict=True)) | {"count": states}
+        begins = np.array([k == 0 or rng.random() < 0.4 for k in range(states)])
+        ends = np.append(begins[1:], True)
+        for name, flags in (("begins", begins), ("ends", ends)):
+            standing[name] = sum(int(flag) << k for k, flag in enumerate(flags))
+        for _ in range(2):
+            clock(standing)
+        # The aborted point is dropped.
+        for _ in range(rng.randrange(states)):
+            clock(standing, value_valid=1, value=MAXIMUM)
+        clock(standing)
+        clock(standing, clear=1)
+        for _ in range(40):
+            base, spread = rng.randint(MINIMUM // 2, MAXIMUM), rng.choice([1, 2**20, 2**50, 2**62])
+            point = [MINIMUM if rng.random() < 0.3 else max(MINIMUM, base - rng.randrange(spread)) for _ in begins]
+            found, _, _ = unit.model(np.array([point]), constants, begins, ends)
+            for k, value in enumerate(point):
+                while rng.random() < gaps:
+                    clock(standing)
+                word = int(found[0, k])
+                wanted[len(columns["count"]) + unit.latency] = word % WORD, int(ends[k] and word == ABSENT)
+                clock(standing, value_valid=1, value=value % WORD)
+        for _ in range(unit.latency):
+            clock(standing)
+    clock(standing)
+    seen = clocks(Taste(unit), columns)
+    for now, (word, nothing) in wanted.items():
+        assert (seen["largest"][now] % WORD, seen["nothing"][now]) == (word, nothing), now
+        assert not seen["over"][now] or word == MAXIMUM
+    valid = {now for now, flag in enumerate(seen["largest_valid"]) if flag}
+    assert wanted.keys() <= valid
+    assert len(valid - wanted.keys()) < built * 5
+    assert unit.latency == 67
+
+
+def test_constants_in_the_second_matrix() -> None:
+    groups = Groups.single(3, 9)
+    assert groups.shocks == NO_SHOCKS
+    shocks = LogSumConstants.of(2.0**61.9, 0).words
+    rows = replace(groups, shocks=shocks).rows(4, True)
+    assert rows.shape == (3, 4)
+    matrix = np.concatenate([rows, rows[:1]]).view(np.uint64)
+    assert Groups.of(matrix, 3, True).shocks == shocks
+    assert Groups.of(matrix, 3).shocks == NO_SHOCKS
+    assert not groups.rows(4, True)[2].any()
+    assert LogSumConstants.of_words(NO_SHOCKS) == LogSumConstants()
+
+
+def test_taste_is_a_sweep_engines_with_alternatives() -> None:
+    kinds = {"proof": True, "costs": True, "alternatives": True, "taste": True}
+    build = MachineParameters(64, 4, engine=Engine.SWEEP, lanes=2, **kinds)  # type: ignore[arg-type]
+    assert (build.features.taste, build.features.alternatives, build.features.prices) == (True, True, False)
+    assert build.reported["ENGINE"] == 8 | 1 << LINEAR_BIT
+    assert SweepSoftwareMachine(SweepParameters.of(build)).parameters == build
+    for wrong in ({"alternatives": False}, {"states": 2}, {"states": 8, "multipliers": 2, "prices": True}):
+        sizes = {"grid": 64, "states": 4, "lanes": 2} | kinds | wrong
+        for of in (SweepParameters, lambda **sizes: MachineParameters(engine=Engine.SWEEP, **sizes)):
+            with pytest.raises(ValueError, match="^taste of a build must be False without alternatives, with prices, "):
+                of(**sizes)
