@@ -15,8 +15,11 @@ from beltline.host.problem.problem import Problem
 from beltline.host.solver.fixed_point import RANGE, Image, fixed_point
 from beltline.host.solver.options import SolveOptions
 from beltline.host.solver.run import Run
+from beltline.hw.arithmetic.numbers import MINIMUM
 from beltline.hw.interface.groups import Mark
 from beltline.hw.interface.parameters import MachineParameters
+
+_TOO_LARGE = "values of the last problem are too large for this problem's number format: use start='given', not 'last'"
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,6 +147,9 @@ def _continued_from(image: Image, value: NDArray[np.int64], shift: int) -> Image
     assert image.groups is not None
     keeps = image.groups.has(Mark.KEEPS)
     arrangement, count = image.products.arrangement, image.products.count
+    if image.products.form.sigma > 0.0:
+        shocked = _shocked_start(image, value, shift)
+        return replace(image, start=np.where(keeps, image.start, shocked))
     by_place = value.reshape(value.shape[0], -1, count)
     start = image.start.reshape(by_place.shape).copy()
     # Of regimes that share a product state the one that ends first comes last: its value is the lower one.
@@ -152,6 +158,22 @@ def _continued_from(image: Image, value: NDArray[np.int64], shift: int) -> Image
         largest = by_place[:, :, first:end].max(axis=2, keepdims=True)
         start[:, :, first:end] = rescaled(largest, shift)
     return replace(image, start=np.where(keeps, image.start, start.reshape(value.shape)))
+
+
+def _shocked_start(image: Image, value: NDArray[np.int64], shift: int) -> NDArray[np.int64]:
+    """Return the start of :func:`_continued_from` with taste shocks, whose log-sums are the values of regimes."""
+    # Imported here because it loads compiled code.
+    from beltline.host.solver.product_image import words_of_tables
+    from beltline.host.solver.products import fill_start
+
+    assert image.products is not None
+    products, bits = image.products, image.value_bits
+    values = np.where(value == MINIMUM, -np.inf, np.ldexp(value.astype(np.float64), shift - bits))
+    start = products.start.copy()
+    fill_start(products.form, products.arrangement, products.best(values), start)
+    if np.abs(start[np.isfinite(start)]).max() * 2.0**bits >= RANGE:
+        raise ProblemError(_TOO_LARGE)
+    return words_of_tables(start, bits, MINIMUM)
 
 
 def _with_computed_start(problem: Problem, image: Image, start: Literal["stay", "coarse"], tol: float) -> Image:
@@ -183,7 +205,5 @@ def rescaled(value: NDArray[np.int64], shift: int) -> NDArray[np.int64]:
         half = np.int64(1) << np.int64(-shift - 1)
         return (value >> np.int64(-shift)) + ((value & ((half << np.int64(1)) - 1)) >= half)
     if np.abs(value.astype(np.float64)).max() * 2.0**shift >= RANGE:
-        raise ProblemError(
-            "values of the last problem are too large for this problem's number format: use start='given', not 'last'"
-        )
+        raise ProblemError(_TOO_LARGE)
     return value << np.int64(shift)

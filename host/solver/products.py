@@ -140,10 +140,24 @@ class Products:
         return found
 
     def best(self, worth: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the maximum of ``(N_k, N_p)`` entries over the alternatives of each regime, ``(N_r, N_k, N_z)``."""
+        """Return the values of regimes, ``(N_r, N_k, N_z)``, from those of product states, ``(N_k, N_p)``.
+
+        They are maxima over alternatives, or log-sums with taste shocks.
+        """
         by_place = worth.reshape(worth.shape[0], self.states, self.count)
         ranges = zip(self.arrangement.first, self.arrangement.last + 1, strict=True)
-        return np.stack([by_place[:, :, first:end].max(axis=2) for first, end in ranges])
+        found = []
+        for begin, end in ranges:
+            own = by_place[:, :, begin:end]
+            largest = own.max(axis=2)
+            if self.form.sigma > 0.0:
+                least = np.where(np.isneginf(largest), 0.0, largest)
+                with np.errstate(divide="ignore"):
+                    largest = least + self.form.sigma * np.log(
+                        np.exp((own - least[..., None]) / self.form.sigma).sum(2)
+                    )
+            found.append(largest)
+        return np.stack(found)
 
     def borders(self, apart: bool = False) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Return which product states are the first of a group, and which are the last of a regime, ``(N_p,)`` each.
@@ -298,7 +312,7 @@ def products_of(
         affordable = cost[:, columns] < tables.wealth[-1]
         if (affordable & (stands[:, columns] != np.arange(points)[:, None])).any():
             dominated = dominated or one.name
-    _fill_start(form, arrangement, given, start)
+    fill_start(form, arrangement, given, start)
     # The machine computes consumption for tables of values, too. It is positive, unless it need not be, and no larger
     # than in other states.
     wealth[:, keeps] = 0.0 if form.negative else most if most > 0.0 else 1.0
@@ -306,30 +320,40 @@ def products_of(
     return Products(form, arrangement, wealth, cost, stands, low, high, kappa, keeps, start, note, now)
 
 
-def _fill_start(form: Form, arrangement: Arrangement, given: NDArray[np.float64], start: NDArray[np.float64]) -> None:
+def fill_start(form: Form, arrangement: Arrangement, given: NDArray[np.float64], start: NDArray[np.float64]) -> None:
     """Write the first guess of the values of product states that have a choice to ``start``, ``(N_k, N_p)``.
 
-    ``given`` has that of regimes, ``(N_r, N_k, N_z)``. With taste shocks one alternative of a regime starts from its
-    value, and the others as if they could not be taken, so that the log-sum is that value. If the group begins with
-    another regime, one of the alternatives that this regime lacks starts from what makes the log-sum right.
+    ``given`` has that of regimes, ``(N_r, N_k, N_z)``; ``start`` has the tables of values already. With taste shocks
+    one alternative of a regime starts from its value, and the others as if they could not be taken, so that the log-sum is
+    that value. If the group has other members, which are those of another regime, or tables of values that enter the
+    value, this one starts from what they lack.
     """
     count, place, last = arrangement.count, arrangement.place, arrangement.last
     # A product state that two regimes share starts from the lower of their values, that of the regime which ends first.
     for r in np.argsort(-last):
-        places = [place[d] for d in form.of_regime(r) if isinstance(form.alternatives[d], Branch)]
-        value = given[r]
+        value, members = given[r], form.of_regime(r)
+        places = [place[d] for d in members if isinstance(form.alternatives[d], Branch)]
         if form.sigma > 0.0:
             below = np.flatnonzero((arrangement.first == arrangement.first[r]) & (last < last[r]))
+            others = [given[below[last[below].argmax()]]] if below.size else []
             if below.size:
-                lower = below[last[below].argmax()]
-                places = [one for one in places if one > last[lower]]
-                with np.errstate(divide="ignore"):
-                    value = value + form.sigma * np.log(-np.expm1((given[lower] - value) / form.sigma))
+                places = [one for one in places if one > last[below].max()]
+            elif form.horizon is None:
+                others = [start[:, place[d] :: count] for d in members if place[d] not in places]
             for one in places[1:]:
                 start[:, one::count] = -np.inf
-            places = places[:1]
+            value, places = _without(value, others, form.sigma), places[:1]
         for one in places:
             start[:, one::count] = value
+
+
+def _without(value: NDArray[np.float64], others: list[NDArray[np.float64]], sigma: float) -> NDArray[np.float64]:
+    """Return what has, together with ``others``, the log-sum ``value``; ``-inf`` where theirs is as large."""
+    total = np.zeros(value.shape)
+    for one in others:
+        total += np.exp(np.minimum((one - value) / sigma, 0.0))
+    with np.errstate(divide="ignore"):
+        return np.asarray(value + sigma * np.log1p(-np.minimum(total, 1.0)))
 
 
 def _rising(tables: Tables) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -300,7 +300,8 @@ def refused() -> list[tuple[bl.Problem, str]]:
     return [
         (
             replace(work, taste=0.1),
-            "a machine takes no taste shocks, and problem 'retirement 1' has taste = 0.1: solve",
+            "problem 'retirement 1' has taste = 0.1, which device 'emulator' supports only with the option taste=1: "
+            "pass it, too, or solve it",
         ),
         (
             changed(work, 0, low=rising),
