@@ -164,7 +164,7 @@ MODELS: dict[str, Entry] = {
     ),
     "retirement": Entry(
         retirement,
-        "a worker who decides when to retire; on device cpu or gpu, without taste shocks also on emulator and rtl",
+        "a worker who decides when to retire; on device cpu, gpu, emulator or rtl",
         {
             "grid": "grid points of wealth",
             "ages": "number of ages, from 1",

@@ -20,6 +20,7 @@ from beltline.host.problem.general import WORKAROUND
 from beltline.host.solver import waiting
 from beltline.host.solver.fixed_point import Image
 from beltline.host.solver.transfers import read_table, write_table
+from beltline.hw.arithmetic.log_sum_constants import TERMS
 from beltline.hw.interface.layout import Words
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Command, Status, Table
@@ -205,7 +206,8 @@ def check_supported(device: Device, build: MachineParameters, image: Image) -> N
     Raises
     ------
     ProblemError
-        It has no costs, has no alternatives, has no linear utility, has no taste shocks, or cannot compute prices.
+        It has no costs, has no alternatives, has no linear utility, has no taste shocks, was built for taste shocks to
+        fewer alternatives, or cannot compute prices.
     """
     states = image.start.shape[1]
     if image.grid.ndim == 2 and not build.features.costs:
@@ -221,6 +223,11 @@ def check_supported(device: Device, build: MachineParameters, image: Image) -> N
         raise ProblemError(
             f"device {device.name!r} was built by an earlier version, without the linear utility that eta = 0 needs: "
             f"build it again, or {WORKAROUND}"
+        )
+    if image.products is not None and build.features.taste and image.products.arrangement.largest > TERMS:
+        raise ProblemError(
+            f"device {device.name!r} was built for taste shocks, with at most {TERMS} alternatives of a regime, and "
+            f"the problem has {image.products.arrangement.largest}: {WORKAROUND}"
         )
     if image.groups is not None and any(image.groups.shocks) and not build.features.taste:
         raise ProblemError(

@@ -39,9 +39,7 @@ from beltline.host.problem.checks import ProblemError, first, shown
 from beltline.host.problem.general import WORKAROUND, start_of
 from beltline.host.problem.problem import Problem
 from beltline.host.solver.product_groups import Arrangement, arranged
-
-MOST_SHOCKED = 4
-"""Most alternatives of a regime that a machine takes with taste shocks."""
+from beltline.hw.arithmetic.log_sum_constants import TERMS
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,9 +212,9 @@ def check_products(problem: Problem, form: Form | None = None) -> None:
 
     if form.sigma > 0.0:
         largest = arrangement_of(problem, form).largest
-        if largest > MOST_SHOCKED:
+        if largest > TERMS:
             raise refuse(
-                f"takes taste shocks to at most {MOST_SHOCKED} alternatives of a regime, and problem {problem.name!r} "
+                f"takes taste shocks to at most {TERMS} alternatives of a regime, and problem {problem.name!r} "
                 f"has {largest}"
             )
     for one in form.alternatives:
@@ -324,8 +322,8 @@ def fill_start(form: Form, arrangement: Arrangement, given: NDArray[np.float64],
     """Write the first guess of the values of product states that have a choice to ``start``, ``(N_k, N_p)``.
 
     ``given`` has that of regimes, ``(N_r, N_k, N_z)``; ``start`` has the tables of values already. With taste shocks
-    one alternative of a regime starts from its value, and the others as if they could not be taken, so that the log-sum is
-    that value. If the group has other members, which are those of another regime, or tables of values that enter the
+    one alternative of a regime starts from its value, and the others as if they could not be taken, so that the log-sum
+    is that value. If the group has other members, which are those of another regime, or tables of values that enter the
     value, this one starts from what they lack.
     """
     count, place, last = arrangement.count, arrangement.place, arrangement.last

@@ -17,6 +17,7 @@ from beltline.hw.arithmetic.log_sum_constants import (
     LIFT_BITS,
     SLOPE_BITS,
     SLOPE_FRACTION,
+    TERMS,
     UNIT_BITS,
     UNIT_FRACTION,
     LogSumConstants,
@@ -25,9 +26,6 @@ from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM, WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline, Term, Timed
 from beltline.hw.arithmetic.wide import add, multiply, shift_right, subtract
 from beltline.hw.interface.parameters import Multiplier
-
-TERMS = 4
-"""Values of which the unit takes the log-sum."""
 
 ABSENT = MINIMUM
 """Stands for a value that is not there: its exponential is 0."""

@@ -10,6 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+TERMS = 4
+"""Values of which the unit takes the log-sum."""
+
 MOST_LIFT = 63
 """Largest lift of a difference of values."""
 

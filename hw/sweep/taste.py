@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from beltline.compiled import njit, prange
 from beltline.hw.arithmetic import log_sum
-from beltline.hw.arithmetic.log_sum import ABSENT, TERMS, LogSumParameters
-from beltline.hw.arithmetic.log_sum_constants import LogSumConstants
+from beltline.hw.arithmetic.log_sum import ABSENT, LogSumParameters
+from beltline.hw.arithmetic.log_sum_constants import TERMS, LogSumConstants
 from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline, Timed
 from beltline.hw.interface.parameters import Multiplier

@@ -34,9 +34,9 @@ ACCESS = {Access.READ: "R", Access.WRITE: "W", Access.READ_WRITE: "RW"}
 
 CONTENT = {
     Table.X: "`X`, the grid of choices. The host fills the words after `GRID` up to the build's grid with `2^63 - 1`, "
-    "which no state can afford. With `ENGINE` 4, 5 or 7, the cost of `x'` in state `s`, at word `x' * STATES_MAX + s`; "
-    "it must be nondecreasing in `x'`, unless consumption may be negative (`UTILITY_FORM`). With `ENGINE` 7, if `MODE` "
-    "asks for updates of prices, the words of state "
+    "which no state can afford. With `ENGINE` 4, 5, 7 or 8, the cost of `x'` in state `s`, at word "
+    "`x' * STATES_MAX + s`; it must be nondecreasing in `x'`, unless consumption may be negative (`UTILITY_FORM`). With "
+    "`ENGINE` 7, if `MODE` asks for updates of prices, the words of state "
     "`STATES_MAX - 1` are what bond `x'` pays, over the discount factor and the return of a safe bond",
     Table.W: "`W(x, s)`, cash on hand, at word `x * STATES + s`",
     Table.Q: "`beta Q(s, s')`, unsigned with 64 fraction bits, at word `s * STATES_MAX + s'`; on a sweep engine "
@@ -191,18 +191,21 @@ On a sweep engine the matrix of window `Q` is followed by a second one of the sa
 
 | `ENGINE` | content of the second matrix |
 | --- | --- |
-| not 5 or 7 | the weights of the shifts, `beta Q (I - beta Q)^-1 / 2^12`, in the order of the first matrix |
-| 5, 7 | row 0: amounts added to the value of each state. Row 1: marks and candidates, see below. No other row is read |
+| not 5, 7 or 8 | the weights of the shifts, `beta Q (I - beta Q)^-1 / 2^12`, in the order of the first matrix |
+| 5, 7, 8 | row 0: amounts added to the value of each state. Row 1: marks and candidates, see below. Row 2: with 8, constants |
 
 | bits of a word in row 1 | meaning |
 | --- | --- |
-| 0 | the state is the first of a group; the maximum of a group enters the expectation |
+| 0 | the state is the first of a group; the maximum or log-sum of a group enters the expectation |
 | 1 | the state is the last of a group |
 | 2 | the state keeps its value, and nothing is added to it |
 | 3 | with `ENGINE` 7: bonds pay nothing where the alternative of the state is chosen |
 | 4 | with `ENGINE` 7: the machine computes the costs of the state and its lowest candidate, if `MODE` says so |
 | 16 to 31 | the lowest candidate of the state |
 | 32 to 47 | the highest candidate of the state, less than `GRID` and at least the lowest |
+
+With `ENGINE` 8, words 0 to 2 of row 2 are `slope`, `unit` and `lift` of the log-sum
+(`hw/arithmetic/log_sum_constants.py`), or 0 for a maximum. No other row is read.
 
 The machine chooses among the candidates from the lowest to the highest, in each state, as if the grid had no others.
 All bits must be written: with zeros the only candidate is the first point of the grid.

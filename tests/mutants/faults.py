@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from . import ages, alternatives, arithmetic, costs, discrete, engines, general, host, models, prices, proofs, solvers
+from . import (
+    ages,
+    alternatives,
+    arithmetic,
+    costs,
+    discrete,
+    engines,
+    general,
+    host,
+    models,
+    prices,
+    proofs,
+    solvers,
+    taste,
+)
 
 FAULTS = (
     *arithmetic.FAULTS,
@@ -12,6 +26,7 @@ FAULTS = (
     *alternatives.FAULTS,
     *ages.FAULTS,
     *prices.FAULTS,
+    *taste.FAULTS,
     *solvers.FAULTS,
     *general.FAULTS,
     *discrete.FAULTS,

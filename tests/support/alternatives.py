@@ -11,8 +11,8 @@ from beltline.gpu_ref.general.form import Tables
 from beltline.host.problem.alternative import Alternative
 from beltline.host.problem.problem import Problem
 from beltline.host.solver.fixed_point import Image
-from beltline.hw.arithmetic.log_sum import ABSENT, TERMS, LogSumParameters
-from beltline.hw.arithmetic.log_sum_constants import LogSumConstants
+from beltline.hw.arithmetic.log_sum import ABSENT, LogSumParameters
+from beltline.hw.arithmetic.log_sum_constants import TERMS, LogSumConstants
 from beltline.hw.arithmetic.numbers import MINIMUM
 from beltline.hw.arithmetic.utility import UtilityParameters
 

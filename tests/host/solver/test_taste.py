@@ -242,6 +242,12 @@ def five() -> bl.Problem:
             {**EMULATOR, "multipliers": 2, "prices": 1},
             "options 'taste' and 'prices' exclude each other: leave out one of them",
         ),
+        (
+            replace(five(), taste=0.0),
+            EMULATOR,
+            "device 'emulator' was built for taste shocks, with at most 4 alternatives of a regime, and the "
+            "problem has 5: solve it",
+        ),
         (five(), {**EMULATOR, "taste": 2}, "taste must be 0 or 1, not 2"),
     ],
 )

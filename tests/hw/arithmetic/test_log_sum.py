@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from beltline.hw.arithmetic.log_sum import ABSENT, TERMS, LogSum, LogSumParameters
-from beltline.hw.arithmetic.log_sum_constants import LogSumConstants, log_sum_error
+from beltline.hw.arithmetic.log_sum import ABSENT, LogSum, LogSumParameters
+from beltline.hw.arithmetic.log_sum_constants import TERMS, LogSumConstants, log_sum_error
 from beltline.hw.arithmetic.numbers import MAXIMUM
 from beltline.hw.interface.parameters import Multiplier
 from support.streams import MULTIPLIERS, Segment, Stream

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from beltline.host.solver.product_image import product_image
-from beltline.hw.arithmetic.log_sum import ABSENT, TERMS, LogSumParameters
-from beltline.hw.arithmetic.log_sum_constants import LogSumConstants
+from beltline.hw.arithmetic.log_sum import ABSENT, LogSumParameters
+from beltline.hw.arithmetic.log_sum_constants import TERMS, LogSumConstants
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
 from beltline.hw.interface.groups import NO_SHOCKS, Groups
 from beltline.hw.interface.parameters import MachineParameters
