@@ -28,7 +28,7 @@ from beltline.hw.arithmetic.wide import add, multiply, shift_right, subtract
 from beltline.hw.interface.parameters import Multiplier
 
 ABSENT = MINIMUM
-"""Stands for a value that is not there: its exponential is 0."""
+"""Stands for a missing value: its exponential is 0."""
 
 _SUM_FRACTION = 60
 """Fraction bits of the sum of exponentials, which lies in [1, ``TERMS``]."""

@@ -35,8 +35,8 @@ ACCESS = {Access.READ: "R", Access.WRITE: "W", Access.READ_WRITE: "RW"}
 CONTENT = {
     Table.X: "`X`, the grid of choices. The host fills the words after `GRID` up to the build's grid with `2^63 - 1`, "
     "which no state can afford. With `ENGINE` 4, 5, 7 or 8, the cost of `x'` in state `s`, at word "
-    "`x' * STATES_MAX + s`; it must be nondecreasing in `x'`, unless consumption may be negative (`UTILITY_FORM`). With "
-    "`ENGINE` 7, if `MODE` asks for updates of prices, the words of state "
+    "`x' * STATES_MAX + s`; it must be nondecreasing in `x'`, unless consumption may be negative (`UTILITY_FORM`). "
+    "With `ENGINE` 7, if `MODE` asks for updates of prices, the words of state "
     "`STATES_MAX - 1` are what bond `x'` pays, over the discount factor and the return of a safe bond",
     Table.W: "`W(x, s)`, cash on hand, at word `x * STATES + s`",
     Table.Q: "`beta Q(s, s')`, unsigned with 64 fraction bits, at word `s * STATES_MAX + s'`; on a sweep engine "
@@ -192,7 +192,7 @@ On a sweep engine the matrix of window `Q` is followed by a second one of the sa
 | `ENGINE` | content of the second matrix |
 | --- | --- |
 | not 5, 7 or 8 | the weights of the shifts, `beta Q (I - beta Q)^-1 / 2^12`, in the order of the first matrix |
-| 5, 7, 8 | row 0: amounts added to the value of each state. Row 1: marks and candidates, see below. Row 2: with 8, constants |
+| 5, 7, 8 | row 0: amounts added to the value of each state. Row 1: marks and candidates. Row 2: with 8, constants |
 
 | bits of a word in row 1 | meaning |
 | --- | --- |

@@ -208,6 +208,16 @@ def test_tiny_and_huge_scales() -> None:
     assert math.isfinite(found.error_bound)
 
 
+def test_prices_that_move() -> None:
+    """The host updates prices between runs, to those of the processor."""
+    economy = bl.arellano(bonds=31, incomes=3)
+    given = replace(economy.problem(), taste=0.02)
+    found, right = (bl.solve(given, update=economy.update, tol=1e-7, **where) for where in (EMULATOR, {}))
+    assert found.success
+    assert np.array_equal(found.prices, right.prices)
+    assert compared(given, found, right) <= given.wealth.size / 100
+
+
 def five() -> bl.Problem:
     grid = np.linspace(0.0, 4.0, 16)
     names = "abcde"
