@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from beltline.gpu_ref.timing import timed
 from beltline.host.devices.base import (
     Device,
     DeviceError,
@@ -27,7 +28,7 @@ from beltline.host.solver import waiting
 from beltline.host.solver.checked import Asked, CheckedTables, Load, Report, check_supported, configure
 from beltline.host.solver.checkpoint import Checkpoint, Saved
 from beltline.host.solver.fixed_point import PADDING, Image
-from beltline.host.solver.run import Run, continued, of_ages, timed
+from beltline.host.solver.run import Run, continued, of_ages
 from beltline.host.solver.shifts import shift_weights
 from beltline.hw.interface.groups import Groups
 from beltline.hw.interface.layout import Layout, Words
@@ -87,6 +88,7 @@ class Driver:
         self._build_hash = UNKNOWN
         self._weights: NDArray[np.uint64] | None = None
         self._seeks = False
+        self._sparse = False
         self._every = 0
         # Whether the device still has the choices of the last run that ended.
         self._chosen = False
@@ -153,6 +155,8 @@ class Driver:
             raise ProblemError(f"method 'shift' needs {kind}, which device {self.device.name!r} does not have")
         self._weights = shift_weights(image.transition) if shift else None
         self._seeks = peaks and self._build.features.peaks
+        # The sweeps that are proven depend on where a run is interrupted.
+        self._sparse = self._build.features.sparse and horizon is None and checkpoint is None
         self._every = update_every if image.faces is not None else 0
         before = checkpoint.load(image) if checkpoint is not None else None
         if before is not None and (before.sweeps >= sweep_limit or before.norm < image.epsilon):
@@ -346,7 +350,7 @@ class Driver:
             self._settings = {}
         self._moved += [load.table.name for load in written]
         mode = (Mode.HORIZON if horizon else Mode(0)) | (Mode(0) if self._weights is None else Mode.SHIFT)
-        mode |= Mode.PEAKS if self._seeks else Mode(0)
+        mode |= (Mode.PEAKS if self._seeks else Mode(0)) | (Mode.SPARSE if self._sparse else Mode(0))
         if self._continues(written, next_age):
             mode |= Mode.CHOICES
         if self._every:
