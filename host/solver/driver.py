@@ -87,8 +87,7 @@ class Driver:
         self._build = MachineParameters()
         self._build_hash = UNKNOWN
         self._weights: NDArray[np.uint64] | None = None
-        self._seeks = False
-        self._sparse = False
+        self._seeks = self._sparse = False
         self._every = 0
         # Whether the device still has the choices of the last run that ended.
         self._chosen = False
