@@ -78,6 +78,7 @@ def test_registers_are_words_of_the_first_bar(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setattr(xdma, "check_build", lambda device, known: None)
     known = "1 (ASSEMBLY_LINE), 2 (SWEEP), 3 (SWEEP with proof), 4 (SWEEP with proof and costs)"
     known += ", 5 (SWEEP with proof, costs and alternatives), 6 (SWEEP with midpoints), 7 (SWEEP with prices)"
+    known += ", 8 (SWEEP with taste shocks)"
     refused(f"device 'xdma' has engine 77, but this host knows only {known}", card=CARD)
     device = object.__new__(xdma.XdmaDevice)
     device._registers = np.frombuffer(xdma._mapped(card / "resource0", 4096), dtype="<u4")

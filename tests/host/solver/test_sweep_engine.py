@@ -179,10 +179,10 @@ def test_lanes_are_of_no_assembly_line(fold: int | None, evaluators: int | None)
     ("registers", "sentence"),
     [
         (
-            {"ENGINE": 8},
-            "device 'brute' has engine 8, but this host knows only 1 (ASSEMBLY_LINE), 2 (SWEEP), 3 (SWEEP with proof), "
+            {"ENGINE": 9},
+            "device 'brute' has engine 9, but this host knows only 1 (ASSEMBLY_LINE), 2 (SWEEP), 3 (SWEEP with proof), "
             "4 (SWEEP with proof and costs), 5 (SWEEP with proof, costs and alternatives), 6 (SWEEP with midpoints), "
-            "7 (SWEEP with prices)",
+            "7 (SWEEP with prices), 8 (SWEEP with taste shocks)",
         ),
         (
             {"LANES": 2},
