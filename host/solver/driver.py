@@ -29,6 +29,7 @@ from beltline.host.solver.checkpoint import Checkpoint, Saved
 from beltline.host.solver.fixed_point import PADDING, Image
 from beltline.host.solver.run import Run, continued, of_ages, timed
 from beltline.host.solver.shifts import shift_weights
+from beltline.hw.interface.bounds import words_of
 from beltline.hw.interface.groups import Groups
 from beltline.hw.interface.layout import Layout, Words
 from beltline.hw.interface.parameters import MachineParameters
@@ -43,6 +44,9 @@ UNKNOWN = -1
 
 _GROUPS = 1
 """Number of the part of table ``Q`` that has the groups of exogenous states."""
+
+_BOUNDS = 1
+"""Number of the part of table ``X`` that has the candidates of each state."""
 
 RESETS = 2
 """Number of attempts to clear the registers of the last run before that counts as an error."""
@@ -341,7 +345,10 @@ class Driver:
             Load(at, words.reshape(-1), layout.blocks(at))
             for at, words in ((Table.X, grid), (Table.W, image.wealth), (Table.V, image.start))
         )
-        written = self._tables.load([x, w, *matrices, v])
+        candidates = []
+        if build.features.bounds:
+            candidates.append(Load(Table.X, words_of(self._bounds(image)).reshape(-1), layout.bounds, _BOUNDS))
+        written = self._tables.load([x, *candidates, w, *matrices, v])
         if self._tables.lost:
             self._settings = {}
         self._moved += [load.table.name for load in written]
@@ -383,6 +390,15 @@ class Driver:
         if not self._build.features.alternatives:
             return None
         return Groups.single(*image.start.shape[::-1]) if image.groups is None else image.groups
+
+    def _bounds(self, image: Image) -> NDArray[np.int64]:
+        """Return the candidates of each state for a build with bounds, ``(2, N_k, N_z)``."""
+        if image.bounds is not None:
+            return image.bounds
+        groups = self._groups(image)
+        assert groups is not None
+        shape = image.start.shape
+        return np.stack([np.broadcast_to(side, shape) for side in (groups.lowest, groups.highest)])
 
     def _solve(
         self, image: Image, done: int, limit: int, progress: Progress | None, deadline: float, pause: float

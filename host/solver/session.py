@@ -321,7 +321,7 @@ class Session:
         ``alternatives`` says that the device must be built for alternatives, not only for costs.
         """
         # Here, because it compiles.
-        from beltline.host.solver.products import check_products
+        from beltline.host.solver.products import check_products, varies
 
         check_products(problem)
         named = self._name is not None and DEVICES[self._name].elastic
@@ -330,6 +330,11 @@ class Session:
             raise ProblemError(
                 f"problem {problem.name!r} has {', '.join(extras(problem)) or 'negative consumption'}, which device "
                 f"{self._name!r} supports only with the options lanes=, {wanted}: pass these, or {WORKAROUND}"
+            )
+        if named and varies(problem.form) and not self._options.get("bounds"):
+            raise ProblemError(
+                f"problem {problem.name!r} has bounds of x' that depend on x, which device {self._name!r} supports only "
+                f"with the option bounds=1: pass it, too, or {WORKAROUND}"
             )
         kind = "alternatives" if alternatives else "discount factors by state or tables by age"
         if options.shift:
@@ -393,7 +398,7 @@ class Session:
             grid, states = max(build.grid, sizes.grid), max(build.states, sizes.states)
             horizons = build.features.ages
             results = max(build.results, sizes.results, grid * states) if horizons else 0
-            options = ("proof", "costs", "alternatives", "multipliers", "prices")
+            options = ("proof", "costs", "alternatives", "multipliers", "prices", "bounds")
             kinds = {name: getattr(build, name) or getattr(sizes, name) for name in options}
             build = replace(build, grid=grid, states=states, results=results, **kinds)
         if self._driver is None or (build is not None and build != sizes):
