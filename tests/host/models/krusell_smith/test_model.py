@@ -525,7 +525,7 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         (
             ["--device", "emulator", "--option", "slot=1"],
             "device 'emulator' has no option 'slot': "
-            "it takes fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, slots; "
+            "it takes fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, bounds, slots; "
             "did you mean 'slots'?",
         ),
         (["--option", "magic=1"], "household 'euler' has no options, but 'magic' is given"),
