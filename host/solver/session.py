@@ -398,7 +398,7 @@ class Session:
             grid, states = max(build.grid, sizes.grid), max(build.states, sizes.states)
             horizons = build.features.ages
             results = max(build.results, sizes.results, grid * states) if horizons else 0
-            options = ("proof", "costs", "alternatives", "multipliers", "prices", "bounds")
+            options = ("proof", "costs", "alternatives", "multipliers", "prices")
             kinds = {name: getattr(build, name) or getattr(sizes, name) for name in options}
             build = replace(build, grid=grid, states=states, results=results, **kinds)
         if self._driver is None or (build is not None and build != sizes):

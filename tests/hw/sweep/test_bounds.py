@@ -10,6 +10,7 @@ from beltline.host.solver.product_image import product_image
 from beltline.hw.arithmetic.objective import INFEASIBLE
 from beltline.hw.interface.groups import Mark
 from beltline.hw.interface.registers import Status
+from beltline.hw.sweep.software_proof import divide_all
 from support.alternatives import FullSearch
 from support.bounds import BOUNDED, SHAPES, bounded, bounds
 from support.machines import begun, proving_machine
@@ -57,6 +58,33 @@ def test_every_sweep_is_full_searchs(first: int) -> None:
             compared += int(able.sum())
         assert machines[0].status & ~Status.INFEASIBLE == Status.DONE | Status.CONVERGED | Status.PROVEN, seed
     print(f"problems {first} to {first + BLOCK - 1}: {compared:,} choices compared")
+
+
+def test_division_stays_within_bounds() -> None:
+    """From any choices within bounds, divide and conquer evaluates and finds only candidates of each state's own."""
+    cut = 0
+    for seed in range(40):
+        image = drawn(3 * seed + 1)
+        if image.bounds is None:
+            continue
+        rng = np.random.default_rng(seed)
+        rows, states = image.start.shape
+        low, high = image.bounds
+        choices = np.sort(rng.integers(0, rows, (rows, states)), axis=0).clip(low, high)
+        ev = rng.integers(-(2**50), 2**50, (rows, states))
+        tables = np.ascontiguousarray(image.grid.T), image.wealth, ev, image.constants.words, image.bounds
+        for firsts in (True, False):
+            before = choices.copy()
+            lowest, highest = np.full((rows, states), -1), np.full((rows, states), -1)
+            moved, flags = np.zeros((rows, states), np.bool_), np.zeros(rows, np.uint8)
+            divide_all(*tables, 3, firsts, choices, lowest, highest, moved, flags)
+            seen = lowest >= 0
+            assert (lowest >= low)[seen].all()
+            assert (highest <= high)[seen].all()
+            assert (choices >= low).all()
+            assert (choices <= high).all()
+            cut += int((moved & (choices != before)).any())
+    assert cut > 20
 
 
 @pytest.mark.parametrize("shape", SHAPES)
