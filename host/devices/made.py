@@ -49,9 +49,7 @@ GENERAL_MULTIPLIERS = 4
 """Default number of multipliers that such a machine takes in turn, if it has more than ``STATES_LIMIT`` states."""
 
 
-def general_options(
-    points: int, states: int, given: Mapping[str, object], bounds: bool = False
-) -> dict[str, object]:
+def general_options(points: int, states: int, given: Mapping[str, object], bounds: bool = False) -> dict[str, object]:
     """Return the options with which ``"emulator"`` or ``"rtl"`` is built for a problem with alternatives.
 
     Parameters

@@ -170,7 +170,7 @@ class ModelDevice:
             matrix[:] = words
         tables = [(Table.X, machine.x), (Table.W, machine.w), (Table.V, machine.v)]
         copied = [(table, words, self._layout.blocks(table)) for table, words in tables]
-        if build.features.bounds:
+        if machine.bounds is not None:
             copied.append((Table.X, machine.bounds, self._layout.bounds))
         for table, words, blocks in copied:
             for part in blocks:

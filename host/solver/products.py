@@ -217,14 +217,14 @@ def check_products(problem: Problem, form: Form | None = None) -> None:
 
 def varies(form: Form) -> bool:
     """Return whether some alternative has bounds of ``x'`` that depend on ``x``."""
-    bounds = [bound for one in form.alternatives if isinstance(one, Branch) for bound in (one.low, one.high)]
-    return any(bool((bound != bound[0]).any()) for bound in bounds)
+    tables = [one.at() for one in form.alternatives if isinstance(one, Branch)]
+    return any(bool((bound != bound[0]).any()) for one in tables for bound in (one.low, one.high))
 
 
 def _falls(one: Branch) -> NDArray[np.bool_]:
     """Return where the cost of the next candidate is lower, both within the bounds of some point; states come last."""
-    index = np.arange(one.cost.shape[-2] - 1)[:, None]
-    return (np.diff(one.cost, axis=-2) < 0) & (index >= one.low[0]) & (index < one.high[-1])
+    tables, index = one.at(), np.arange(one.cost.shape[-2] - 1)[:, None]
+    return (np.diff(one.cost, axis=-2) < 0) & (index >= tables.low[0]) & (index < tables.high[-1])
 
 
 def arrangement_of(problem: Problem, form: Form | None = None) -> Arrangement:

@@ -333,8 +333,8 @@ class Session:
             )
         if named and varies(problem.form) and not self._options.get("bounds"):
             raise ProblemError(
-                f"problem {problem.name!r} has bounds of x' that depend on x, which device {self._name!r} supports only "
-                f"with the option bounds=1: pass it, too, or {WORKAROUND}"
+                f"problem {problem.name!r} has bounds of x' that depend on x, which device {self._name!r} supports "
+                f"only with the option bounds=1: pass it, too, or {WORKAROUND}"
             )
         kind = "alternatives" if alternatives else "discount factors by state or tables by age"
         if options.shift:

@@ -45,8 +45,8 @@ class Layout:
     large as the build, the whole window is in table order.
 
     A build with costs has a word of ``X`` for each point and each exogenous state of the build, whatever the problem's
-    ``N_z``: the cost of ``x'`` in state ``s`` is word ``x' * STATES_MAX + s`` of table order. In a build with bounds, the
-    second half of window ``X`` has those of each state's choice, in blocks like those of ``W``.
+    ``N_z``: the cost of ``x'`` in state ``s`` is word ``x' * STATES_MAX + s`` of table order. In a build with bounds,
+    the second half of window ``X`` has those of each state's choice, in blocks like those of ``W``.
 
     Parameters
     ----------

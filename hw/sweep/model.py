@@ -83,9 +83,6 @@ class SweepSoftwareMachine(SoftwareMachine):
         uint64, ``(states * states,)`` of the build, in the order of ``q``: the second matrix of window ``Q``. It has
         the weights of the shifts (:class:`beltline.hw.sweep.shift.ShiftParameters`), or in a build with alternatives
         the groups (:class:`beltline.hw.interface.groups.Groups`).
-    bounds
-        int64, ``(grid * states,)`` of the build, in table order: the candidates of each state of a build with bounds
-        (:mod:`beltline.hw.interface.bounds`).
     cached
         int64, ``(N_k, N_z, 3)``, in units of value: cached utilities of ``i - 1``, ``i``, ``i + 1`` for the choice
         ``i``. ``INFEASIBLE`` for a candidate that is not on the grid or cannot be afforded.
@@ -111,7 +108,8 @@ class SweepSoftwareMachine(SoftwareMachine):
         self._logged = logged
         self._capacity = _FIRST_CAPACITY
         self.shift_weights = np.zeros(build.states * build.states, np.uint64)
-        self.bounds = np.zeros(build.grid * build.states, np.int64)
+        if build.bounds:
+            self.bounds = np.zeros(build.grid * build.states, np.int64)
         super().__init__(build.grid, build.states, build.grid * build.states)
         if build.costs:
             self.x = np.zeros(build.grid * build.states, np.int64)
@@ -190,7 +188,7 @@ class SweepSoftwareMachine(SoftwareMachine):
             self._groups = Groups.of(self.shift_weights.reshape(self.build.states, -1), self._states)
             self._keeps = self._groups.has(Mark.KEEPS)
             self._limits = np.stack([self._groups.lowest, self._groups.highest])[:, None]
-        if self.build.bounds:
+        if self.bounds is not None:
             work = self._grid * self._states
             self._limits = bounds_of(self.bounds[:work].reshape(self._grid, self._states))
         self._shifts = Mode.SHIFT in mode and self._groups is None

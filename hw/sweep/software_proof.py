@@ -2,9 +2,9 @@
 
 Arrays of all functions: ``x`` int64, ``(1, N_k)`` or ``(N_z, N_k)``, as of
 :func:`beltline.hw.sweep.software_passes.costs_of`; ``limits`` int64, ``(2, 1, N_z)`` or ``(2, N_k, N_z)``, as of
-:func:`beltline.hw.sweep.software_passes.limits_of`, the lowest and the highest candidate of each exogenous state; ``w``, ``ev``, ``choices``, ``lowest``, ``highest`` int64,
-``(N_k, N_z)``; ``moved`` bool, ``(N_k, N_z)``; ``crossed`` bool and ``flags`` uint8, ``(N_k,)``; ``words`` those of
-``UtilityConstants.words``.
+:func:`beltline.hw.sweep.software_passes.limits_of`, the lowest and the highest candidate of each exogenous state;
+``w``, ``ev``, ``choices``, ``lowest``, ``highest`` int64, ``(N_k, N_z)``; ``moved`` bool, ``(N_k, N_z)``; ``crossed``
+bool and ``flags`` uint8, ``(N_k,)``; ``words`` those of ``UtilityConstants.words``.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ def bracket_all(x, w, ev, words, limits, parity, confirmed, choices, lowest, hig
 
     A bracket reaches from the lowest of the choices of a state and its two neighbouring points to the highest of them.
     At the first and last point of the grid, the lowest and the highest candidate take the place of the missing
-    neighbour's choice. The bounds of a state's choice cut its bracket. The bracket of the first or the last point is skipped if it is ``confirmed``, bool ``(2,)``.
+    neighbour's choice. The bounds of a state's choice cut its bracket. The bracket of the first or the last point is
+    skipped if it is ``confirmed``, bool ``(2,)``.
 
     ``lowest`` and ``highest`` receive the brackets, ``moved`` the states whose choice changed, ``crossed`` the points
     at which a choice is below that of the point before, or above that of the point after, and ``flags``

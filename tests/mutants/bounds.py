@@ -164,8 +164,8 @@ FAULTS = (
     Fault(
         "a cost may fall within the bounds of the last point",
         PRODUCTS,
-        "(index < one.high[-1])",
-        "(index < one.high[0])",
+        "(index < tables.high[-1])",
+        "(index < tables.high[0])",
         (HOST + "test_costs_that_fall_within_bounds",),
     ),
     Fault(

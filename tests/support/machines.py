@@ -98,7 +98,7 @@ def fill_groups(machine: SweepSoftwareMachine, image: Image) -> None:
         groups = Groups.single(*image.start.shape[::-1]) if image.groups is None else image.groups
         rows = groups.rows(machine.build.states).view(np.uint64)
         machine.shift_weights[: rows.size] = rows.ravel()
-        if machine.build.bounds:
+        if machine.bounds is not None:
             sides = np.stack([np.broadcast_to(side, image.start.shape) for side in (groups.lowest, groups.highest)])
             words = words_of(sides if image.bounds is None else image.bounds)
             machine.bounds[: words.size] = words.ravel()

@@ -87,9 +87,10 @@ class Pair:
             for block in layout.blocks(table):
                 part = words[block.table : block.table + block.count]
                 device.write_block(table, block.window, np.ascontiguousarray(part))
-        for block in layout.bounds if self.parameters.bounds else ():
-            part = software.bounds[block.table : block.table + block.count]
-            device.write_block(Table.X, block.window, np.ascontiguousarray(part))
+        if software.bounds is not None:
+            for block in layout.bounds:
+                part = software.bounds[block.table : block.table + block.count]
+                device.write_block(Table.X, block.window, part)
         both = np.concatenate([software.q, software.shift_weights])
         device.write_block(Table.Q, 0, both.view(np.int64))
         constants = image.constants

@@ -35,11 +35,12 @@ class Brackets(wiring.Component):
     that this lane receives are output in place of its own. If they are ``confirmed``, rounds skip the brackets of these
     two points until a choice of the lane is written.
 
-    In a build with bounds the candidates of each state cut its bracket: the choice of the point below is replaced by the
-    state's lowest candidate if that is higher, and that of the point above by its highest candidate if that is lower.
+    In a build with bounds the candidates of each state cut its bracket: the choice of the point below is replaced by
+    the state's lowest candidate if that is higher, and that of the point above by its highest candidate if that is
+    lower.
 
-    Latency: :attr:`ScanParameters.bracket_clocks` from addresses to the bracket, and two more through the queue. Throughput: a state
-    in every clock, while the queue of :data:`AHEAD_STATES` brackets has space. Widths are those of
+    Latency: :attr:`ScanParameters.bracket_clocks` from addresses to the bracket, and two more through the queue.
+    Throughput: a state in every clock, while the queue of :data:`AHEAD_STATES` brackets has space. Widths are those of
     :class:`beltline.hw.sweep.parameters.SweepParameters`.
 
     Attributes

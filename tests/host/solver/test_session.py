@@ -199,8 +199,8 @@ def test_unknown_devices_and_options() -> None:
         bl.open("emulator", slot=1)
     with pytest.raises(
         bl.ProblemError,
-        match="it takes fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, bounds, slots; "
-        "did you mean 'lanes'\\?$",
+        match="it takes fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, bounds, "
+        "slots; did you mean 'lanes'\\?$",
     ):
         bl.open("emulator", lane=1)
     with pytest.raises(bl.ProblemError, match="; did you mean 'max_sweeps'\\?$"):

@@ -18,9 +18,7 @@ from support.streams import Clocks
 PARAMETERS = SearchParameters(SweepParameters(grid=256, states=3, lanes=2, slots=4), 8)
 PROVING = SearchParameters(SweepParameters(grid=256, states=3, lanes=2, slots=4, proof=True), 8)
 BOUNDED = SearchParameters(
-    SweepParameters(
-        grid=256, states=3, lanes=2, slots=4, proof=True, costs=True, alternatives=True, bounds=True
-    ),
+    SweepParameters(grid=256, states=3, lanes=2, slots=4, proof=True, costs=True, alternatives=True, bounds=True),
     8,
 )
 BUILD = PARAMETERS.build
@@ -100,7 +98,8 @@ def examine(
     count = begin + turns + loaded
     names = (*standing, "mark_valid", "mark_point", "mark_state", "mark", "busy", "context", "mine", "limit")
     cut = ("least", "most") if parameters.build.bounds else ()
-    columns = {name: [standing.get(name, 0)] * count for name in (*names, "search", "search_later", "choice_data", *cut)}
+    names += ("search", "search_later", "choice_data", *cut)
+    columns = {name: [standing.get(name, 0)] * count for name in names}
     for clock, ((x, s), mark) in enumerate(flags.items()):
         for name, word in (("mark_valid", 1), ("mark_point", x), ("mark_state", s), ("mark", mark)):
             columns[name][clock] = word
