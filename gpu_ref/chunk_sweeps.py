@@ -368,7 +368,7 @@ def take(t: Tables, turn: int, value: Array, policy: Indexes, low: Array, high: 
 
 @njit(cache=True)
 def _row_slack(t: Tables, turn: int, s: int, margins: Array) -> float:
-    """Compute :func:`slacks` for exogenous state ``s``."""
+    """Compute :func:`_slack` for exogenous state ``s``."""
     X, eta, grid = t.X, t.eta, t.X.size
     policy, below, here, above, _, _, _ = piece(t, s, 0, grid)
     wealth, ev, value = t.W[s], t.both[turn % 2, s], t.values[(turn + 1) % 2, s]
@@ -393,9 +393,8 @@ def _row_slack(t: Tables, turn: int, s: int, margins: Array) -> float:
     return state_slack(ev[1 : grid + 1], eta, value, policy, margins, t.Q.shape[0])
 
 
-@njit(parallel=True, cache=True)
-def slacks(t: Tables, turn: int) -> Array:
-    """Bound how much of a maximum the last sweep may have missed by rounding, ``(N_z,)``.
+def _slack(t: Tables, turn: int) -> float:
+    """Bound how much of a maximum the last sweep may have missed by rounding, units of utility.
 
     ``turn`` is the index that the sweep read. The bound is :attr:`beltline.gpu_ref.brackets.Swept.slack`, computed from
     the cached utilities.
@@ -404,4 +403,7 @@ def slacks(t: Tables, turn: int) -> Array:
     worst, margins = np.zeros(states), np.empty((states, 2, grid))
     for s in prange(states):
         worst[s] = _row_slack(t, turn, s, margins[s])
-    return worst
+    return float(worst.max())
+
+
+serial_slack, parallel_slack = serial_and_parallel(_slack)

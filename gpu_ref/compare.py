@@ -19,7 +19,7 @@ from beltline.gpu_ref.comparison import Allowed, Compared
 from beltline.gpu_ref.confirmation import confirmed
 from beltline.gpu_ref.methods import DOUBLE
 from beltline.gpu_ref.tables import Array, check_tables, ends_of, expectation
-from beltline.gpu_ref.threads import threads, threads_for
+from beltline.gpu_ref.threads import threads_for
 from beltline.gpu_ref.utility import crra
 
 _CHUNK = 512
@@ -35,7 +35,8 @@ def _ends_by_chunk(table: Array, found: Array) -> None:
 
 def _ends(table: Array) -> tuple[float, float]:
     """Return the lowest and the highest entry."""
-    if table.shape[0] <= _CHUNK:
+    # Waking threads takes longer than the work of a small problem.
+    if threads_for(table.size) == 1:
         return float(table.min()), float(table.max())
     found = np.empty((2, (table.shape[0] - 1) // _CHUNK + 1))
     _ends_by_chunk(table, found)
@@ -156,11 +157,9 @@ def compare(
     states = W.shape[1]
     own = np.ascontiguousarray(policy, np.int32)
     value = np.ascontiguousarray(value)
-    # Waking threads takes longer than the work of a small problem.
-    with threads(threads_for(W.size)):
-        ev = expectation(Q, V, beta)
-        ends = _ends(value)
-        largest = max(-ends[0], ends[1]) if V is value else _largest(V)
+    ev = expectation(Q, V, beta)
+    ends = _ends(value)
+    largest = max(-ends[0], ends[1]) if V is value else _largest(V)
     if search is None:
         found = confirmed(X, W, ev, eta, value, own, largest, ends, *allowed)
         if found is not None:

@@ -8,8 +8,7 @@ from __future__ import annotations
 import functools
 import math
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -34,6 +33,7 @@ from beltline.gpu_ref.methods import (
 )
 from beltline.gpu_ref.tables import Array, expectation
 from beltline.gpu_ref.threads import threads, threads_for
+from beltline.gpu_ref.timing import timed
 from beltline.gpu_ref.utility import crra_utility
 from beltline.gpu_ref.value_iteration import ValueIteration
 from beltline.gpu_ref.vfi import sup_norm
@@ -157,19 +157,18 @@ def solve_ages(
     count = threads_for(given.W.size)
     _compile(method, threads_for(given.W.size) > 1)
     seconds: dict[str, float] = {}
-    with _timed(seconds, "allocate"):
+    with timed(seconds, "allocate"):
         value, policy = np.empty((ages, grid, states)), np.empty((ages, grid, states), np.int32)
     if proving:
-        with threads(count):
-            with _timed(seconds, "allocate"):
-                iteration = ValueIteration(given.X, given.W, given.Q, given.beta, given.eta, count)
-            with _timed(seconds, "load"):
-                iteration.load(given.V0)
-            with _timed(seconds, "solve"):
-                iteration.ages(value, policy)
+        with timed(seconds, "allocate"):
+            iteration = ValueIteration(given.X, given.W, given.Q, given.beta, given.eta, count)
+        with timed(seconds, "load"):
+            iteration.load(given.V0)
+        with timed(seconds, "solve"):
+            iteration.ages(value, policy)
         return value, policy, seconds
     following = given.V0
-    with _timed(seconds, "solve"):
+    with timed(seconds, "solve"):
         for age in range(ages - 1, -1, -1):
             found = _SOLVERS[method][0](replace(given, V0=following, max_sweeps=1))
             value[age], policy[age] = found.value, found.policy
@@ -191,14 +190,6 @@ def _compile(method: str, parallel: bool) -> None:
         iteration.sweep("change", 0.0, 1)
     if "start" in METHODS[method].options:
         checked_start(X, W, given.Q, 0.9, 2.0, 1e-3, given.V0)
-
-
-@contextmanager
-def _timed(seconds: dict[str, float], part: str) -> Iterator[None]:
-    """Add the time of the block to ``seconds[part]``."""
-    begin = time.perf_counter()
-    yield
-    seconds[part] = seconds.get(part, 0.0) + time.perf_counter() - begin
 
 
 def _solution(
@@ -230,28 +221,27 @@ def _proving(given: Arguments) -> Solution:
     seconds: dict[str, float] = {}
     count = threads_for(given.W.size)
     sweeps = maximising = exact = 0
-    with threads(count):
-        with _timed(seconds, "allocate"):
-            iteration = ValueIteration(given.X, given.W, given.Q, given.beta, given.eta, count)
-        with _timed(seconds, "load"):
-            iteration.load(given.V0)
-        while True:
-            with _timed(seconds, "solve"):
-                _iterate(iteration, given, given.max_sweeps - sweeps)
-            sweeps += iteration.sweeps
-            maximising += iteration.maximising_sweeps
-            exact += iteration.exact_sweeps
-            with _timed(seconds, "read"):
-                value, policy = iteration.read(given.rule)
-            largest = 0.0
-            if given.rule != "change":
-                largest = largest_before_shift(value, iteration.largest(), given.Q, given.beta, iteration.size)
-            if not needs_restart(given, iteration.size, iteration.h, largest) or sweeps >= given.max_sweeps:
-                break
-            with _timed(seconds, "load"):
-                iteration.load(value)
-        with _timed(seconds, "solve"):
-            slack = iteration.slack()
+    with timed(seconds, "allocate"):
+        iteration = ValueIteration(given.X, given.W, given.Q, given.beta, given.eta, count)
+    with timed(seconds, "load"):
+        iteration.load(given.V0)
+    while True:
+        with timed(seconds, "solve"):
+            _iterate(iteration, given, given.max_sweeps - sweeps)
+        sweeps += iteration.sweeps
+        maximising += iteration.maximising_sweeps
+        exact += iteration.exact_sweeps
+        with timed(seconds, "read"):
+            value, policy = iteration.read(given.rule)
+        largest = 0.0
+        if given.rule != "change":
+            largest = largest_before_shift(value, iteration.largest(), given.Q, given.beta, iteration.size)
+        if not needs_restart(given, iteration.size, iteration.h, largest) or sweeps >= given.max_sweeps:
+            break
+        with timed(seconds, "load"):
+            iteration.load(value)
+    with timed(seconds, "solve"):
+        slack = iteration.slack()
     return _solution(
         given,
         seconds,
@@ -264,6 +254,8 @@ def _proving(given: Arguments) -> Solution:
         slack=slack,
         size=iteration.size,
         exact_sweeps=exact,
+        # A state without a choice has the value -inf.
+        complete=math.isfinite(iteration.size) or None,
     )
 
 
@@ -292,10 +284,10 @@ def _searching(given: Arguments) -> Solution:
     choices = None
     interval = given.options.get("interval", 1)
     with threads(threads_for(W.size)):
-        with _timed(seconds, "allocate"):
+        with timed(seconds, "allocate"):
             value, new_value = np.empty(W.shape), np.empty(W.shape)
             policy = np.empty(W.shape, np.int32)
-        with _timed(seconds, "load"):
+        with timed(seconds, "load"):
             value[:] = given.V0
             if given.method == "interp":
                 choices = np.linspace(X[0], X[-1], given.options["choices"])
@@ -304,7 +296,7 @@ def _searching(given: Arguments) -> Solution:
             everything = np.arange(W.size)
         sweeps = maximising = 0
         h = np.inf
-        with _timed(seconds, "solve"):
+        with timed(seconds, "solve"):
             while True:
                 ev = expectation(Q, value, beta)
                 if given.method == "binary":
@@ -332,9 +324,9 @@ def _searching(given: Arguments) -> Solution:
                     _evaluation_step(utility, expectation(Q, value, beta), policy, new_value)
                     value, new_value = new_value, value
                     sweeps += 1
-        with _timed(seconds, "read"):
+        with timed(seconds, "read"):
             value = value.copy()
-        with _timed(seconds, "solve"):
+        with timed(seconds, "solve"):
             # The staged search can miss a maximum if there are several peaks: check by an exact sweep.
             slack = missed_by_a_policy(X, W, ev, eta, value, policy) if given.method == "binary" else 0.0
     proven = math.isfinite(slack)
@@ -348,13 +340,13 @@ def _endogenous(given: Arguments) -> Solution:
     seconds: dict[str, float] = {}
     slope = marginal_wealth(given.X, given.W, given.options["marginal"])
     with threads(threads_for(given.W.size)):
-        with _timed(seconds, "allocate"):
+        with timed(seconds, "allocate"):
             solver = Endogenous(given.X, given.W, slope, given.Q, given.beta, given.eta)
-        with _timed(seconds, "load"):
+        with timed(seconds, "load"):
             solver.load()
-        with _timed(seconds, "solve"):
+        with timed(seconds, "solve"):
             change = solver.solve(given.epsilon, given.max_sweeps)
-        with _timed(seconds, "read"):
+        with timed(seconds, "read"):
             value, policy = solver.evaluate(given.epsilon, given.max_sweeps)
     return _solution(given, seconds, value, policy, solver.sweeps, solver.sweeps, change)
 

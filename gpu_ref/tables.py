@@ -176,7 +176,6 @@ def _explain(X: Array, W: Array, Q: Array, V: Array, good: bool) -> None:
         raise ValueError(f"row {i} of Q sums to {Q[i].sum()}, not 1")
 
 
-@njit(parallel=True, cache=True)
 def _expectation(Q: Array, V: Array, beta: float) -> Array:
     grid, states = V.shape
     ev = np.empty((states, grid))
@@ -193,13 +192,17 @@ def _expectation(Q: Array, V: Array, beta: float) -> Array:
     return ev
 
 
+_expectation_on_one_thread, _expectation_on_all = serial_and_parallel(_expectation)
+
+
 def expectation(Q: Array, V: Array, beta: float) -> Array:
     """Return the discounted expectation ``EV(x', s) = beta sum_s' Q(s, s') V(x', s')``, transposed to ``(N_z, N_k)``.
 
     Sums run in the order of ``s'``. States of probability zero are left out, so that a value of ``-inf`` there has no
     effect. ``Q`` is ``(N_z, N_z)`` and ``V`` is ``(N_k, N_z)``, both contiguous ``float64``; nothing is checked.
     """
-    ev: Array = _expectation(Q, V, beta)
+    compute = _expectation_on_one_thread if threads_for(V.size) == 1 else _expectation_on_all
+    ev: Array = compute(Q, V, beta)
     return ev
 
 

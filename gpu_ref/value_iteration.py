@@ -27,9 +27,10 @@ from beltline.gpu_ref.chunk_sweeps import (
     UNPROVEN,
     WARM,
     measure,
+    parallel_slack,
     parallel_sweeps,
+    serial_slack,
     serial_sweeps,
-    slacks,
     take,
 )
 from beltline.gpu_ref.chunk_tables import Tables, parallel_copy, parallel_fill, serial_copy, serial_fill
@@ -37,6 +38,7 @@ from beltline.gpu_ref.exact import divide_and_conquer
 from beltline.gpu_ref.methods import shifts
 from beltline.gpu_ref.row_search import Indexes
 from beltline.gpu_ref.tables import Array
+from beltline.gpu_ref.threads import threads
 from beltline.gpu_ref.window_clocks import BLOCK, blocks, length
 
 _CHUNKS, _FEWEST, _MOST = 32, 512, 4096
@@ -56,8 +58,8 @@ at first.
 BATCH_STATES = 2.5e7
 """States swept in one call of compiled code, a fraction of a second, so that Python can handle Ctrl-C between calls."""
 
-_SERIAL = serial_fill, serial_sweeps, serial_copy
-_PARALLEL = parallel_fill, parallel_sweeps, parallel_copy
+_SERIAL = serial_fill, serial_sweeps, serial_copy, serial_slack
+_PARALLEL = parallel_fill, parallel_sweeps, parallel_copy, parallel_slack
 
 _NO_AGES = np.empty((1, 0, 0)), np.empty((1, 0, 0), np.int32)
 
@@ -79,9 +81,9 @@ def _cut(dtype: type, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, NDArra
 class ValueIteration:
     """A table problem, stored for these sweeps, and the state of its iteration.
 
-    ``X`` to ``eta`` as in :mod:`beltline.gpu_ref`, checked, with ``W`` non-decreasing in ``x``. The constructor only
-    allocates; :meth:`load` fills the arrays, :meth:`sweep` and :meth:`evaluate` iterate, and :meth:`read` returns the
-    result.
+    ``X`` to ``eta`` as in :mod:`beltline.gpu_ref`, checked, with ``W`` non-decreasing in ``x``; ``count`` is the number
+    of threads to use. The constructor only allocates; :meth:`load` fills the arrays, :meth:`sweep` and :meth:`evaluate`
+    iterate, and :meth:`read` returns the result.
 
     Attributes
     ----------
@@ -95,10 +97,11 @@ class ValueIteration:
         ``(N_z,)``: lowest and highest change in that sweep, by exogenous state.
     """
 
-    def __init__(self, X: Array, W: Array, Q: Array, beta: float, eta: float, threads: int) -> None:
+    def __init__(self, X: Array, W: Array, Q: Array, beta: float, eta: float, count: int) -> None:
         grid, states = W.shape
         self._source = W
-        self._fill, self._run, self._copy = _PARALLEL if threads > 1 else _SERIAL
+        self._threads = count
+        self._fill, self._run, self._copy, self._slack = _PARALLEL if count > 1 else _SERIAL
         shape = (states, grid)
         # A chunk is a whole number of blocks.
         chunk = blocks(min(max(grid // _CHUNKS, _FEWEST), _MOST)) * BLOCK
@@ -203,9 +206,10 @@ class ValueIteration:
         t = self._tables
         ev = np.ascontiguousarray(t.both[self._now, :, 1:-1])
         value, policy = np.empty(self._source.shape), np.empty(self._source.shape, np.int32)
-        divide_and_conquer(t.X, self._source, ev, t.eta, value, policy)
         self._now = 1 - self._now
-        self._finite = take(t, self._now, value, policy, self.low, self.high)
+        with threads(self._threads):
+            divide_and_conquer(t.X, self._source, ev, t.eta, value, policy)
+            self._finite = take(t, self._now, value, policy, self.low, self.high)
         self.exact_sweeps += 1
         self.h = measure(RULES[rule], self.low.copy(), self.high.copy(), self.low[None, :], self.high[None, :])
         self._divided = True
@@ -219,9 +223,10 @@ class ValueIteration:
         """
         t, turn = self._tables, 1 - self._now
         if not self._divided:
-            return float(slacks(t, turn).max())
+            return self._slack(t, turn)
         ev = np.ascontiguousarray(t.both[turn, :, 1:-1])
-        return proven(t.X, self._source, ev, t.eta, np.ascontiguousarray(t.policy.T)).slack
+        with threads(self._threads):
+            return proven(t.X, self._source, ev, t.eta, np.ascontiguousarray(t.policy.T)).slack
 
     def largest(self) -> float:
         """Return a bound on the largest change in the last maximising sweep, units of utility."""

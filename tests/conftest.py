@@ -1,4 +1,4 @@
-"""Set-up of all tests: Ctrl-C is handled, durations are recorded, and ``--quick`` runs only the short tests."""
+"""Set-up of all tests: Ctrl-C is handled, durations are recorded, and tests can be chosen by how long they take."""
 
 from __future__ import annotations
 
@@ -21,22 +21,46 @@ QUICK_SECONDS = 0.1
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help=f"only tests recorded as shorter than {QUICK_SECONDS} s")
-    parser.addoption("--shorter-than", type=float, metavar="SECONDS", help="only tests recorded as shorter than this")
+    parser.addoption(
+        "--within", type=float, metavar="SECONDS", help="only the shortest tests of each file, in all so long"
+    )
     parser.addoption("--record-durations", action="store_true", help=f"write {DURATIONS.name}")
 
 
+# Last: after the option -m has deselected tests.
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out tests recorded as longer than the limit of ``--shorter-than``; with ``--quick`` also gateware."""
-    quick, limit = config.getoption("--quick"), config.getoption("--shorter-than")
-    if not quick and limit is None:
-        return
-    limit = QUICK_SECONDS if limit is None else limit
+    """Leave out the tests that ``--quick`` or ``--within`` do not choose."""
+    quick, within = config.getoption("--quick"), config.getoption("--within")
     recorded = json.loads(DURATIONS.read_text(encoding="utf-8")) if DURATIONS.exists() else {}
-    long = [
-        item for item in items if (quick and "gateware" in item.keywords) or recorded.get(item.nodeid, 0.0) >= limit
-    ]
-    config.hook.pytest_deselected(items=long)
-    items[:] = [item for item in items if item not in long]
+    seconds = {item: recorded.get(item.nodeid, 0.0) for item in items}
+    if quick:
+        seconds = {
+            item: spent for item, spent in seconds.items() if "gateware" not in item.keywords and spent < QUICK_SECONDS
+        }
+    if within is not None:
+        seconds = dict.fromkeys(shortest(seconds, within), 0.0)
+    config.hook.pytest_deselected(items=[item for item in items if item not in seconds])
+    items[:] = [item for item in items if item in seconds]
+
+
+def shortest(seconds: dict[pytest.Item, float], within: float) -> list[pytest.Item]:
+    """Choose tests that take at most ``within`` seconds in all: of every file its shortest test, then its second
+    shortest, and so on. ``seconds`` are those of each test; one that takes a tenth of ``within`` is not chosen.
+    """
+    files: dict[Path, list[pytest.Item]] = defaultdict(list)
+    for item in sorted(seconds, key=lambda item: seconds[item]):
+        if seconds[item] < within / 10:
+            files[item.path].append(item)
+    turns = sorted(
+        (turn, seconds[item], item.nodeid, item) for tests in files.values() for turn, item in enumerate(tests)
+    )
+    chosen, total = [], 0.0
+    for _, spent, _, item in turns:
+        total += spent
+        if total <= within:
+            chosen.append(item)
+    return chosen
 
 
 class Recorder:

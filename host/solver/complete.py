@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from beltline.gpu_ref.timing import timed
 from beltline.host.devices.base import Progress
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
 from beltline.host.solver.prepare import Prepared
-from beltline.host.solver.run import Run, timed
+from beltline.host.solver.run import Run
 from beltline.host.solver.verify import UNBOUNDED, UNPROVEN, Verification, measure, one_sweep, peaked, trust
 from beltline.host.solver.verify_costs import costly_sweep
 from beltline.hw.interface.features import FEATURES

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from beltline.gpu_ref.timing import timed
 from beltline.host.devices.base import (
     Device,
     DeviceError,
@@ -27,7 +28,7 @@ from beltline.host.solver import waiting
 from beltline.host.solver.checked import Asked, CheckedTables, Load, Report, check_supported, configure
 from beltline.host.solver.checkpoint import Checkpoint, Saved
 from beltline.host.solver.fixed_point import PADDING, Image
-from beltline.host.solver.run import Run, continued, of_ages, timed
+from beltline.host.solver.run import Run, continued, of_ages
 from beltline.host.solver.shifts import shift_weights
 from beltline.hw.interface.bounds import words_of
 from beltline.hw.interface.groups import Groups

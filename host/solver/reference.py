@@ -10,12 +10,12 @@ import importlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from beltline.gpu_ref.timing import timed
 from beltline.host.devices import ARGUMENTS
 from beltline.host.devices.base import DeviceError, Progress
 from beltline.host.problem.checks import ProblemError, shown, suggestion
@@ -26,7 +26,6 @@ from beltline.host.results.result import Result
 from beltline.host.solver.fallback import or_warm
 from beltline.host.solver.options import SolveOptions
 from beltline.host.solver.rules import AUTO, ways
-from beltline.host.solver.run import timed
 from beltline.host.solver.verify import UNBOUNDED, Verification
 from beltline.host.solver.verify_double import checked, confirms, measure
 
@@ -36,6 +35,14 @@ if TYPE_CHECKING:
 
 AGES = {"cpu": ("grid", "binary", "monotone", "warm"), "gpu": ("monotone", "warm")}
 """Methods for problems with a finite horizon, by device."""
+
+MEASURES = {
+    "change": "The largest change of V",
+    "span": "Half the spread of the changes of V",
+    "spans": "Half the spread of the changes of V in each exogenous state",
+    "own": "The largest change of V",
+}
+"""What the stopping rules of the methods measure, in words; method ``egm`` measures consumption."""
 
 NEED_CONCAVE_START = ("binary",)
 """Methods whose search needs objectives with a single peak, and so a concave first guess."""
@@ -78,7 +85,7 @@ class _Found:
     compared: Compared | None = None
     complete: bool | None = None
 
-    @cached_property
+    @property
     def infeasible(self) -> bool:
         """Whether some state has no choice."""
         return bool(self.policy.min() < 0) if self.complete is None else not self.complete
@@ -415,12 +422,7 @@ def _outcome(
     unbounded = UNBOUNDED if rule != "own" and not quality.independent and math.isinf(quality.error_bound) else ""
     if problem.horizon is not None:
         return Outcome.FINISHED, f"All {sweeps:,} age{' was' if sweeps == 1 else 's were'} solved.{unbounded}"
-    what = {
-        "change": "The largest change of V",
-        "span": "Half the spread of the changes of V",
-        "spans": "Half the spread of the changes of V in each exogenous state",
-        "own": "The largest change of consumption" if method == "egm" else "The largest change of V",
-    }[rule]
+    what = "The largest change of consumption" if method == "egm" else MEASURES[rule]
     if found.converged:
         text = f"{what} fell below {tol:g} {after}."
         if rule == "own":

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import time
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -55,16 +52,6 @@ class Run:
     def converged(self) -> bool:
         """Whether the run ended because the last change was below the tolerance."""
         return Status.CONVERGED in self.status
-
-
-@contextlib.contextmanager
-def timed(timing: dict[str, float], name: str) -> Iterator[None]:
-    """Add the seconds that the block takes to ``timing[name]``."""
-    begin = time.perf_counter()
-    try:
-        yield
-    finally:
-        timing[name] = timing.get(name, 0.0) + time.perf_counter() - begin
 
 
 def of_ages(ages: list[Run]) -> Run:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Literal
 
+from beltline.gpu_ref.timing import timed
 from beltline.host.devices import (
     ARGUMENTS,
     DEVICES,
@@ -39,7 +40,7 @@ from beltline.host.solver.fallback import or_plain, plain
 from beltline.host.solver.fixed_point import Image
 from beltline.host.solver.options import MachineMethod, SolveOptions, Start, no_lanes
 from beltline.host.solver.prepare import Prepared, from_last, has_product_states, image_of, needs_alternatives
-from beltline.host.solver.run import Run, timed
+from beltline.host.solver.run import Run
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.sim.progress import reporting
 

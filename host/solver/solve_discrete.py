@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from beltline.gpu_ref.timing import timed
 from beltline.host.devices.base import Progress
 from beltline.host.problem.checks import ProblemError, shown, suggestion
 from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.results.discrete_result import DiscreteResult
 from beltline.host.results.outcome import Outcome
 from beltline.host.solver.options import UNNAMED, SolveOptions
-from beltline.host.solver.run import timed
 
 if TYPE_CHECKING:
     from beltline.gpu_ref.discrete.exact_step import Certified

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from beltline.gpu_ref.timing import timed
 from beltline.host.devices.base import DeviceError, Progress
 from beltline.host.problem.checks import ProblemError, shown, suggestion, whole
 from beltline.host.problem.general import start_of
@@ -17,7 +18,6 @@ from beltline.host.problem.problem import Problem
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
 from beltline.host.solver.options import UNNAMED, SolveOptions
-from beltline.host.solver.run import timed
 from beltline.host.solver.verify import Verification
 from beltline.host.solver.verify_general import measured
 

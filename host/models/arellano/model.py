@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from beltline.gpu_ref.timing import timed
 from beltline.host.models.arellano.calibration import Calibration
 from beltline.host.models.arellano.plot import KINDS
 from beltline.host.models.arellano.result import DefaultEconomy
@@ -20,7 +21,6 @@ from beltline.host.problem.model_parameters import chain_size, parameter
 from beltline.host.problem.problem import Problem
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.solver.options import UNNAMED
-from beltline.host.solver.run import timed
 from beltline.host.solver.solve import solve
 from beltline.host.solver.solve_general import check_device
 from beltline.host.solver.verify_general import measured

@@ -21,6 +21,7 @@ from typing import Any, Literal
 import numpy as np
 
 from beltline.gpu_ref.krusell_smith import panel, shocks
+from beltline.gpu_ref.timing import timed
 from beltline.host.devices import DeviceError, Progress
 from beltline.host.models.krusell_smith.calibration import Calibration
 from beltline.host.models.krusell_smith.household import Household, NotSolved, TableHousehold, opened
@@ -32,7 +33,6 @@ from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError
 from beltline.host.results.outcome import GRID_END_SHARE, Outcome
 from beltline.host.solver.reference import reference_module
-from beltline.host.solver.run import timed
 from beltline.sim.progress import reporting
 
 SETTLED = 1e-3
