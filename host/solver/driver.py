@@ -31,7 +31,6 @@ from beltline.host.solver.fixed_point import PADDING, Image
 from beltline.host.solver.run import Run, continued, of_ages
 from beltline.host.solver.shifts import shift_weights
 from beltline.hw.interface.bounds import words_of
-from beltline.hw.interface.groups import Groups
 from beltline.hw.interface.layout import Layout, Words
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import UPDATE_FIELD, Command, Mode, Status, Table
@@ -331,25 +330,24 @@ class Driver:
             if image.faces is not None:
                 grid[:, -1] = image.faces
         layout = Layout(build, points, states)
-        groups = self._groups(image)
         second = self._weights is not None
         transition = np.zeros((1 + second, stride, stride), dtype=np.int64)
         transition[0, :states, :states] = image.transition.view(np.int64)
         if self._weights is not None:
             transition[1, :states, :states] = self._weights.view(np.int64)
         matrices = [Load(Table.Q, transition.reshape(-1), (Words(0, 0, transition.size),))]
-        if groups is not None:
+        if build.features.alternatives:
             # The candidates of each state change with prices, and the transitions do not.
-            rows = groups.rows(stride).reshape(-1)
+            rows = image.every_group.rows(stride).reshape(-1)
             matrices.append(Load(Table.Q, rows, (Words(transition.size, 0, rows.size),), _GROUPS))
         x, w, v = (
             Load(at, words.reshape(-1), layout.blocks(at))
             for at, words in ((Table.X, grid), (Table.W, image.wealth), (Table.V, image.start))
         )
-        candidates = []
+        tables = [x, w, *matrices, v]
         if build.features.bounds:
-            candidates.append(Load(Table.X, words_of(self._bounds(image)).reshape(-1), layout.bounds, _BOUNDS))
-        written = self._tables.load([x, *candidates, w, *matrices, v])
+            tables.append(Load(Table.X, words_of(image.candidates).reshape(-1), layout.bounds, _BOUNDS))
+        written = self._tables.load(tables)
         if self._tables.lost:
             self._settings = {}
         self._moved += [load.table.name for load in written]
@@ -385,21 +383,6 @@ class Driver:
         moved = {load.table for load in written if (load.table, load.part) != (Table.Q, _GROUPS)}
         same = next_age or not {Table.W, Table.Q, Table.V} & moved
         return self._build.features.proofs and self._chosen and same
-
-    def _groups(self, image: Image) -> Groups | None:
-        """Return the groups of exogenous states that a build with alternatives needs; None for other builds."""
-        if not self._build.features.alternatives:
-            return None
-        return Groups.single(*image.start.shape[::-1]) if image.groups is None else image.groups
-
-    def _bounds(self, image: Image) -> NDArray[np.int64]:
-        """Return the candidates of each state for a build with bounds, ``(2, N_k, N_z)``."""
-        if image.bounds is not None:
-            return image.bounds
-        groups = self._groups(image)
-        assert groups is not None
-        shape = image.start.shape
-        return np.stack([np.broadcast_to(side, shape) for side in (groups.lowest, groups.highest)])
 
     def _solve(
         self, image: Image, done: int, limit: int, progress: Progress | None, deadline: float, pause: float

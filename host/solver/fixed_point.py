@@ -129,6 +129,19 @@ class Image:
         return replace(now, start=np.where(keeps, now.start, value))
 
     @property
+    def every_group(self) -> Groups:
+        """The groups of exogenous states for a build with alternatives; each is alone in a problem without groups."""
+        return Groups.single(*self.start.shape[::-1]) if self.groups is None else self.groups
+
+    @property
+    def candidates(self) -> NDArray[np.int64]:
+        """The lowest and the highest candidate of each state for a build with bounds, ``(2, N_k, N_z)``."""
+        if self.bounds is not None:
+            return self.bounds
+        sides = self.every_group.lowest, self.every_group.highest
+        return np.stack([np.broadcast_to(side, self.start.shape) for side in sides])
+
+    @property
     def amount_unit(self) -> float:
         return float(2.0**-self.amount_bits)
 

@@ -18,7 +18,6 @@ from beltline.host.solver.run import Run
 from beltline.hw.arithmetic.numbers import MAXIMUM
 from beltline.hw.control.software_machine import SoftwareMachine
 from beltline.hw.interface.bounds import words_of
-from beltline.hw.interface.groups import Groups
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Mode
 from beltline.hw.line.model import LineSoftwareMachine
@@ -95,12 +94,10 @@ def fill_groups(machine: SweepSoftwareMachine, image: Image) -> None:
     In a build with bounds write the candidates of each state, too.
     """
     if machine.build.alternatives:
-        groups = Groups.single(*image.start.shape[::-1]) if image.groups is None else image.groups
-        rows = groups.rows(machine.build.states).view(np.uint64)
+        rows = image.every_group.rows(machine.build.states).view(np.uint64)
         machine.shift_weights[: rows.size] = rows.ravel()
         if machine.bounds is not None:
-            sides = np.stack([np.broadcast_to(side, image.start.shape) for side in (groups.lowest, groups.highest)])
-            words = words_of(sides if image.bounds is None else image.bounds)
+            words = words_of(image.candidates)
             machine.bounds[: words.size] = words.ravel()
 
 

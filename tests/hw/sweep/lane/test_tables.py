@@ -114,7 +114,7 @@ def test_reads_and_writes(clocks: Clocks) -> None:
 
 @pytest.mark.gateware
 def test_candidates_are_read_with_the_choice(clocks: Clocks) -> None:
-    """In a build with bounds, the two candidates of a state arrive in the clock of its choice, whoever reads it."""
+    """In a build with bounds, the two candidates of a state arrive in the clock of its choice."""
     kinds = {"proof": True, "costs": True, "alternatives": True, "bounds": True}
     build = SweepParameters(64, 4, 2, 4, **kinds)  # type: ignore[arg-type]
     readers = {"searching": "search_choice", "scanning": "scan_choice"}
