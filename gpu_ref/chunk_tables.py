@@ -96,7 +96,7 @@ def forget(cached: Cached) -> None:
 def _fill_small(t: Tables) -> None:
     """Fill what takes little memory, for which other threads need not be woken."""
     t.both[:, :, 0] = t.both[:, :, t.X.size + 1] = 0.0
-    t.quiet[:], t.scans[:] = -np.inf, False
+    t.quiet[:], t.gates[:], t.scans[:] = -np.inf, 0, False
     t.clocks[:], t.changes[:], t.measured[0] = 0.0, 0.0, 0
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from beltline.compiled import njit, prange
 from beltline.gpu_ref.brackets import Indexes, Swept, proven
 from beltline.gpu_ref.comparison import Allowed, Compared
-from beltline.gpu_ref.confirmation import confirmed
+from beltline.gpu_ref.confirmation import confirmed, confirmed_at_once
 from beltline.gpu_ref.methods import DOUBLE
 from beltline.gpu_ref.tables import Array, check_tables, ends_of, expectation
 from beltline.gpu_ref.threads import threads_for
@@ -157,6 +157,10 @@ def compare(
     states = W.shape[1]
     own = np.ascontiguousarray(policy, np.int32)
     value = np.ascontiguousarray(value)
+    if search is None:
+        found = confirmed_at_once(X, W, Q, V, beta, eta, value, own, *allowed)
+        if found is not None:
+            return Compared(found.residual, found.rounding, 0, -1, 0.0)
     ev = expectation(Q, V, beta)
     ends = _ends(value)
     largest = max(-ends[0], ends[1]) if V is value else _largest(V)

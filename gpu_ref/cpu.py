@@ -242,6 +242,7 @@ def _proving(given: Arguments) -> Solution:
             iteration.load(value)
     with timed(seconds, "solve"):
         slack = iteration.slack()
+    iteration.close()
     return _solution(
         given,
         seconds,

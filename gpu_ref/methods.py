@@ -311,9 +311,18 @@ def stay_start(X: Array, W: Array, beta: float, eta: float) -> Array:
     return start
 
 
+@njit(cache=True)
+def _largest_sum(Q: Array) -> float:
+    """Return the largest row sum of ``Q``."""
+    most = -np.inf
+    for s in range(Q.shape[0]):
+        most = max(most, Q[s].sum())
+    return most
+
+
 def modulus(Q: Array, beta: float) -> float:
     """Return the contraction modulus of ``T``: ``beta`` times the largest row sum of ``Q``."""
-    return beta * float(Q.sum(axis=1).max())
+    return beta * _largest_sum(Q)
 
 
 def sweep_rounding(largest: float, states: int, eta: float) -> float:

@@ -192,7 +192,7 @@ def _expectation(Q: Array, V: Array, beta: float) -> Array:
     return ev
 
 
-_expectation_on_one_thread, _expectation_on_all = serial_and_parallel(_expectation)
+expectation_on_one_thread, _expectation_on_all = serial_and_parallel(_expectation)
 
 
 def expectation(Q: Array, V: Array, beta: float) -> Array:
@@ -201,7 +201,7 @@ def expectation(Q: Array, V: Array, beta: float) -> Array:
     Sums run in the order of ``s'``. States of probability zero are left out, so that a value of ``-inf`` there has no
     effect. ``Q`` is ``(N_z, N_z)`` and ``V`` is ``(N_k, N_z)``, both contiguous ``float64``; nothing is checked.
     """
-    compute = _expectation_on_one_thread if threads_for(V.size) == 1 else _expectation_on_all
+    compute = expectation_on_one_thread if threads_for(V.size) == 1 else _expectation_on_all
     ev: Array = compute(Q, V, beta)
     return ev
 

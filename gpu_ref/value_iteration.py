@@ -9,6 +9,7 @@ are not neighbours differ by less than rounding (:meth:`ValueIteration.slack`), 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -78,12 +79,46 @@ def _cut(dtype: type, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, NDArra
     return tables
 
 
+_kept: dict[tuple[int, ...], Tables] = {}
+"""Arrays of the last small problem that was solved, by the shape of its ``W``."""
+
+_KEPT_STATES = 4096
+"""Largest number of states of such a problem."""
+
+
+def _allocated(grid: int, states: int, **given: Any) -> Tables:
+    """Return new tables with those that are ``given``."""
+    shape = (states, grid)
+    # A chunk is a whole number of blocks.
+    chunk = blocks(min(max(grid // _CHUNKS, _FEWEST), _MOST)) * BLOCK
+    one_each = dict.fromkeys(("W", "below", "here", "above", "until", "rivals"), shape)
+    cut: dict[str, Any] = _cut(np.float64, {**one_each, "values": (2, *shape), "both": (2, states, grid + 2)})
+    cut |= _cut(np.int32, {"policy": shape, "watched": (3, *shape)})
+    return Tables(
+        **given,
+        **cut,
+        clocks=np.zeros((states, length(grid))),
+        changes=np.zeros((2, states, blocks(grid))),
+        measured=np.empty((2, states), np.int64),
+        quiet=np.empty((states, blocks(grid))),
+        gates=np.zeros((states, blocks(grid)), np.int32),
+        scans=np.zeros(((grid - 1) // chunk + 1, states), np.bool_),
+        chunk=chunk,
+    )  # fmt: skip
+
+
+@functools.cache
+def _no_shift(states: int) -> Array:
+    """Return what is added to values that are not shifted, ``(N_z,)``: -0.0, which changes no bit."""
+    return np.full(states, -0.0)
+
+
 class ValueIteration:
     """A table problem, stored for these sweeps, and the state of its iteration.
 
     ``X`` to ``eta`` as in :mod:`beltline.gpu_ref`, checked, with ``W`` non-decreasing in ``x``; ``count`` is the number
     of threads to use. The constructor only allocates; :meth:`load` fills the arrays, :meth:`sweep` and :meth:`evaluate`
-    iterate, and :meth:`read` returns the result.
+    iterate, and :meth:`read` returns the result. :meth:`close` is optional.
 
     Attributes
     ----------
@@ -100,25 +135,12 @@ class ValueIteration:
     def __init__(self, X: Array, W: Array, Q: Array, beta: float, eta: float, count: int) -> None:
         grid, states = W.shape
         self._source = W
+        kept = _kept.pop(W.shape, None)
+        new: dict[str, Any] = {"X": X, "Q": Q, "beta": beta, "eta": eta}
+        self._tables = _allocated(grid, states, **new) if kept is None else kept._replace(**new)
+        self.low, self.high = np.zeros(states), np.zeros(states)
         self._threads = count
         self._fill, self._run, self._copy, self._slack = _PARALLEL if count > 1 else _SERIAL
-        shape = (states, grid)
-        # A chunk is a whole number of blocks.
-        chunk = blocks(min(max(grid // _CHUNKS, _FEWEST), _MOST)) * BLOCK
-        one_each = dict.fromkeys(("W", "below", "here", "above", "until", "rivals"), shape)
-        self._tables = Tables(
-            X=X, Q=Q, beta=beta, eta=eta,
-            **_cut(np.float64, {**one_each, "values": (2, *shape), "both": (2, states, grid + 2)}),
-            **_cut(np.int32, {"policy": shape, "watched": (3, *shape)}),
-            clocks=np.zeros((states, length(grid))),
-            changes=np.zeros((2, states, blocks(grid))),
-            measured=np.empty((2, states), np.int64),
-            quiet=np.empty((states, blocks(grid))),
-            gates=np.zeros((states, blocks(grid)), np.int32),
-            scans=np.zeros(((grid - 1) // chunk + 1, states), np.bool_),
-            chunk=chunk,
-        )  # fmt: skip
-        self.low, self.high = np.zeros(states), np.zeros(states)
 
     @staticmethod
     def bytes(grid: int, states: int) -> int:
@@ -228,6 +250,12 @@ class ValueIteration:
         with threads(self._threads):
             return proven(t.X, self._source, ev, t.eta, np.ascontiguousarray(t.policy.T)).slack
 
+    def close(self) -> None:
+        """Keep the arrays of a small problem for the next one of its size. No other method may be called after it."""
+        if self._source.size <= _KEPT_STATES:
+            _kept.clear()
+            _kept[self._source.shape] = self._tables
+
     def largest(self) -> float:
         """Return a bound on the largest change in the last maximising sweep, units of utility."""
         return max(float(np.abs(self.low).max()), float(np.abs(self.high).max()))
@@ -235,8 +263,7 @@ class ValueIteration:
     def read(self, rule: str) -> tuple[Array, Indexes]:
         """Return the value, shifted as the stopping rule requires, and the policy, ``(N_k, N_z)`` each."""
         t = self._tables
-        # Adding -0.0 changes no bit.
-        shift = np.full(t.Q.shape[0], -0.0)
+        shift = _no_shift(t.Q.shape[0])
         if rule != "change":
             middle = (self.low + self.high) / 2.0
             if rule == "span":

@@ -3,19 +3,20 @@
 The problems are saving with taxes and bonuses, and bonds whose price falls with debt. They are solved by the software
 model of a build with costs, with clocks of the clock model; the columns are those of
 :mod:`beltline.host.bench.sweep_proof`. The first problem has no cost and is solved by a build without.
+A line ``measure`` compares the clocks of their sweeps with twice those of the first; the command returns 1 if it does
+not hold.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from beltline.host.bench.several_peaks import POINTS, STATES, savings, wealths
-from beltline.host.bench.sweep_proof import HEADER, row, solved
+from beltline.host.bench.sweep_proof import at_most_twice, header, table
 from beltline.host.problem.problem import Problem
 from beltline.hw.sweep.parameters import SweepParameters
 
@@ -46,17 +47,6 @@ def problems(points: int = POINTS) -> dict[str, Problem]:
     }
 
 
-def rows(lanes: int) -> Iterator[str]:
-    """Yield the lines of the table."""
-    yield HEADER
-    yield "|---|" + "---:|" * 11
-    concave = 0.0
-    for name, problem in problems().items():
-        done = solved(problem, lanes, TOL)
-        concave = concave or done.plain
-        yield row(problem, name, lanes, done, concave)
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Solve and print."""
     parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.sweep_costs", description=__doc__)
@@ -66,9 +56,8 @@ def main(arguments: list[str] | None = None) -> int:
         SweepParameters(2_048, 8, given.lanes)
     except ValueError as error:
         parser.error(str(error))
-    for line in rows(given.lanes):
-        print(line, flush=True)
-    return 0
+    header()
+    return 0 if at_most_twice(table(problems(), given.lanes, TOL)) else 1
 
 
 if __name__ == "__main__":

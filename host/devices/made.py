@@ -24,7 +24,7 @@ OPTIONS = {
     "fold": f"number of stages of the assembly line that share one physical stage, 1 to {FOLD_LIMIT} (default 1)",
     "evaluators": f"number of utility evaluators in each physical stage: {', '.join(map(str, EVALUATORS))} (default 4)",
     "lanes": f"number of lanes of a sweep engine, a power of two from 1 to {LANES_LIMIT} (default: an assembly line)",
-    "proof": "1 for a sweep engine that proves the choices of every sweep; needs lanes= (default 0)",
+    "proof": "1 for a sweep engine that proves the choices of its sweeps; needs lanes= (default 0)",
     "costs": "1 for a sweep engine that supports a cost of each choice; needs proof=1 (default 0)",
     "alternatives": "1 for a sweep engine that supports alternatives and regimes; needs costs=1 (default 0)",
     "midpoints": "1 for a sweep engine that computes shifts from the smallest and the largest change of each state, "

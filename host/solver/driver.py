@@ -90,7 +90,7 @@ class Driver:
         self._build = MachineParameters()
         self._build_hash = UNKNOWN
         self._weights: NDArray[np.uint64] | None = None
-        self._seeks = False
+        self._seeks = self._sparse = False
         self._every = 0
         # Whether the device still has the choices of the last run that ended.
         self._chosen = False
@@ -157,6 +157,8 @@ class Driver:
             raise ProblemError(f"method 'shift' needs {kind}, which device {self.device.name!r} does not have")
         self._weights = shift_weights(image.transition) if shift else None
         self._seeks = peaks and self._build.features.peaks
+        # The sweeps that are proven depend on where a run is interrupted.
+        self._sparse = self._build.features.sparse and horizon is None and checkpoint is None
         self._every = update_every if image.faces is not None else 0
         before = checkpoint.load(image) if checkpoint is not None else None
         if before is not None and (before.sweeps >= sweep_limit or before.norm < image.epsilon):
@@ -352,7 +354,7 @@ class Driver:
             self._settings = {}
         self._moved += [load.table.name for load in written]
         mode = (Mode.HORIZON if horizon else Mode(0)) | (Mode(0) if self._weights is None else Mode.SHIFT)
-        mode |= Mode.PEAKS if self._seeks else Mode(0)
+        mode |= (Mode.PEAKS if self._seeks else Mode(0)) | (Mode.SPARSE if self._sparse else Mode(0))
         if self._continues(written, next_age):
             mode |= Mode.CHOICES
         if self._every:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from beltline.gpu_ref.comparison import Allowed, Compared
 from beltline.host.problem.problem import Problem
 from beltline.host.solver.options import SolveOptions
 from beltline.host.solver.verify import Verification
 
 if TYPE_CHECKING:
-    from beltline.gpu_ref.comparison import Allowed, Compared
     from beltline.gpu_ref.tables import Array
 
 GPU_COMPARES = 2**12
@@ -49,8 +49,6 @@ def measure(
     modulus h``, and then the policy, which is that of the sweep before, loses at most twice that. ``compared`` is the
     comparison with an exact sweep if the solver has made it.
     """
-    from beltline.gpu_ref.comparison import Allowed
-
     contraction = problem.modulus
     allowed, compare = Allowed(contraction * h), _comparison(problem, device, compared)
     ages = value.shape[0] if problem.horizon is not None else 1
@@ -86,14 +84,17 @@ def _comparison(problem: Problem, device: str, made: Compared | None) -> Callabl
     if made is not None:
         return lambda *_: made
     from beltline.gpu_ref.compare import compare
-    from beltline.gpu_ref.cuda.device import available
 
     tables, numbers = (problem.grid, problem.wealth, problem.transition), (problem.beta, problem.eta)
 
     def on_processor(V: Array, value: Array, policy: NDArray[np.int32], allowed: Allowed) -> Compared:
         return compare(*tables, V, *numbers, value, policy, allowed, checked=checked(problem))
 
-    if device != "gpu" or problem.points * problem.states < GPU_COMPARES or available():
+    if device != "gpu" or problem.points * problem.states < GPU_COMPARES:
+        return on_processor
+    from beltline.gpu_ref.cuda.device import available
+
+    if available():
         return on_processor
     from beltline.gpu_ref.cuda.device_confirmation import Confirmation
 

@@ -22,7 +22,7 @@ class EngineFeatures:
     peaks
         Register ``MODE`` can request a search for other peaks after the last sweep (``Mode.PEAKS``).
     proofs
-        The engine proves the choices of every maximising sweep, and reports it in ``Status.PROVEN``.
+        The engine proves the choices of maximising sweeps, and reports that of the last in ``Status.PROVEN``.
     costs
         Window ``X`` has the cost of each candidate in each exogenous state, in place of the grid.
     alternatives
@@ -56,6 +56,11 @@ class EngineFeatures:
     prices: bool = False
     linear: bool = False
     bounds: bool = False
+
+    @property
+    def sparse(self) -> bool:
+        """Whether ``MODE`` can leave out the proofs of some sweeps (``Mode.SPARSE``)."""
+        return self.proofs and not self.alternatives
 
     @property
     def matrices(self) -> int:

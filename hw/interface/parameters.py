@@ -158,7 +158,7 @@ class MachineParameters:
     lanes
         Lanes of a sweep engine: a power of two from 1 to 256, with at least ``ROW_WORDS`` grid points each.
     proof
-        Whether a sweep engine proves the choices of every maximising sweep.
+        Whether a sweep engine proves the choices of its maximising sweeps (all, or some with ``Mode.SPARSE``).
     costs
         Whether a candidate has its own cost in each exogenous state, ``G(x', s)``. Requires ``proof``.
     alternatives

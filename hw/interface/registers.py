@@ -94,7 +94,7 @@ class Engine(enum.IntEnum):
 
 
 PROVING_ENGINE = 3
-"""Contents of register ``ENGINE`` for a sweep engine that proves the choices of every sweep."""
+"""Contents of register ``ENGINE`` for a sweep engine that proves the choices of its sweeps."""
 
 COSTS_ENGINE = 4
 """Contents of register ``ENGINE`` for a sweep engine that also has a table of costs in window ``X``."""
@@ -123,7 +123,7 @@ BOUNDS_BIT = 21
 ENGINE_MEANINGS = {
     int(Engine.ASSEMBLY_LINE): "assembly line",
     int(Engine.SWEEP): "sweep engine",
-    PROVING_ENGINE: "sweep engine that proves the choices of every sweep",
+    PROVING_ENGINE: "sweep engine that proves the choices of its sweeps",
     COSTS_ENGINE: "as 3, with a table of costs in window `X`",
     ALTERNATIVES_ENGINE: "as 4, and takes the maximum over alternatives. Only 5 and 7 may have multipliers in turn",
     MIDPOINTS_ENGINE: "sweep engine whose shifts follow from the least and the largest change of each exogenous state",
@@ -148,6 +148,7 @@ class Mode(enum.IntFlag):
     SHIFT = 2
     PEAKS = 4
     CHOICES = 8
+    SPARSE = 16
 
 
 STEPS_FIELD = slice(8, 16)
@@ -272,6 +273,10 @@ FLAGS: dict[type[enum.IntFlag], dict[enum.IntFlag, str]] = {
         "the last run left in table `POLICY`, and not from each state's own point. That run must have had the same "
         "`GRID` and `STATES` and have made a sweep; otherwise the number of clocks is undefined. Proven choices do not "
         "depend on it",
+        Mode.SPARSE: "sweep engine built with `proof` and without alternatives: not every sweep is proven, but the "
+        "first, the last and some between them. 9 sweeps without a proof follow the first one and each that moved a "
+        "choice; any other is followed by twice as many as the one before it, at most 144. A run converges only on a "
+        "sweep with a proof. Ignored with `HORIZON`",
     },
 }
 """Meaning of every bit of each register with flags, for the documentation."""

@@ -371,7 +371,13 @@ END_CLOCKS = DRAIN
 """Clocks that a run takes in addition to its passes: it then waits for the largest norm."""
 
 
-def pass_clocks(dealt: Dealt, log: SweepLog | None = None, shifts: bool = False, rounds: Sequence[Round] = ()) -> int:
+def pass_clocks(
+    dealt: Dealt,
+    log: SweepLog | None = None,
+    shifts: bool = False,
+    rounds: Sequence[Round] = (),
+    meets: bool = False,
+) -> int:
     """Return the clocks of a sweep, from its ``begin`` to that of the next pass.
 
     Parameters
@@ -384,6 +390,8 @@ def pass_clocks(dealt: Dealt, log: SweepLog | None = None, shifts: bool = False,
         Whether shifts are computed after the sweep.
     rounds
         Rounds of its proof, empty for a sweep without a proof.
+    meets
+        Whether all lanes wait for each other although there are no rounds.
     """
     build = dealt.search.build
     settle = LaneParameters(build).settle
@@ -400,7 +408,7 @@ def pass_clocks(dealt: Dealt, log: SweepLog | None = None, shifts: bool = False,
         if not build.multipliers:
             done = int(lanes.checked.max()) + 1 + settle + 2
             notes = np.asarray(log.searched.any(axis=1), np.bool_)
-    if rounds:
+    if rounds or meets:
         # In each round, all lanes wait for the slowest. A lane with a repair reads all of its states once more.
         met = np.maximum(lanes.checked + JUDGED, ends) + 1
         finish = int(met.max()) + _meeting(build)

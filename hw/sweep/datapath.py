@@ -20,6 +20,7 @@ from beltline.hw.interface.windows import WORD_BYTES
 from beltline.hw.memory.ram import READ_LATENCY
 from beltline.hw.sweep.extremes import LANE_CLOCKS, Midpoints, MidpointsParameters
 from beltline.hw.sweep.group_table import GroupTable
+from beltline.hw.sweep.intervals import Intervals
 from beltline.hw.sweep.lane.lane import LaneInstance
 from beltline.hw.sweep.lane.parameters import LaneParameters
 from beltline.hw.sweep.parameters import ROW_SHIFT, SHARED_STATES, SweepParameters
@@ -74,6 +75,9 @@ class SweepDatapath(Datapath):
             # When the shifts are known, the norm is again that of the lanes.
             assert ShiftParameters(build).clocks(1) > LANE_CLOCKS + max(norm.clocks, norm.below_clocks)
         self._evaluates, self._plain_after = Signal(), Signal(init=1)
+        self._intervals: Intervals | None = None
+        if build.sparse:
+            m.submodules.intervals = self._intervals = Intervals()
         self._seek, self._above, self._again = Signal(), Signal(), Signal()
         self._point_shift = Signal(range(build.point_bits + 1))
         # Tables stay where a run is broken off.
@@ -173,7 +177,7 @@ class SweepDatapath(Datapath):
         Connects also which of the two copies of the values a sweep reads.
         """
         clocks = join_clocks(self._build)
-        m.submodules.rounds = rounds = Rounds(ROUND_BEGINS + clocks, self._build.shares)
+        m.submodules.rounds = rounds = Rounds(ROUND_BEGINS + clocks, self._build.shares, self._build.sparse)
         m.d.comb += [
             # The sequencer gives the kind of a pass one clock after `begin`.
             rounds.begin.eq(p.valid(p.input(self.begin), 1)),
@@ -207,6 +211,8 @@ class SweepDatapath(Datapath):
         ]
         if self._build.shares:
             self._share(m, p, lanes, rounds, begins)
+        if self._intervals is not None:
+            m.d.comb += [rounds.skips.eq(~self._intervals.proves), self._intervals.moved.eq(rounds.repaired)]
         return begins
 
     def _share(self, m: Module, p: Pipeline, lanes: list[LaneInstance], rounds: Rounds, begins: Value) -> None:
@@ -243,8 +249,8 @@ class SweepDatapath(Datapath):
         """Control the kinds of the sweeps, their shifts, and the passes that look for other peaks.
 
         Plain sweeps, that maximise and are not shifted, are the first sweep, the last one before the limit, and those
-        after a sweep whose norm is below ``EPSILON``. If ``MODE`` asks for it, two passes after the last sweep look for
-        other peaks; for the sequencer they are part of that sweep.
+        after a sweep whose norm is below ``EPSILON``. An engine with proofs always proves these. If ``MODE`` asks for
+        it, two passes after the last sweep look for other peaks; for the sequencer they are part of that sweep.
         """
         settings = self.settings
         mode = settings.mode
@@ -267,6 +273,13 @@ class SweepDatapath(Datapath):
             next_evaluates.eq(~next_plain & (next_left != 0)),
             shift.states.eq(settings.states),
         ]
+        if self._intervals is not None:
+            m.d.comb += [
+                self._intervals.sparse.eq(has_flag(mode, Mode.SPARSE) & ~has_flag(mode, Mode.HORIZON)),
+                self._intervals.prologue.eq(self.prologue),
+                self._intervals.evaluates.eq(evaluates),
+                self._intervals.may_end.eq(next_plain),
+            ]
         with m.FSM():
             with m.State("IDLE"), m.If(self.begin):
                 m.next = "PASS"
@@ -274,6 +287,9 @@ class SweepDatapath(Datapath):
                 m.d.sync += [evaluates.eq(next_evaluates), left.eq(next_left)]
                 # `plain` still describes the sweep that ends, until the sequencer has decided on it.
                 kind_after = next_plain | ~(next_evaluates | shifts)
+                if self._intervals is not None:
+                    m.d.comb += self._intervals.ended.eq(1)
+                    kind_after &= self._intervals.next_proves
                 m.d.sync += self._plain_after.eq(kind_after)
                 with m.If(ends & seeks):
                     m.d.comb += shift.clear.eq(1)

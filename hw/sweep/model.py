@@ -22,6 +22,7 @@ from beltline.hw.interface.registers import STEPS_FIELD, UPDATE_FIELD, Engine, M
 from beltline.hw.sweep.clocks import END_CLOCKS, Dealt, Round, SweepLog, begin_clocks, pass_clocks, seek_clocks
 from beltline.hw.sweep.combine import CombineParameters
 from beltline.hw.sweep.extremes import midpoints
+from beltline.hw.sweep.intervals import after_proof
 from beltline.hw.sweep.lane.parameters import MOST_SHIFT, LaneParameters
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.prices.parameters import PricesParameters
@@ -199,6 +200,8 @@ class SweepSoftwareMachine(SoftwareMachine):
             self._found[:] = self.policy[: self._found.size].reshape(self._found.shape)
         self._steps_wanted = int(mode) >> STEPS_FIELD.start & 255 if self._groups is None else 0
         self._plain, self._evaluates, self._left = True, False, 0
+        self._sparse = Mode.SPARSE in mode and self.build.sparse and not self._horizon
+        self._proves, self._interval, self._unproven = True, 0, 0
         self._before = self._after = np.zeros(self._states, np.int64)
         self._moves = np.zeros((self.build.lanes, self.search.contexts), np.int64)
         self._unchecked = np.ones(self.build.lanes, np.bool_)
@@ -292,10 +295,18 @@ class SweepSoftwareMachine(SoftwareMachine):
     def _prepare(self, below: bool, value: NDArray[np.int64], before: NDArray[np.int64]) -> None:
         """Determine kind and shifts of the next sweep, and count the clocks of the one that has ended."""
         plain = below or self.sweeps + 1 == self._limit
+        meets = self.build.proof and not self._evaluates
+        if self._proves and not self._evaluates:
+            if self._sparse:
+                self._interval = after_proof(self._interval, self.proven_by[-1].searched > 0)
+            self._unproven = self._interval
+        else:
+            self._unproven = max(self._unproven - 1, 0)
+        self._proves = plain or not self._unproven
         self._left = self._left - 1 if self._evaluates else self._steps_wanted
         self._evaluates = not plain and self._left > 0
         shifts = self._shifts and not plain
-        self._plain = plain or not (self._evaluates or shifts)
+        self._plain = (plain or not (self._evaluates or shifts)) and self._proves
         self._before = self._after = np.zeros(self._states, np.int64)
         of_shift = ShiftParameters(self.build)
         if shifts:
@@ -308,8 +319,8 @@ class SweepSoftwareMachine(SoftwareMachine):
             assert self.log is not None
             # No shifts follow the passes that look for other peaks.
             of_pass = self._dealt, self.log, shifts and not self._sought
-            self.sweep_clocks.append(pass_clocks(*of_pass, self._rounds))
-            if self._rounds:
+            self.sweep_clocks.append(pass_clocks(*of_pass, self._rounds, meets))
+            if meets:
                 clocks = self.sweep_clocks[-1] - pass_clocks(*of_pass)
                 self.proven_by[-1] = self.proven_by[-1]._replace(clocks=clocks)
             if self._cold:
@@ -373,7 +384,7 @@ class SweepSoftwareMachine(SoftwareMachine):
         ``repaired``, bool ``(N_k,)``, becomes true at points where a choice was repaired. Returns the flags raised.
         """
         self._proven = False
-        if self._evaluates:
+        if self._evaluates or not self._proves:
             self._rounds = []
             self.proven_by.append(Proven(0, 0, 0, 0, 0))
             return Status(0)

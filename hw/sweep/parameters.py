@@ -125,6 +125,11 @@ class SweepParameters:
         return not self.proof
 
     @property
+    def sparse(self) -> bool:
+        """Whether ``MODE`` can leave out the proofs of some sweeps (:class:`beltline.hw.sweep.intervals.Intervals`)."""
+        return self.proof and not self.alternatives
+
+    @property
     def shares(self) -> bool:
         """Whether the lanes can share the brackets at the ends of the grid (:class:`beltline.hw.sweep.scan.share`).
 

@@ -195,7 +195,7 @@ def option_parser(prog: str) -> argparse.ArgumentParser:
     option("engine", f"engine: {', '.join(Engine.__members__)}", str)
     option("lanes", f"lanes of a sweep engine, a power of two from 1 to {LANES_LIMIT}")
     parser.add_argument(
-        "--proof", action="store_const", const=True, help="build a sweep engine that proves the choices of every sweep"
+        "--proof", action="store_const", const=True, help="build a sweep engine that proves the choices of its sweeps"
     )
     parser.add_argument(
         "--costs", action="store_const", const=True, help="with --proof: add a table of the costs of each choice"

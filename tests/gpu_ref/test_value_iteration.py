@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from beltline.gpu_ref import brute_force, value_iteration
+from beltline.gpu_ref import brute_force, cpu, value_iteration
 from beltline.gpu_ref.chunk_sweeps import MOST_MOVED, _between_chunks, _update_moved
 from beltline.gpu_ref.chunk_tables import piece
 from beltline.gpu_ref.exact import divide_and_conquer
@@ -226,3 +226,25 @@ def test_an_exogenous_state_in_which_nothing_can_be_afforded_misses_nothing() ->
     assert (iteration.read("change")[1][:, 0] == -1).all()
     alone = swept((X, W[:, 1:], np.eye(1), beta, eta, V[:, 1:]), 60)
     assert 0.0 < iteration.slack() <= 2.0 * alone.slack()
+
+
+@pytest.mark.parametrize("method", ["warm", "monotone", "mpi", "shift", "macqueen"])
+def test_arrays_of_the_problem_before_change_no_bit(method: str) -> None:
+    """A small problem is solved in the arrays of the last one of its size, whatever that left in them."""
+
+    def solved(seed: int) -> cpu.Solution:
+        X, W, Q, beta, eta, V = rough(200, 3, seed)
+        return cpu.solve(X, W, Q, V, beta, eta, 1e-7, method=method)
+
+    value_iteration._kept.clear()
+    first = solved(0)
+    assert (200, 3) in value_iteration._kept
+    for seed in (1, 2):
+        solved(seed)
+    again = solved(0)
+    assert np.array_equal(first.value, again.value)
+    assert np.array_equal(first.policy, again.policy)
+    assert (first.sweeps, first.residual, first.error_bound) == (again.sweeps, again.residual, again.error_bound)
+    assert not np.shares_memory(again.value, value_iteration._kept[200, 3].values)
+    cpu.solve(*rough(2000, 3)[:3], rough(2000, 3)[5], 0.93, 2.0, 1e-3, method=method)
+    assert (2000, 3) not in value_iteration._kept

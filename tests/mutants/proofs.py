@@ -9,6 +9,7 @@ PROOF = "hw/sweep/proof.py"
 MODEL = "hw/sweep/model.py"
 CLOCKS = "hw/sweep/clocks.py"
 SCAN = "hw/sweep/scan/"
+INTERVALS = "hw/sweep/intervals.py"
 LANE = "hw/sweep/lane/"
 DRIVER = "host/solver/driver.py"
 TEST = "tests/hw/sweep/test_proof.py::"
@@ -17,6 +18,7 @@ TEST_GATEWARE = "tests/hw/sweep/test_proof_gateware.py::"
 TEST_HOST = "tests/host/solver/test_sweep_engine.py::"
 TEST_NEXT_STATE = "tests/hw/sweep/search/test_next_state.py::test_stored_choices_are_used_in_a_cold_sweep"
 
+OF_INTERVALS = ("tests/hw/sweep/test_intervals.py::test_proofs_after_passes_of_every_kind",)
 OF_BRACKETS = (TEST_SCAN + "test_scan.py::test_finds_the_lowest_best_of_every_bracket",)
 OF_PEAKS = (TEST_GATEWARE + "test_problems_of_several_peaks_after_every_sweep",)
 
@@ -269,14 +271,14 @@ FAULTS = (
     Fault(
         "the model reports policy evaluation steps as proven",
         MODEL,
-        "        self._proven = False\n        if self._evaluates:",
-        "        self._proven = False\n        if False:",
+        "        self._proven = False\n        if self._evaluates or not self._proves:",
+        "        self._proven = False\n        if not self._proves:",
         (TEST + "test_evaluation_steps_and_failed_sweeps_prove_nothing",),
     ),
     Fault(
         "a proof counts for the previous sweep as well",
         MODEL,
-        "        self._proven = False\n        if self._evaluates:",
+        "        self._proven = False\n        if self._evaluates or not self._proves:",
         "        if self._evaluates:",
         (TEST + "test_evaluation_steps_and_failed_sweeps_prove_nothing",),
     ),
@@ -377,5 +379,61 @@ FAULTS = (
         "not {Table.W, Table.Q, Table.V} & moved",
         "Table.V not in moved",
         (TEST_HOST + "test_a_run_that_continues_begins_from_the_choices_of_the_last_one",),
+    ),
+    Fault(
+        "no sweep between the first and the last is proven",
+        INTERVALS,
+        "self.next_proves.eq(~self.sparse | self.may_end | (remain == 0)),",
+        "self.next_proves.eq(~self.sparse | self.may_end),",
+        OF_INTERVALS,
+    ),
+    Fault(
+        "as many sweeps are not proven after a proof that moved a choice",
+        INTERVALS,
+        "after.eq(Mux(self.moved | (interval == 0), FEWEST,",
+        "after.eq(Mux(interval == 0, FEWEST,",
+        OF_INTERVALS,
+    ),
+    Fault(
+        "a policy evaluation sweep counts as a proof",
+        INTERVALS,
+        "with m.If(self.proves & ~self.evaluates):",
+        "with m.If(self.proves):",
+        OF_INTERVALS,
+    ),
+    Fault(
+        "a lane's answer from the sweep before counts as a repair",
+        SCAN + "rounds.py",
+        "self.repaired | (self.moved & (number != 0))",
+        "self.repaired | self.moved",
+        (TEST_SCAN + "test_rounds.py::test_rounds_until_none_moves[sparse]",),
+    ),
+    Fault(
+        "a run ends with a sweep that is not proven",
+        "hw/sweep/datapath.py",
+        "kind_after &= self._intervals.next_proves",
+        "kind_after &= 1",
+        (TEST_GATEWARE + "test_whole_solve_with_shifts_and_evaluation_steps",),
+    ),
+    Fault(
+        "lanes do not wait for each other in a sweep without a proof",
+        CLOCKS,
+        "if rounds or meets:",
+        "if rounds:",
+        (TEST_GATEWARE + "test_runs_in_which_few_sweeps_are_proven",),
+    ),
+    Fault(
+        "the driver leaves out proofs of a run that may be interrupted",
+        DRIVER,
+        "self._build.features.sparse and horizon is None and checkpoint is None",
+        "self._build.features.sparse and horizon is None",
+        ("tests/host/solver/test_costs.py::test_a_solve_resumes_from_its_checkpoint",),
+    ),
+    Fault(
+        "the driver asks for a proof of every sweep",
+        DRIVER,
+        "(Mode.SPARSE if self._sparse else Mode(0))",
+        "Mode(0)",
+        ("tests/host/solver/test_costs.py::test_a_solve_resumes_from_its_checkpoint",),
     ),
 )

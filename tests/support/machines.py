@@ -104,7 +104,7 @@ def fill_groups(machine: SweepSoftwareMachine, image: Image) -> None:
 Machine = TypeVar("Machine", bound=SoftwareMachine)
 
 
-def begun(machine: Machine, image: Image, horizon: bool = False, sweep_limit: int = 10_000) -> Machine:
+def begun(machine: Machine, image: Image, horizon: bool = False, sweep_limit: int = 10_000, mode: int = 0) -> Machine:
     """Return the machine with the image's tables, after the prologue."""
     grid, states = image.start.shape
     stride = math.isqrt(machine.q.size)
@@ -115,5 +115,6 @@ def begun(machine: Machine, image: Image, horizon: bool = False, sweep_limit: in
     machine.v[: grid * states] = image.start.ravel()
     if isinstance(machine, SweepSoftwareMachine):
         fill_groups(machine, image)
-    machine.start(grid, states, Mode.HORIZON if horizon else Mode(0), sweep_limit, image.epsilon, image.constants)
+    mode = Mode(mode) | (Mode.HORIZON if horizon else Mode(0))
+    machine.start(grid, states, mode, sweep_limit, image.epsilon, image.constants)
     return machine

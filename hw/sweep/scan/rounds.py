@@ -30,13 +30,15 @@ class Rounds(wiring.Component):
     guard
         Clocks from ``begin`` or ``go`` after which ``met``, ``moved`` and ``crossed`` describe the pass or round that
         it began.
-    shares
-        Whether the build has the ports for shared brackets.
+    shares, sparse
+        Whether the build has the ports for shared brackets, and those for sweeps without a proof.
 
     Attributes
     ----------
     begin, proves : in, 1 bit each
         A pass begins, and whether it must be proven. If not, there are no rounds.
+    skips : in, 1 bit
+        Only with ``sparse``, with ``begin`` and ``proves``: no proof, only ``finish`` when all lanes wait.
     met : in, 1 bit
         All lanes wait for the next round.
     moved, crossed : in, 1 bit each
@@ -48,6 +50,8 @@ class Rounds(wiring.Component):
         of lanes. They do not change until the next round.
     finish : out, 1 bit
         High for a clock: the last round has ended.
+    repaired : out, 1 bit
+        Only with ``sparse``: from the clock after ``finish`` to the next ``begin``, a round has moved a choice.
     proven : out, 1 bit
         From the clock after ``finish`` to the next ``begin``: the sweep is proven.
     share : in, 1 bit
@@ -60,14 +64,15 @@ class Rounds(wiring.Component):
         brackets have no better candidates.
     """
 
-    def __init__(self, guard: int, shares: bool = False) -> None:
-        self.guard, self.shares = guard, shares
+    def __init__(self, guard: int, shares: bool = False, sparse: bool = False) -> None:
+        self.guard, self.shares, self.sparse = guard, shares, sparse
         flags = ("begin", "proves", "met", "moved", "crossed")
         super().__init__(
             {
                 **{name: In(1) for name in flags},
                 **{name: Out(1) for name in ("go", "divide", "odd", "finish", "proven")},
                 **({"share": In(1), "sharing": Out(1), "confirmed": Out(1)} if shares else {}),
+                **({"skips": In(1), "repaired": Out(1)} if sparse else {}),
             }
         )
 
@@ -93,12 +98,22 @@ class Rounds(wiring.Component):
                         m.d.sync += self.confirmed.eq(0)
                         with m.If(self.share):
                             m.next = "SHARE"
+                    if self.sparse:
+                        m.d.sync += self.repaired.eq(0)
+                        with m.If(self.skips):
+                            m.next = "NONE"
+            if self.sparse:
+                with m.State("NONE"), m.If(ready):
+                    m.d.comb += self.finish.eq(1)
+                    m.next = "IDLE"
             if self.shares:
                 with m.State("SHARE"), m.If(ready):
                     m.d.comb += self.go.eq(1)
                     m.d.sync += [self.sharing.eq(1), self.divide.eq(0), self.odd.eq(0), wait.eq(self.guard)]
                     m.next = "ROUNDS"
             with m.State("ROUNDS"), m.If(ready):
+                if self.sparse:
+                    m.d.sync += self.repaired.eq(self.repaired | (self.moved & (number != 0)))
                 with m.If(ends | (number == LIMIT)):
                     m.d.comb += self.finish.eq(1)
                     m.d.sync += self.proven.eq(ends & ~self.crossed)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import beltline as bl
-from beltline.host.bench import sweep_costs
+from beltline.host.bench import sweep_costs, sweep_proof
 from beltline.host.solver.costs import costs_of
 
 
@@ -14,13 +14,15 @@ def test_a_line_for_each_problem(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     small = sweep_costs.problems(60)
     monkeypatch.setattr(sweep_costs, "problems", lambda: small)
     assert sweep_costs.main(["--lanes", "2"]) == 0
-    header, _, *lines = capsys.readouterr().out.splitlines()
-    assert header == sweep_costs.HEADER
+    header, _, *lines, blank, measure = capsys.readouterr().out.splitlines()
+    assert not blank
+    assert measure.endswith("holds")
+    assert header == sweep_proof.HEADER
     assert [line.split(" | ")[0] for line in lines] == [f"| 60 x 5: {name}" for name in small]
     for line, problem in zip(lines, small.values(), strict=True):
         cells = line.strip("| ").split(" | ")
         assert cells[1] == "2"
-        assert cells[3] == "yes"
+        assert cells[4] == "yes"
         if problem.cost is not None:
             found = bl.solve(problem, tol=sweep_costs.TOL, device="emulator", lanes=2, proof=1, costs=1)
             assert found.success

@@ -12,6 +12,7 @@ from beltline.host.models.rbc import rbc
 from beltline.host.solver.fixed_point import fixed_point
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import PROVING_ENGINE, STEPS_FIELD, Command, Engine, Mode, Status, Table
+from beltline.hw.sweep.intervals import FEWEST
 from support.machines import opened
 from support.pairs import Pair
 from support.peaks import KINDS, FullSearch, savings
@@ -97,6 +98,9 @@ def test_whole_solve_with_shifts_and_evaluation_steps(pair: Pair) -> None:
         Mode.SHIFT | 3 << STEPS_FIELD.start,
         2 << STEPS_FIELD.start,
         Mode.PEAKS,
+        Mode.SPARSE,
+        Mode.SPARSE | Mode.SHIFT,
+        Mode.SPARSE | Mode.SHIFT | 3 << STEPS_FIELD.start,
     ):
         for sweeps in (2, 5):
             pair.run(image, sweeps, mode)
@@ -104,6 +108,27 @@ def test_whole_solve_with_shifts_and_evaluation_steps(pair: Pair) -> None:
         assert done.status == Status.DONE | Status.CONVERGED | Status.PROVEN
     # The last sweep maximises, because a policy evaluation step at the limit would prove nothing.
     assert Status.PROVEN in pair.run(image, 3, 5 << STEPS_FIELD.start).status
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_runs_in_which_few_sweeps_are_proven(pair: Pair, kind: str) -> None:
+    """Gateware and model agree in sweeps with a proof and without one, and the last choices are full search's."""
+    build = pair.parameters
+    for seed, (grid, states) in enumerate(((build.grid, 3), (build.grid - 5, 2), (7, 1))):
+        image = fixed_point(savings(kind, seed, grid, min(states, build.states)), 1e-6)
+        for sweeps in (1, 2, 3, 12, 24):
+            done = pair.run(image, sweeps, Mode.SPARSE)
+            assert Status.PROVEN in done.status
+        assert [one.rounds > 0 for one in done.proven_by][:12] == [True, *FEWEST * [False], True, False]
+        done = pair.run(image, 10_000, Mode.SPARSE)
+        assert done.status == Status.DONE | Status.CONVERGED | Status.PROVEN
+        assert sum(one.rounds > 0 for one in done.proven_by) <= done.sweeps // 4 + 3
+        again = pair.loaded(image)
+        again.start(*image.start.shape, Mode.SPARSE, 10_000, image.epsilon, image.constants)
+        while again.sweeps < done.sweeps - 1:
+            again.step()
+        before, choices = (table[: image.start.size].reshape(image.start.shape) for table in (again.v, done.policy))
+        assert np.array_equal(choices, FullSearch(image)(before, choices).choices)
 
 
 @pytest.mark.parametrize("kind", ["floor", "jumps"])

@@ -12,18 +12,21 @@ from support.streams import Clocks
 
 GUARD = 5
 INPUTS = ("begin", "proves", "met", "moved", "crossed")
-OUTPUTS = ("go", "divide", "odd", "finish", "proven")
 
 
 @pytest.mark.gateware
-@pytest.mark.parametrize("shares", [False, True])
-def test_rounds_until_none_moves(clocks: Clocks, shares: bool) -> None:
+@pytest.mark.parametrize("kind", ["", "shares", "sparse"])
+def test_rounds_until_none_moves(clocks: Clocks, kind: str) -> None:
     rng = random.Random(3)
-    columns: dict[str, list[int]] = {name: [] for name in (*INPUTS, *(["share"] if shares else []))}
+    shares, sparse = kind == "shares", kind == "sparse"
+    more = {"shares": ["share"], "sparse": ["skips"]}.get(kind, [])
+    columns: dict[str, list[int]] = {name: [] for name in (*INPUTS, *more)}
     wanted: list[dict[str, int | None]] = []
     standing: dict[str, int | None] = {"divide": None, "odd": None, "proven": 0}
     if shares:
         standing |= {"sharing": 0, "confirmed": 0}
+    if sparse:
+        standing |= {"repaired": 0}
 
     def clock(go: int = 0, finish: int = 0, **given: int) -> None:
         for name, column in columns.items():
@@ -38,10 +41,17 @@ def test_rounds_until_none_moves(clocks: Clocks, shares: bool) -> None:
             clock()
 
     near = range(2 * ROUNDS - 1, 2 * ROUNDS + 4)
-    for moves in (0, 1, 2, 3, *near, 30, LIMIT, LIMIT + 9, None):
+    for moves in (0, 1, 2, 3, *near, 30, LIMIT, LIMIT + 9, None, 1):
         share = int(shares and moves != 3)
-        clock(begin=1, proves=int(moves is not None), share=share)
+        skips = sparse and moves in (2, 3)
+        clock(begin=1, proves=int(moves is not None), share=share, skips=int(skips))
         standing["proven"] = 0
+        if sparse and moves is not None:
+            standing["repaired"] = 0
+        if skips:
+            wait(0)
+            clock(finish=1, met=1)
+            continue
         if moves is None:
             for _ in range(20):
                 clock(met=1)
@@ -67,8 +77,13 @@ def test_rounds_until_none_moves(clocks: Clocks, shares: bool) -> None:
             if ends:
                 clock(finish=1, met=1, moved=moved, crossed=crossed)
                 standing["proven"] = int(proven)
+                if sparse:
+                    standing["repaired"] = int(moves > 0)
                 break
-            clock(go=1, met=1, moved=moved, crossed=crossed)
+            # What lanes answer before the first round is of the sweep before.
+            clock(go=1, met=1, moved=rng.randrange(2) if sparse and not number else moved, crossed=crossed)
+            if sparse and number:
+                standing["repaired"] = int(moves > 0)
             if share and not number:
                 standing |= {"sharing": 0, "confirmed": 1 - moved}
             divide = number % (2 * ROUNDS + 2) >= 2 * ROUNDS
@@ -81,12 +96,12 @@ def test_rounds_until_none_moves(clocks: Clocks, shares: bool) -> None:
             wait(rng.randrange(2))
         for _ in range(rng.randrange(3)):
             clock(met=1)
-    found = clocks(Rounds(GUARD, shares), columns)
+    found = clocks(Rounds(GUARD, shares, sparse), columns)
     for t, row in enumerate(wanted):
-        for name in (*OUTPUTS, *(["sharing", "confirmed"] if shares else [])):
+        for name in row:
             assert row[name] is None or found[name][t] == row[name], (t, name)
-    if shares:
-        assert 0 < sum(found["confirmed"]) < len(wanted)
+    for name in {"shares": ["confirmed"], "sparse": ["repaired"]}.get(kind, []):
+        assert 0 < sum(found[name]) < len(wanted)
     assert sum(found["go"]) > 2 * LIMIT
 
 
