@@ -468,16 +468,15 @@ class SweepDatapath(Datapath):
             Table.W: ("wealth_write", build.position_bits),
             Table.V: ("value_write", build.position_bits),
         }
-        second_half = tables.write_address[build.position_bits + build.lane_bits :] if build.bounds else Const(0, 1)
         for number, lane in enumerate(lanes):
             for table, (name, bits) in own.items():
                 hit = tables.write_address[bits : bits + build.lane_bits] == number
                 strobes = self.writes(m, table) & hit.replicate(WORD_BYTES)
                 if build.bounds and table is Table.X:
                     # The second half of window `X` is the table of bounds, in the order of `W`.
-                    of_bounds = strobes & second_half.any().replicate(WORD_BYTES)
-                    m.d.comb += lane.bounds_write.eq(p.register(of_bounds, 0).value)
-                    strobes = strobes & ~second_half.any().replicate(WORD_BYTES)
+                    second = tables.write_address[build.position_bits + build.lane_bits :].any().replicate(WORD_BYTES)
+                    m.d.comb += lane.bounds_write.eq(p.register(strobes & second, 0).value)
+                    strobes = strobes & ~second
                 m.d.comb += getattr(lane, name).eq(p.register(strobes, 0).value)
             address = p.register(tables.write_address, 0).value
             m.d.comb += [

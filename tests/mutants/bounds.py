@@ -73,8 +73,8 @@ FAULTS = (
     Fault(
         "writing bounds overwrites costs",
         "hw/sweep/datapath.py",
-        "strobes = strobes & ~second_half.any().replicate(WORD_BYTES)",
-        "strobes = strobes | of_bounds",
+        "strobes = strobes & ~second",
+        "strobes = strobes | second",
         OF_GATEWARE,
     ),
     Fault(
