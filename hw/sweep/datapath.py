@@ -463,11 +463,8 @@ class SweepDatapath(Datapath):
             second.row.eq(q_address[state_bits : 2 * state_bits]),
             second.data.eq(p.register(tables.write_data, 0).value),
         ]
-        own = {
-            Table.X: ("x_write", build.point_bits + build.cost_bits),
-            Table.W: ("wealth_write", build.position_bits),
-            Table.V: ("value_write", build.position_bits),
-        }
+        of_states = {Table.W: ("wealth_write", build.position_bits), Table.V: ("value_write", build.position_bits)}
+        own = {Table.X: ("x_write", build.point_bits + build.cost_bits)} | of_states
         for number, lane in enumerate(lanes):
             for table, (name, bits) in own.items():
                 hit = tables.write_address[bits : bits + build.lane_bits] == number
