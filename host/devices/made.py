@@ -35,6 +35,8 @@ OPTIONS = {
     "prices": "1 for a sweep engine that computes the prices of bonds itself, from the default set, without the host; "
     "needs multipliers= (default 0)",
     "taste": "1 for a sweep engine that supports taste shocks; needs alternatives=1, and excludes prices=1 (default 0)",
+    "bounds": "1 for a sweep engine that supports bounds of x' that depend on x; needs alternatives=1, and excludes "
+    "prices=1 (default 0)",
     "slots": "number of lanes of a sweep engine that share a row bus, 4 or 8: with 4, rows come twice as fast, and the "
     "buses take twice their LUTs (default 4 with up to 16 lanes, else 8)",
 }
@@ -48,7 +50,9 @@ GENERAL_MULTIPLIERS = 4
 """Default number of multipliers that such a machine takes in turn, if it has more than ``STATES_LIMIT`` states."""
 
 
-def general_options(points: int, states: int, given: Mapping[str, object], taste: bool = False) -> dict[str, object]:
+def general_options(
+    points: int, states: int, given: Mapping[str, object], bounds: bool = False, taste: bool = False
+) -> dict[str, object]:
     """Return the options with which ``"emulator"`` or ``"rtl"`` is built for a problem with alternatives.
 
     Parameters
@@ -59,6 +63,8 @@ def general_options(points: int, states: int, given: Mapping[str, object], taste
         Number of states of the machine: distinct alternatives times exogenous states.
     given
         Options of the user. Unless they name ``lanes``, options that select such a machine are added.
+    bounds
+        Whether the problem has bounds of ``x'`` that depend on ``x``.
     taste
         Whether the problem has taste shocks.
     """
@@ -68,15 +74,9 @@ def general_options(points: int, states: int, given: Mapping[str, object], taste
     while lanes > 1 and lanes * ROW_WORDS > points:
         lanes //= 2
     turns = {"multipliers": GENERAL_MULTIPLIERS} if states > STATES_LIMIT or given.get("prices") else {}
-    return {
-        "lanes": lanes,
-        "proof": 1,
-        "costs": 1,
-        "alternatives": 1,
-        **turns,
-        **({"taste": 1} if taste else {}),
-        **given,
-    }
+    kinds = {"proof": 1, "costs": 1, "alternatives": 1}
+    cuts, shocks = {"bounds": 1} if bounds else {}, {"taste": 1} if taste else {}
+    return {"lanes": lanes, **kinds, **turns, **cuts, **shocks, **given}
 
 
 def check_options(**options: object) -> None:
@@ -135,12 +135,12 @@ def check_options(**options: object) -> None:
         raise ProblemError(
             f"option {name!r} is for a sweep engine that takes its multipliers in turn: pass multipliers=, too"
         )
-    name = "taste"
-    if name in options and whole(name, options[name], "0 or 1", lambda v: v in (0, 1)):
-        if not options.get("alternatives"):
-            raise ProblemError(f"option {name!r} is for a sweep engine with alternatives: pass alternatives=1, too")
-        if options.get("prices"):
-            raise ProblemError(f"options {name!r} and 'prices' exclude each other: leave out one of them")
+    for name in ("taste", "bounds"):
+        if name in options and whole(name, options[name], "0 or 1", lambda v: v in (0, 1)):
+            if not options.get("alternatives"):
+                raise ProblemError(f"option {name!r} is for a sweep engine with alternatives: pass alternatives=1, too")
+            if options.get("prices"):
+                raise ProblemError(f"option {name!r} excludes 'prices': leave out one of them")
     name = "slots"
     if name in options and whole(name, options[name], "4 or 8", lambda v: v in SLOTS) and "lanes" not in options:
         raise ProblemError(f"option {name!r} needs the sweep engine: pass lanes=, too")
@@ -184,6 +184,7 @@ def made(
     multipliers: int | None = None,
     slots: int | None = None,
     prices: int | None = None,
+    bounds: int | None = None,
     taste: int | None = None,
 ) -> MachineParameters:
     """Return the parameters of an accelerator with at least these sizes and these options.
@@ -196,7 +197,7 @@ def made(
         if build.states < least:
             build = replace(build, states=least, results=0)
         kinds: dict[str, Any] = {"proof": bool(proof), "costs": bool(costs), "alternatives": bool(alternatives)}
-        kinds |= {"midpoints": bool(midpoints), "prices": bool(prices), "taste": bool(taste)}
+        kinds |= {"midpoints": bool(midpoints), "prices": bool(prices), "bounds": bool(bounds), "taste": bool(taste)}
         turns = in_turn(multipliers or 0, build.states, bool(prices))
         return replace(build, **kinds, multipliers=turns, slots=slots or 0)
     return replace(

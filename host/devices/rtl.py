@@ -108,6 +108,7 @@ def open_rtl(
     midpoints: int | None = None,
     multipliers: int | None = None,
     prices: int | None = None,
+    bounds: int | None = None,
     taste: int | None = None,
     slots: int | None = None,
 ) -> RtlDevice:
@@ -119,7 +120,7 @@ def open_rtl(
         Sizes; by default 256 grid points and 4 exogenous states.
     progress
         Called with lines of progress.
-    fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, taste, slots
+        fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, bounds, taste, slots
         Options of the build, which ``beltline.host.devices.made.OPTIONS`` describes.
 
     Raises
@@ -131,7 +132,8 @@ def open_rtl(
         from beltline.sim.board import SimulatedBoard
 
         base, sizes = parameters or MachineParameters(grid=256), (fold, evaluators, lanes)
-        machine = made(base, *sizes, proof, costs, alternatives, midpoints, multipliers, slots, prices, taste)
+        kinds = proof, costs, alternatives, midpoints, multipliers, slots, prices, bounds, taste
+        machine = made(base, *sizes, *kinds)
         files = _verilog(machine, progress)
     except ImportError as error:
         raise DeviceError(f"device 'rtl' needs the Python package {error.name}, which is not installed") from error

@@ -11,7 +11,12 @@ from beltline.host.solver.options import UNNAMED
 
 
 def on_machine(
-    device: Any, points: int, states: int, options: Mapping[str, Any], taste: bool = False
+    device: Any,
+    points: int,
+    states: int,
+    options: Mapping[str, Any],
+    bounds: bool = False,
+    taste: bool = False,
 ) -> dict[str, Any] | None:
     """Return the options with which a device of the accelerator solves a model with alternatives.
 
@@ -28,6 +33,8 @@ def on_machine(
         Number of states of the machine that the model needs: distinct alternatives times exogenous states.
     options
         Options of the user.
+    bounds
+        Whether the model has bounds of ``x'`` that depend on ``x``.
     taste
         Whether the model has taste shocks.
 
@@ -41,4 +48,4 @@ def on_machine(
     if device == UNNAMED or device in REFERENCES:
         return None
     name = known(device)
-    return general_options(points, states, options, taste) if DEVICES[name].elastic else dict(options)
+    return general_options(points, states, options, bounds, taste) if DEVICES[name].elastic else dict(options)

@@ -206,8 +206,8 @@ def check_supported(device: Device, build: MachineParameters, image: Image) -> N
     Raises
     ------
     ProblemError
-        It has no costs, has no alternatives, has no linear utility, has no taste shocks, was built for taste shocks to
-        fewer alternatives, or cannot compute prices.
+        It has no costs, has no alternatives, has no linear utility, cannot compute prices, has no table of bounds, has
+        no taste shocks, or was built for taste shocks to fewer alternatives.
     """
     states = image.start.shape[1]
     if image.grid.ndim == 2 and not build.features.costs:
@@ -223,6 +223,11 @@ def check_supported(device: Device, build: MachineParameters, image: Image) -> N
         raise ProblemError(
             f"device {device.name!r} was built by an earlier version, without the linear utility that eta = 0 needs: "
             f"build it again, or {WORKAROUND}"
+        )
+    if image.bounds is not None and not build.features.bounds:
+        raise ProblemError(
+            f"device {device.name!r} was built without bounds, which the problem needs for bounds of x' that depend "
+            f"on x: {WORKAROUND}"
         )
     if image.products is not None and build.features.taste and image.products.arrangement.largest > TERMS:
         raise ProblemError(

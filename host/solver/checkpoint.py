@@ -122,5 +122,7 @@ def _key(image: Image) -> str:
         digest.update(image.groups.highest.data)
         if any(image.groups.shocks):
             digest.update(repr(image.groups.shocks).encode())
+    if image.bounds is not None:
+        digest.update(image.bounds.data)
     digest.update(repr((image.amount_bits, image.value_bits, image.constants, image.epsilon)).encode())
     return digest.hexdigest()

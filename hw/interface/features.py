@@ -9,7 +9,7 @@ from beltline.hw.interface.registers import Engine
 
 @dataclass(frozen=True)
 class EngineFeatures:
-    """Features of an engine. Those with a default depend on the build.
+    """Features of an engine. Those from ``proofs`` on depend on the build.
 
     Parameters
     ----------
@@ -35,6 +35,9 @@ class EngineFeatures:
         Utility may be consumption itself, which may be negative (``UtilityForm.LINEAR``).
     taste
         The engine takes log-sums in place of maxima, with constants that are loaded with the groups.
+    bounds
+        Each state has a lowest and a highest candidate of its own, in a second table in window ``X``
+        (:mod:`beltline.hw.interface.bounds`).
     folds
         The engine has physical stages, with parameters ``fold`` and ``evaluators``.
     lanes
@@ -54,6 +57,7 @@ class EngineFeatures:
     alternatives: bool = False
     prices: bool = False
     linear: bool = False
+    bounds: bool = False
     taste: bool = False
 
     @property

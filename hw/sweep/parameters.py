@@ -72,6 +72,9 @@ class SweepParameters:
         Whether the alternatives may have taste shocks: the log-sum over each group of exogenous states takes the place
         of the maximum (:mod:`beltline.hw.sweep.taste`). Requires ``alternatives`` and at least 4 ``states``, and
         excludes ``prices``.
+    bounds
+        Whether each state has a lowest and a highest candidate of its own (:mod:`beltline.hw.interface.bounds`).
+        Requires ``alternatives``, and excludes ``prices``.
 
     Raises
     ------
@@ -90,6 +93,7 @@ class SweepParameters:
     midpoints: bool = False
     multipliers: int = 0
     prices: bool = False
+    bounds: bool = False
     taste: bool = False
 
     def __post_init__(self) -> None:
@@ -109,13 +113,16 @@ class SweepParameters:
             raise ValueError("prices of a build must be False without multipliers")
         if self.taste and not (self.alternatives and self.states >= 4 and not self.prices):
             raise ValueError("taste of a build must be False without alternatives, with prices, or below 4 states")
+        if self.bounds and (self.prices or not self.alternatives):
+            raise ValueError("bounds of a build must be False without alternatives, and with prices")
 
     @classmethod
     def of(cls, machine: MachineParameters) -> SweepParameters:
         """Return the sizes of the sweep engine of ``machine``."""
         sizes = machine.grid, machine.states, machine.lanes, machine.row_slots
         kinds = machine.proof, machine.costs, machine.alternatives, machine.midpoints
-        return cls(*sizes, machine.multiplier, *kinds, machine.multipliers, machine.prices, machine.taste)
+        more = machine.multipliers, machine.prices, machine.bounds, machine.taste
+        return cls(*sizes, machine.multiplier, *kinds, *more)
 
     @property
     def prepares(self) -> bool:

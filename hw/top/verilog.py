@@ -214,6 +214,12 @@ def option_parser(prog: str) -> argparse.ArgumentParser:
         help="with --multipliers: the prices of bonds are computed between sweeps",
     )
     parser.add_argument(
+        "--bounds",
+        action="store_const",
+        const=True,
+        help="with --alternatives: each state has bounds of its choice",
+    )
+    parser.add_argument(
         "--taste",
         action="store_const",
         const=True,

@@ -250,7 +250,7 @@ def five() -> bl.Problem:
         (
             with_alternatives("exit", 1, 20, 2, taste=0.25),
             {**EMULATOR, "multipliers": 2, "prices": 1},
-            "options 'taste' and 'prices' exclude each other: leave out one of them",
+            "option 'taste' excludes 'prices': leave out one of them",
         ),
         (
             replace(five(), taste=0.0),
