@@ -43,7 +43,7 @@ class AgedModel(Model, Generic[Solution]):
         """
         problem = self.problem()
         options = on_machine(
-            device, problem.points, len(problem.alternatives) * problem.states, more, problem.taste > 0.0
+            device, problem.points, len(problem.alternatives) * problem.states, more, taste=problem.taste > 0.0
         )
         if options is None:
             device, options = check_device(self.called, device), more
