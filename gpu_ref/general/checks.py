@@ -226,7 +226,7 @@ def _discounts(what: str, one: Any, horizon: int | None) -> None:
 
 
 @njit(cache=True)
-def _cheapest(cost: Array, low: Indexes, high: Indexes) -> Array:
+def cheapest(cost: Array, low: Indexes, high: Indexes) -> Array:
     """Return the lowest cost between ``low`` and ``high`` in every state, ``(N_k, N_z)``.
 
     Both bounds do not fall in ``x``, so a queue of candidates with rising costs gives all minima in linear time (a
@@ -266,7 +266,7 @@ def everyone_can_choose(form: Any) -> None:
                 elif form.negative:
                     gaps[:] = -math.inf
                 else:
-                    gaps = np.minimum(gaps, _cheapest(tables.cost, tables.low, tables.high) - tables.wealth)
+                    gaps = np.minimum(gaps, cheapest(tables.cost, tables.low, tables.high) - tables.wealth)
             if (gaps >= 0.0).any():
                 x, s = (int(i) for i in np.argwhere(gaps >= 0.0)[0])
                 names = ", ".join(repr(form.alternatives[d].name) for d in form.of_regime(regime))
@@ -290,7 +290,7 @@ def each_can_be_taken(form: Any) -> None:
             if outside:
                 least = min(least, -tables.max())
             else:
-                least = min(least, (_cheapest(tables.cost, tables.low, tables.high) - tables.wealth).min())
+                least = min(least, (cheapest(tables.cost, tables.low, tables.high) - tables.wealth).min())
             if least < (math.inf if outside else 0.0):
                 break
         else:

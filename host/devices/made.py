@@ -34,6 +34,8 @@ OPTIONS = {
     f"alternatives=1 (default 0: one multiplier for each state)",
     "prices": "1 for a sweep engine that computes the prices of bonds itself, from the default set, without the host; "
     "needs multipliers= (default 0)",
+    "bounds": "1 for a sweep engine that supports bounds of x' that depend on x; needs alternatives=1, and excludes "
+    "prices=1 (default 0)",
     "slots": "number of lanes of a sweep engine that share a row bus, 4 or 8: with 4, rows come twice as fast, and the "
     "buses take twice their LUTs (default 4 with up to 16 lanes, else 8)",
 }
@@ -47,7 +49,7 @@ GENERAL_MULTIPLIERS = 4
 """Default number of multipliers that such a machine takes in turn, if it has more than ``STATES_LIMIT`` states."""
 
 
-def general_options(points: int, states: int, given: Mapping[str, object]) -> dict[str, object]:
+def general_options(points: int, states: int, given: Mapping[str, object], bounds: bool = False) -> dict[str, object]:
     """Return the options with which ``"emulator"`` or ``"rtl"`` is built for a problem with alternatives.
 
     Parameters
@@ -58,6 +60,8 @@ def general_options(points: int, states: int, given: Mapping[str, object]) -> di
         Number of states of the machine: distinct alternatives times exogenous states.
     given
         Options of the user. Unless they name ``lanes``, options that select such a machine are added.
+    bounds
+        Whether the problem has bounds of ``x'`` that depend on ``x``.
     """
     if "lanes" in given:
         return dict(given)
@@ -65,7 +69,8 @@ def general_options(points: int, states: int, given: Mapping[str, object]) -> di
     while lanes > 1 and lanes * ROW_WORDS > points:
         lanes //= 2
     turns = {"multipliers": GENERAL_MULTIPLIERS} if states > STATES_LIMIT or given.get("prices") else {}
-    return {"lanes": lanes, "proof": 1, "costs": 1, "alternatives": 1, **turns, **given}
+    cuts = {"bounds": 1} if bounds else {}
+    return {"lanes": lanes, "proof": 1, "costs": 1, "alternatives": 1, **turns, **cuts, **given}
 
 
 def check_options(**options: object) -> None:
@@ -124,6 +129,12 @@ def check_options(**options: object) -> None:
         raise ProblemError(
             f"option {name!r} is for a sweep engine that takes its multipliers in turn: pass multipliers=, too"
         )
+    name = "bounds"
+    if name in options and whole(name, options[name], "0 or 1", lambda v: v in (0, 1)):
+        if not options.get("alternatives"):
+            raise ProblemError(f"option {name!r} is for a sweep engine with alternatives: pass alternatives=1, too")
+        if options.get("prices"):
+            raise ProblemError(f"option {name!r} excludes 'prices': leave out one of them")
     name = "slots"
     if name in options and whole(name, options[name], "4 or 8", lambda v: v in SLOTS) and "lanes" not in options:
         raise ProblemError(f"option {name!r} needs the sweep engine: pass lanes=, too")
@@ -167,6 +178,7 @@ def made(
     multipliers: int | None = None,
     slots: int | None = None,
     prices: int | None = None,
+    bounds: int | None = None,
 ) -> MachineParameters:
     """Return the parameters of an accelerator with at least these sizes and these options.
 
@@ -177,7 +189,7 @@ def made(
         if alternatives and build.states == 1:
             build = replace(build, states=2, results=0)
         kinds: dict[str, Any] = {"proof": bool(proof), "costs": bool(costs), "alternatives": bool(alternatives)}
-        kinds |= {"midpoints": bool(midpoints), "prices": bool(prices)}
+        kinds |= {"midpoints": bool(midpoints), "prices": bool(prices), "bounds": bool(bounds)}
         turns = in_turn(multipliers or 0, build.states, bool(prices))
         return replace(build, **kinds, multipliers=turns, slots=slots or 0)
     return replace(

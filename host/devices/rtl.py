@@ -108,6 +108,7 @@ def open_rtl(
     midpoints: int | None = None,
     multipliers: int | None = None,
     prices: int | None = None,
+    bounds: int | None = None,
     slots: int | None = None,
 ) -> RtlDevice:
     """Generate and compile the gateware, or load it from the cache, and open its simulation.
@@ -118,7 +119,7 @@ def open_rtl(
         Sizes; by default 256 grid points and 4 exogenous states.
     progress
         Called with lines of progress.
-    fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, slots
+    fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, bounds, slots
         Options of the build, which ``beltline.host.devices.made.OPTIONS`` describes.
 
     Raises
@@ -130,7 +131,7 @@ def open_rtl(
         from beltline.sim.board import SimulatedBoard
 
         base, sizes = parameters or MachineParameters(grid=256), (fold, evaluators, lanes)
-        machine = made(base, *sizes, proof, costs, alternatives, midpoints, multipliers, slots, prices)
+        machine = made(base, *sizes, proof, costs, alternatives, midpoints, multipliers, slots, prices, bounds)
         files = _verilog(machine, progress)
     except ImportError as error:
         raise DeviceError(f"device 'rtl' needs the Python package {error.name}, which is not installed") from error

@@ -168,8 +168,12 @@ class ModelDevice:
         given = self._tables[Table.Q].reshape(len(machine.matrices), -1)
         for matrix, words in zip(machine.matrices, given, strict=True):
             matrix[:] = words
-        for table, words in ((Table.X, machine.x), (Table.W, machine.w), (Table.V, machine.v)):
-            for part in self._layout.blocks(table):
+        tables = [(Table.X, machine.x), (Table.W, machine.w), (Table.V, machine.v)]
+        copied = [(table, words, self._layout.blocks(table)) for table, words in tables]
+        if machine.bounds is not None:
+            copied.append((Table.X, machine.bounds, self._layout.bounds))
+        for table, words, blocks in copied:
+            for part in blocks:
                 words[part.table : part.table + part.count] = part.of(self._tables[table])
 
     def _publish(self) -> None:
@@ -226,6 +230,7 @@ def open_model(
     midpoints: int | None = None,
     multipliers: int | None = None,
     prices: int | None = None,
+    bounds: int | None = None,
     slots: int | None = None,
 ) -> ModelDevice:
     """Open the emulator: the bit-exact software model of an accelerator.
@@ -236,13 +241,13 @@ def open_model(
         Sizes; by default 65,536 grid points and 4 exogenous states.
     progress
         Called with lines of progress.
-    fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, slots
+    fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, bounds, slots
         Options of the build, which ``beltline.host.devices.made.OPTIONS`` describes.
     """
     if progress:
         progress("preparing the software model (it is compiled once and cached)")
     base, sizes = parameters or MachineParameters(), (fold, evaluators, lanes)
-    build = made(base, *sizes, proof, costs, alternatives, midpoints, multipliers, slots, prices)
+    build = made(base, *sizes, proof, costs, alternatives, midpoints, multipliers, slots, prices, bounds)
     from beltline.hw.top.engine_table import ENGINES
 
     return ModelDevice(ENGINES[build.engine].software(build), build)

@@ -10,7 +10,9 @@ from beltline.host.devices.made import general_options
 from beltline.host.solver.options import UNNAMED
 
 
-def on_machine(device: Any, points: int, states: int, options: Mapping[str, Any]) -> dict[str, Any] | None:
+def on_machine(
+    device: Any, points: int, states: int, options: Mapping[str, Any], bounds: bool = False
+) -> dict[str, Any] | None:
     """Return the options with which a device of the accelerator solves a model with alternatives.
 
     The result is None if ``device`` is not one of the accelerator. ``"emulator"`` and ``"rtl"`` are built for
@@ -26,6 +28,8 @@ def on_machine(device: Any, points: int, states: int, options: Mapping[str, Any]
         Number of states of the machine that the model needs: distinct alternatives times exogenous states.
     options
         Options of the user.
+    bounds
+        Whether the model has bounds of ``x'`` that depend on ``x``.
 
     Raises
     ------
@@ -37,4 +41,4 @@ def on_machine(device: Any, points: int, states: int, options: Mapping[str, Any]
     if device == UNNAMED or device in REFERENCES:
         return None
     name = known(device)
-    return general_options(points, states, options) if DEVICES[name].elastic else dict(options)
+    return general_options(points, states, options, bounds) if DEVICES[name].elastic else dict(options)

@@ -205,7 +205,7 @@ def check_supported(device: Device, build: MachineParameters, image: Image) -> N
     Raises
     ------
     ProblemError
-        It has no costs, has no alternatives, has no linear utility, or cannot compute prices.
+        It has no costs, has no alternatives, has no linear utility, cannot compute prices, or has no table of bounds.
     """
     states = image.start.shape[1]
     if image.grid.ndim == 2 and not build.features.costs:
@@ -221,6 +221,11 @@ def check_supported(device: Device, build: MachineParameters, image: Image) -> N
         raise ProblemError(
             f"device {device.name!r} was built by an earlier version, without the linear utility that eta = 0 needs: "
             f"build it again, or {WORKAROUND}"
+        )
+    if image.bounds is not None and not build.features.bounds:
+        raise ProblemError(
+            f"device {device.name!r} was built without bounds, which the problem needs for bounds of x' that depend "
+            f"on x: {WORKAROUND}"
         )
     if image.faces is not None and not (build.features.prices and states < build.states):
         raise ProblemError(

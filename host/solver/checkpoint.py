@@ -120,5 +120,7 @@ def _key(image: Image) -> str:
         digest.update(image.groups.marks.data)
         digest.update(image.groups.lowest.data)
         digest.update(image.groups.highest.data)
+    if image.bounds is not None:
+        digest.update(image.bounds.data)
     digest.update(repr((image.amount_bits, image.value_bits, image.constants, image.epsilon)).encode())
     return digest.hexdigest()

@@ -30,7 +30,7 @@ from beltline.host.solver.checkpoint import Checkpoint, Saved
 from beltline.host.solver.fixed_point import PADDING, Image
 from beltline.host.solver.run import Run, continued, of_ages
 from beltline.host.solver.shifts import shift_weights
-from beltline.hw.interface.groups import Groups
+from beltline.hw.interface.bounds import words_of
 from beltline.hw.interface.layout import Layout, Words
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import UPDATE_FIELD, Command, Mode, Status, Table
@@ -44,6 +44,9 @@ UNKNOWN = -1
 
 _GROUPS = 1
 """Number of the part of table ``Q`` that has the groups of exogenous states."""
+
+_BOUNDS = 1
+"""Number of the part of table ``X`` that has the candidates of each state."""
 
 RESETS = 2
 """Number of attempts to clear the registers of the last run before that counts as an error."""
@@ -329,22 +332,24 @@ class Driver:
             if image.faces is not None:
                 grid[:, -1] = image.faces
         layout = Layout(build, points, states)
-        groups = self._groups(image)
         second = self._weights is not None
         transition = np.zeros((1 + second, stride, stride), dtype=np.int64)
         transition[0, :states, :states] = image.transition.view(np.int64)
         if self._weights is not None:
             transition[1, :states, :states] = self._weights.view(np.int64)
         matrices = [Load(Table.Q, transition.reshape(-1), (Words(0, 0, transition.size),))]
-        if groups is not None:
+        if build.features.alternatives:
             # The candidates of each state change with prices, and the transitions do not.
-            rows = groups.rows(stride).reshape(-1)
+            rows = image.every_group.rows(stride).reshape(-1)
             matrices.append(Load(Table.Q, rows, (Words(transition.size, 0, rows.size),), _GROUPS))
         x, w, v = (
             Load(at, words.reshape(-1), layout.blocks(at))
             for at, words in ((Table.X, grid), (Table.W, image.wealth), (Table.V, image.start))
         )
-        written = self._tables.load([x, w, *matrices, v])
+        tables = [x, w, *matrices, v]
+        if build.features.bounds:
+            tables.append(Load(Table.X, words_of(image.candidates).reshape(-1), layout.bounds, _BOUNDS))
+        written = self._tables.load(tables)
         if self._tables.lost:
             self._settings = {}
         self._moved += [load.table.name for load in written]
@@ -380,12 +385,6 @@ class Driver:
         moved = {load.table for load in written if (load.table, load.part) != (Table.Q, _GROUPS)}
         same = next_age or not {Table.W, Table.Q, Table.V} & moved
         return self._build.features.proofs and self._chosen and same
-
-    def _groups(self, image: Image) -> Groups | None:
-        """Return the groups of exogenous states that a build with alternatives needs; None for other builds."""
-        if not self._build.features.alternatives:
-            return None
-        return Groups.single(*image.start.shape[::-1]) if image.groups is None else image.groups
 
     def _solve(
         self, image: Image, done: int, limit: int, progress: Progress | None, deadline: float, pause: float

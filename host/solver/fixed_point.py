@@ -87,6 +87,8 @@ class Image:
     faces : (N_k,) int64 array or None
         Of a problem whose prices the accelerator computes: what a bond pays, over the discount factor and the return
         of a safe bond, in units of amounts (:mod:`beltline.hw.sweep.prices.parameters`).
+    bounds : (2, N_k, N_z) int64 array or None
+        Of a problem with bounds of ``x'`` that depend on ``x``: the lowest and the highest candidate of each state.
     ages : tuple of Image
         Of a problem whose tables depend on age: the images of all ages, the first age first. All other fields are then
         those of the last age. Otherwise empty.
@@ -106,6 +108,7 @@ class Image:
     last_groups: Groups | None = None
     products: Products | None = None
     faces: NDArray[np.int64] | None = None
+    bounds: NDArray[np.int64] | None = None
     ages: tuple[Image, ...] = ()
 
     def before(self, age: int, value: NDArray[np.int64]) -> Image:
@@ -124,6 +127,19 @@ class Image:
         if keeps is None or not keeps.any():
             return replace(now, start=value)
         return replace(now, start=np.where(keeps, now.start, value))
+
+    @property
+    def every_group(self) -> Groups:
+        """The groups of exogenous states for a build with alternatives; each is alone in a problem without groups."""
+        return Groups.single(*self.start.shape[::-1]) if self.groups is None else self.groups
+
+    @property
+    def candidates(self) -> NDArray[np.int64]:
+        """The lowest and the highest candidate of each state for a build with bounds, ``(2, N_k, N_z)``."""
+        if self.bounds is not None:
+            return self.bounds
+        sides = self.every_group.lowest, self.every_group.highest
+        return np.stack([np.broadcast_to(side, self.start.shape) for side in sides])
 
     @property
     def amount_unit(self) -> float:

@@ -32,7 +32,7 @@ from beltline.host.solver.fixed_point import Image
 from beltline.host.solver.machine_prices import with_machine_prices
 from beltline.host.solver.prepare import Prepared, from_last
 from beltline.host.solver.product_image import product_image
-from beltline.host.solver.products import check_products
+from beltline.host.solver.products import check_products, varies
 from beltline.host.solver.run import Run
 from beltline.host.solver.verify_products import found_of
 from beltline.hw.interface.registers import Status
@@ -251,6 +251,8 @@ def _next(
         The machine does not support the tables.
     """
     check_products(problem, form)
+    if before.bounds is None and varies(form):
+        raise ValueError("a machine takes bounds of x' that depend on x only if those of the first tables do")
     try:
         image = product_image(problem, tol, before.value_bits, before.amount_bits, form, before)
     except ProblemError:

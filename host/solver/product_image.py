@@ -107,7 +107,8 @@ def _image(
     """Return the image of one age, with the tables of ``before`` that are equal."""
     grid, wealth = amounts_in_units(products.cost, amount_bits), amounts_in_units(products.wealth, amount_bits)
     if not products.form.negative:
-        _check_affordable(products, wealth > grid[0], products.consumed > 0.0, amount_bits)
+        lowest = np.take_along_axis(grid, products.low, axis=0)
+        _check_affordable(products, wealth > lowest, products.consumed > 0.0, amount_bits)
     value = Fixed(value_bits)
     kappa = value.encode(products.kappa)
     limits = _limits(products, grid, wealth)
@@ -126,6 +127,7 @@ def _image(
         groups=Groups(kappa, marks, *limits),
         last_groups=Groups(kappa, last_marks, *limits),
         products=products,
+        bounds=np.stack([products.low, products.high]) if products.by_point else None,
     )
 
 
@@ -197,12 +199,13 @@ def _limits(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the lowest and the highest candidate of each product state, ``(N_p,)`` each, for costs ``grid``.
 
-    Where consumption may be negative they are the bounds of ``x'``. Otherwise those below the lowest are dominated by
-    it: they cost as much, and promise no more. Those above the highest cost at least as much as the largest cash on
-    hand of the state. A table of values has one candidate, which does not matter.
+    Where consumption may be negative, or bounds of ``x'`` depend on ``x``, they are the bounds of all points together.
+    Otherwise those below the lowest are dominated by it: they cost as much, and promise no more. Those above the
+    highest cost at least as much as the largest cash on hand of the state. A table of values has one candidate, which
+    does not matter.
     """
-    if products.form.negative:
-        return products.low, products.high
+    if products.form.negative or products.by_point:
+        return products.low[0], products.high[-1]
     last = grid.shape[0] - 1
     lowest = np.where(products.keeps, 0, products.stands[0])
     affordable = (grid < wealth.max(axis=0)).sum(axis=0)

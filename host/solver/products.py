@@ -13,7 +13,9 @@ Alternatives of two regimes that have the same tables, as default and exclusion 
 An alternative without a choice, which is given by a table of values, is a product state whose value does not change.
 Bounds of ``x'`` that do not depend on ``x`` become costs: a candidate above ``high`` costs the largest cash on hand, so
 that no state can afford it. A candidate below ``low`` costs as much as ``low``; if values do not fall in ``x``, the
-candidate ``low`` is then at least as good.
+candidate ``low`` is then at least as good. Bounds that depend on ``x`` are tables of a machine that is built for them,
+which then has those of all alternatives. They may let values fall in ``x``, so that no candidate may be dominated:
+costs must not fall in ``x'``.
 
 Where consumption may be negative, as the dividends of a firm with ``eta = 0``, every candidate within the bounds can be
 chosen, whatever it costs. The accelerator then does not test what is affordable, and bounds are the lowest and the
@@ -31,6 +33,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from beltline.gpu_ref.general.checks import cheapest
 from beltline.gpu_ref.general.form import Branch, Form, Outside, Tables
 from beltline.host.problem.checks import ProblemError, first, shown
 from beltline.host.problem.general import WORKAROUND, start_of
@@ -56,7 +59,7 @@ class Products:
     stands : (N_k, N_p) int64 array
         For each candidate ``i`` the grid index to report in its place: the lowest at or above ``i`` that is not
         dominated; the candidate itself where consumption may be negative.
-    low, high : (N_p,) int64 arrays
+    low, high : (N_k, N_p) int64 arrays
         Bounds of ``x'``: first and last grid index.
     kappa : (N_p,) float64 array
         Utility of the alternative itself, in units of utility.
@@ -113,13 +116,14 @@ class Products:
         return self.arrangement.place
 
     @property
+    def by_point(self) -> bool:
+        """Whether bounds of ``x'`` depend on ``x``, so that the machine needs a table of them."""
+        return varies(self.form)
+
+    @property
     def consumed(self) -> NDArray[np.float64]:
         """Consumption with the cheapest choice, ``(N_k, N_p)``, in units of the good."""
-        if not self.form.negative:
-            return self.wealth - self.cost[0]
-        index = np.arange(self.cost.shape[0])[:, None]
-        inside = (index >= self.low) & (index <= self.high)
-        return np.asarray(self.wealth - np.where(inside, self.cost, np.inf).min(axis=0))
+        return np.asarray(self.wealth - cheapest(self.cost, self.low, self.high))
 
     def of(self, alternative: int) -> NDArray[np.int64]:
         """Return the product states of an alternative, ``(N_z,)``."""
@@ -203,15 +207,24 @@ def check_products(problem: Problem, form: Form | None = None) -> None:
                 f"takes beta times the probability of a state up to 1, and alternative {one.name!r} has "
                 f"{heaviest:.6g} with beta = {shown(float(one.beta.max()))}"
             )
-        for name in ("low", "high"):
-            bound = getattr(one, name)
-            varies = (bound != bound[0]).any(axis=0)
-            if varies.any():
-                (s,) = first(varies)
-                raise refuse(
-                    f"takes bounds of x' that are the same for every x, and {name} of alternative {one.name!r} goes "
-                    f"from {bound[0, s]} to {bound[-1, s]} in state {s}"
-                )
+        falls = _falls(one) if varies(form) and not form.negative else np.zeros(0, np.bool_)
+        if falls.any():
+            raise refuse(
+                f"takes bounds of x' that depend on x only if costs do not fall in x' or consumption may be negative, "
+                f"and cost of alternative {one.name!r} falls in state {first(falls)[-1]}"
+            )
+
+
+def varies(form: Form) -> bool:
+    """Return whether some alternative has bounds of ``x'`` that depend on ``x``."""
+    tables = [one.at() for one in form.alternatives if isinstance(one, Branch)]
+    return any(bool((bound != bound[0]).any()) for one in tables for bound in (one.low, one.high))
+
+
+def _falls(one: Branch) -> NDArray[np.bool_]:
+    """Return where the cost of the next candidate is lower, both within the bounds of some point; states come last."""
+    tables, index = one.at(), np.arange(one.cost.shape[-2] - 1)[:, None]
+    return (np.diff(one.cost, axis=-2) < 0) & (index >= tables.low[0]) & (index < tables.high[-1])
 
 
 def arrangement_of(problem: Problem, form: Form | None = None) -> Arrangement:
@@ -265,7 +278,8 @@ def products_of(
     wealth, cost, start = (np.zeros(shape) for _ in range(3))
     stands = np.tile(np.arange(points)[:, None], (1, shape[1]))
     kappa, keeps = np.zeros(shape[1]), np.zeros(shape[1], np.bool_)
-    low, high = np.zeros((2, shape[1]), np.int64)
+    low, high = np.zeros((2, *shape), np.int64)
+    by_point = varies(form)
     given = start_of(problem)
     dominated = ""
     most = 0.0
@@ -278,9 +292,13 @@ def products_of(
             continue
         tables = one.at(now)
         wealth[:, columns], kappa[columns] = tables.wealth, tables.kappa
-        low[columns], high[columns] = tables.low[0], tables.high[0]
+        low[:, columns], high[:, columns] = tables.low, tables.high
         if form.negative:
             cost[:, columns] = tables.cost
+            continue
+        if by_point:
+            cost[:, columns] = np.minimum(tables.cost, tables.wealth.max(axis=0))
+            most = max(most, float((tables.wealth - cheapest(tables.cost, tables.low, tables.high)).max()))
             continue
         cost[:, columns], stands[:, columns] = _rising(tables)
         most = max(most, float((tables.wealth[-1] - cost[0, columns]).max()))

@@ -322,7 +322,7 @@ class Session:
         ``alternatives`` says that the device must be built for alternatives, not only for costs.
         """
         # Here, because it compiles.
-        from beltline.host.solver.products import check_products
+        from beltline.host.solver.products import check_products, varies
 
         check_products(problem)
         named = self._name is not None and DEVICES[self._name].elastic
@@ -331,6 +331,11 @@ class Session:
             raise ProblemError(
                 f"problem {problem.name!r} has {', '.join(extras(problem)) or 'negative consumption'}, which device "
                 f"{self._name!r} supports only with the options lanes=, {wanted}: pass these, or {WORKAROUND}"
+            )
+        if named and varies(problem.form) and not self._options.get("bounds"):
+            raise ProblemError(
+                f"problem {problem.name!r} has bounds of x' that depend on x, which device {self._name!r} supports "
+                f"only with the option bounds=1: pass it, too, or {WORKAROUND}"
             )
         kind = "alternatives" if alternatives else "discount factors by state or tables by age"
         if options.shift:

@@ -41,6 +41,9 @@ class SoftwareMachine(ABC):
         ``beta Q``, uint64, ``(states * states,)``, unit ``2**-64``; a row has the built ``states`` words.
     policy
         Policy indices, int64, ``(results,)``.
+    bounds
+        Of a build with bounds, int64, ``(grid * states,)``, in table order: the candidates of each state
+        (:mod:`beltline.hw.interface.bounds`). ``None`` for other builds.
     status, sweeps, states_done, clocks, norm
         Contents of the registers of these names.
     clocks_source
@@ -48,6 +51,7 @@ class SoftwareMachine(ABC):
     """
 
     clocks_source: str
+    bounds: NDArray[np.int64] | None = None
 
     def __init__(self, grid: int, states: int, results: int) -> None:
         self._built = grid, states

@@ -9,7 +9,7 @@ from beltline.hw.interface.registers import Engine
 
 @dataclass(frozen=True)
 class EngineFeatures:
-    """Features of an engine. ``proofs``, ``costs``, ``alternatives``, ``prices`` and ``linear`` depend on the build.
+    """Features of an engine. Those from ``proofs`` on depend on the build.
 
     Parameters
     ----------
@@ -33,6 +33,9 @@ class EngineFeatures:
         (``UPDATE_FIELD``), and what a bond pays is in the last column of window ``X``.
     linear
         Utility may be consumption itself, which may be negative (``UtilityForm.LINEAR``).
+    bounds
+        Each state has a lowest and a highest candidate of its own, in a second table in window ``X``
+        (:mod:`beltline.hw.interface.bounds`).
     folds
         The engine has physical stages, with parameters ``fold`` and ``evaluators``.
     lanes
@@ -52,6 +55,7 @@ class EngineFeatures:
     alternatives: bool = False
     prices: bool = False
     linear: bool = False
+    bounds: bool = False
 
     @property
     def sparse(self) -> bool:

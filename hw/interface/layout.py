@@ -45,7 +45,8 @@ class Layout:
     large as the build, the whole window is in table order.
 
     A build with costs has a word of ``X`` for each point and each exogenous state of the build, whatever the problem's
-    ``N_z``: the cost of ``x'`` in state ``s`` is word ``x' * STATES_MAX + s`` of table order.
+    ``N_z``: the cost of ``x'`` in state ``s`` is word ``x' * STATES_MAX + s`` of table order. In a build with bounds,
+    the second half of window ``X`` has those of each state's choice, in blocks like those of ``W``.
 
     Parameters
     ----------
@@ -81,3 +82,9 @@ class Layout:
             return (Words(0, 0, total),)
         lanes = range(-(-total // share))
         return tuple(Words(lane * block, lane * share, min(share, total - lane * share)) for lane in lanes)
+
+    @property
+    def bounds(self) -> tuple[Words, ...]:
+        """The blocks of the table of bounds (:mod:`beltline.hw.interface.bounds`) in window ``X``, in table order."""
+        half = self.build.grid * self.build.states
+        return tuple(Words(half + one.window, one.table, one.count) for one in self.blocks(Table.W))

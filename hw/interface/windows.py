@@ -47,7 +47,7 @@ class WindowParameters:
         """Return the number of 64-bit words of ``table``."""
         machine = self.machine
         return {
-            Table.X: machine.grid * (machine.states if machine.features.costs else 1),
+            Table.X: machine.grid * (machine.states if machine.features.costs else 1) * (1 + machine.features.bounds),
             Table.W: machine.grid * machine.states,
             Table.Q: machine.states * machine.states * machine.features.matrices,
             Table.V: machine.results,

@@ -177,7 +177,7 @@ def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ign
     pushes = np.zeros((members, RING), np.int64)
     arrivals = np.zeros((members, RING), np.int64)
     searches = np.zeros((members, contexts, FIELDS), np.int64)
-    visits, passes, result_latency, least = scans
+    visits, passes, bracket_clocks, result_latency, least = scans
     steps, lasts, ready = np.zeros_like(rows), np.zeros_like(rows), np.zeros_like(rows)
     now, resting = np.int64(_FAR), 0
     exogenous = np.arange(min(points, 1 << lane_shift) * states) % states
@@ -233,7 +233,7 @@ def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ign
                         resting += 1
             if r[k, PHASE] == SCANS and t < end:
                 of_scan = steps[k], rows[k], lasts[k], ready[k], visits, passes[lane]
-                t, over = scan_run(r[k], *of_scan, result_latency, least, t, end, taken_at)
+                t, over = scan_run(r[k], *of_scan, bracket_clocks, result_latency, least, t, end, taken_at)
                 if over:
                     checked[lane] = t - 1
                     if searched[first:last].any():
@@ -295,8 +295,8 @@ class LaneClocks:
     found: NDArray[np.int64]
 
 
-_Scans = tuple[NDArray[np.int64], NDArray[np.int64], int, int]
-_NO_SCANS: _Scans = np.zeros((0, 3), np.int64), np.zeros((0, 0), np.int64), 0, 0
+_Scans = tuple[NDArray[np.int64], NDArray[np.int64], int, int, int]
+_NO_SCANS: _Scans = np.zeros((0, 3), np.int64), np.zeros((0, 0), np.int64), 0, 0, 0
 
 
 def lane_clocks(
@@ -322,9 +322,9 @@ def lane_clocks(
     results
         Whether ``found`` of the result is requested.
     scans
-        For a round of a proof, which has scans in place of checks: ``(visits, passes, result_latency, least)`` of
-        :func:`beltline.hw.sweep.scan_clocks.scan_run`, with one row of ``passes`` for each lane. ``checked`` is then
-        the clock in which a lane's scan ends; its local search begins in the next clock.
+        For a round of a proof, which has scans in place of checks: ``(visits, passes, bracket_clocks, result_latency,
+        least)`` of :func:`beltline.hw.sweep.scan_clocks.scan_run`, with one row of ``passes`` for each lane.
+        ``checked`` is then the clock in which a lane's scan ends; its local search begins in the next clock.
     """
     dealt = log.dealt
     search, build = dealt.search, dealt.search.build
@@ -441,13 +441,13 @@ def round_clocks(dealt: Dealt, one: Round) -> LaneClocks:
     """
     build = dealt.search.build
     log = SweepLog(dealt, one.lowest, one.moved, one.counts, one.probes, np.ones(build.lanes, np.bool_))
-    scan = ScanParameters(build)
+    latencies = ScanParameters(build).bracket_clocks, ScanParameters(build).result_latency
     states = np.arange(dealt.states) if one.states is None else one.states
     if one.shared:
         low, high = (table[[-1, 0]][:, states] for table in (one.lowest, one.highest))
         visits, passes = shared_visits(build, dealt.used, low, high, states, _GO)
         least = _GO + shared_clocks(build, 2 * states.size)
-        return lane_clocks(log, np.full(build.lanes, _GO), scans=(visits, passes, scan.result_latency, least))
+        return lane_clocks(log, np.full(build.lanes, _GO), scans=(visits, passes, *latencies, least))
     levels: Sequence[int] = (0,)
     if one.divide:
         levels = (dealt.lane_shift,) if one.odd else range(dealt.lane_shift - 1, -1, -1)
@@ -468,7 +468,7 @@ def round_clocks(dealt: Dealt, one: Round) -> LaneClocks:
     rows = np.concatenate(places)
     lowest, highest = (table[np.ix_(rows, states)].ravel() >> HALF_SHIFT for table in (one.lowest, one.highest))
     visits = np.stack([lowest, highest, np.tile(states, rows.size)], axis=1)
-    return lane_clocks(log, np.full(build.lanes, _GO), scans=(visits, passes, scan.result_latency, 0))
+    return lane_clocks(log, np.full(build.lanes, _GO), scans=(visits, passes, *latencies, 0))
 
 
 def begin_clocks(dealt: Dealt) -> int:

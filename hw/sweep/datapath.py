@@ -463,15 +463,17 @@ class SweepDatapath(Datapath):
             second.row.eq(q_address[state_bits : 2 * state_bits]),
             second.data.eq(p.register(tables.write_data, 0).value),
         ]
-        own = {
-            Table.X: ("x_write", build.point_bits + build.cost_bits),
-            Table.W: ("wealth_write", build.position_bits),
-            Table.V: ("value_write", build.position_bits),
-        }
+        of_states = {Table.W: ("wealth_write", build.position_bits), Table.V: ("value_write", build.position_bits)}
+        own = {Table.X: ("x_write", build.point_bits + build.cost_bits)} | of_states
         for number, lane in enumerate(lanes):
             for table, (name, bits) in own.items():
                 hit = tables.write_address[bits : bits + build.lane_bits] == number
                 strobes = self.writes(m, table) & hit.replicate(WORD_BYTES)
+                if build.bounds and table is Table.X:
+                    # The second half of window `X` is the table of bounds, in the order of `W`.
+                    second = tables.write_address[build.position_bits + build.lane_bits :].any().replicate(WORD_BYTES)
+                    m.d.comb += lane.bounds_write.eq(p.register(strobes & second, 0).value)
+                    strobes = strobes & ~second
                 m.d.comb += getattr(lane, name).eq(p.register(strobes, 0).value)
             address = p.register(tables.write_address, 0).value
             m.d.comb += [

@@ -15,6 +15,7 @@ from beltline.hw.arithmetic.norm import NormParameters
 from beltline.hw.arithmetic.objective import INFEASIBLE, raised_status
 from beltline.hw.control.sequencer import check_clocks
 from beltline.hw.control.software_machine import SoftwareMachine
+from beltline.hw.interface.bounds import bounds_of
 from beltline.hw.interface.groups import Groups, Mark
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import STEPS_FIELD, UPDATE_FIELD, Engine, Mode, Status
@@ -108,6 +109,8 @@ class SweepSoftwareMachine(SoftwareMachine):
         self._logged = logged
         self._capacity = _FIRST_CAPACITY
         self.shift_weights = np.zeros(build.states * build.states, np.uint64)
+        if build.bounds:
+            self.bounds = np.zeros(build.grid * build.states, np.int64)
         super().__init__(build.grid, build.states, build.grid * build.states)
         if build.costs:
             self.x = np.zeros(build.grid * build.states, np.int64)
@@ -134,6 +137,7 @@ class SweepSoftwareMachine(SoftwareMachine):
             midpoints=build.midpoints,
             multipliers=build.multipliers,
             prices=build.prices,
+            bounds=build.bounds,
         )
 
     @property
@@ -184,7 +188,10 @@ class SweepSoftwareMachine(SoftwareMachine):
         if self.build.alternatives:
             self._groups = Groups.of(self.shift_weights.reshape(self.build.states, -1), self._states)
             self._keeps = self._groups.has(Mark.KEEPS)
-            self._limits = np.stack([self._groups.lowest, self._groups.highest])
+            self._limits = np.stack([self._groups.lowest, self._groups.highest])[:, None]
+        if self.bounds is not None:
+            work = self._grid * self._states
+            self._limits = bounds_of(self.bounds[:work].reshape(self._grid, self._states))
         self._shifts = Mode.SHIFT in mode and self._groups is None
         # A proof leaves no other peak to look for.
         self._seeks = Mode.PEAKS in mode and not self.build.proof
@@ -256,10 +263,10 @@ class SweepSoftwareMachine(SoftwareMachine):
         priced = self._groups.has(Mark.PRICED)
         table = self.x.reshape(self.build.grid, -1)[: self._grid]
         costs, lowest = PricesParameters(self.build).model(self._paid, table[:, -1], self._weights)
-        self._costs[priced], self._limits[0, priced] = costs.T[priced], lowest[priced]
+        self._costs[priced], self._limits[0, 0, priced] = costs.T[priced], lowest[priced]
         # The next run finds them in the tables.
         table[:, : self._states][:, priced] = costs[:, priced]
-        groups = replace(self._groups, lowest=self._limits[0])
+        groups = replace(self._groups, lowest=self._limits[0, 0])
         rows = groups.rows(self.build.states).view(np.uint64)
         self.shift_weights[: rows.size] = rows.ravel()
         self.updates += 1

@@ -68,6 +68,9 @@ class SweepParameters:
     prices
         Whether the prices of bonds are computed between sweeps (:mod:`beltline.hw.sweep.prices.parameters`). Requires
         ``multipliers``.
+    bounds
+        Whether each state has a lowest and a highest candidate of its own (:mod:`beltline.hw.interface.bounds`).
+        Requires ``alternatives``, and excludes ``prices``.
 
     Raises
     ------
@@ -86,6 +89,7 @@ class SweepParameters:
     midpoints: bool = False
     multipliers: int = 0
     prices: bool = False
+    bounds: bool = False
 
     def __post_init__(self) -> None:
         check_lanes(self.lanes, self.grid)
@@ -102,13 +106,15 @@ class SweepParameters:
             raise ValueError("multipliers of a build must be 0 without alternatives")
         if self.prices and not self.multipliers:
             raise ValueError("prices of a build must be False without multipliers")
+        if self.bounds and (self.prices or not self.alternatives):
+            raise ValueError("bounds of a build must be False without alternatives, and with prices")
 
     @classmethod
     def of(cls, machine: MachineParameters) -> SweepParameters:
         """Return the sizes of the sweep engine of ``machine``."""
         sizes = machine.grid, machine.states, machine.lanes, machine.row_slots
         kinds = machine.proof, machine.costs, machine.alternatives, machine.midpoints
-        return cls(*sizes, machine.multiplier, *kinds, machine.multipliers, machine.prices)
+        return cls(*sizes, machine.multiplier, *kinds, machine.multipliers, machine.prices, machine.bounds)
 
     @property
     def prepares(self) -> bool:

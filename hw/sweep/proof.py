@@ -58,8 +58,8 @@ class Proof:
     room
         Evaluations of each search that are logged; 0 for no log.
     limits
-        int64, ``(2, N_z)``: the lowest and the highest candidate of each exogenous state; by default the whole grid.
-        Choices are among these.
+        int64, ``(2, 1, N_z)`` or ``(2, N_k, N_z)``: the lowest and the highest candidate of each exogenous state, at
+        all points or at each of them; by default the whole grid. Choices are among these.
 
     Attributes
     ----------

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from beltline.compiled import njit
 from beltline.hw.sweep.gather_clocks import ASKED, BEGIN, HEAD, LEVEL, RING, TABLE_BITS
 from beltline.hw.sweep.parameters import HALF_SHIFT, SweepParameters
-from beltline.hw.sweep.scan.parameters import AHEAD_HALVES, AHEAD_STATES, BRACKET_CLOCKS, ScanParameters
+from beltline.hw.sweep.scan.parameters import AHEAD_HALVES, AHEAD_STATES, ScanParameters
 from beltline.hw.sweep.search_clocks import REGISTERS as OF_SEARCH
 
 # Indexes of a lane's registers, after those of its local search.
@@ -59,11 +59,12 @@ def shared_visits(
 
 
 def scanned(limits: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the exogenous states that scans read; ``limits`` are lowest and highest candidates, int64 ``(2, N_z)``.
+    """Return the exogenous states that scans read; ``limits`` are lowest and highest candidates.
 
-    A state with a single candidate is skipped, unless the one before it was.
+    They are int64, ``(2, 1, N_z)`` or ``(2, N_k, N_z)``. A state with a single candidate at all points is skipped,
+    unless the one before it was.
     """
-    forced = limits[0] == limits[1]
+    forced = limits[0].min(axis=0) == limits[1].max(axis=0)
     states = []
     state = int(forced[0] and forced.size > 1)
     while state < forced.size:
@@ -86,7 +87,7 @@ def scan_begin(r, begin, first, end):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def scan_run(r, steps, rows, lasts, results, visits, passes, result_latency, least, now, end, taken_at):  # type: ignore[no-untyped-def]
+def scan_run(r, steps, rows, lasts, results, visits, passes, bracket_clocks, result_latency, least, now, end, taken_at):  # type: ignore[no-untyped-def]
     """Simulate a lane's scan from clock ``now`` to ``end``, or until it ends.
 
     Returns the first clock that was not simulated, and whether the scan has ended.
@@ -101,8 +102,9 @@ def scan_run(r, steps, rows, lasts, results, visits, passes, result_latency, lea
         lanes share ``(n, 4)``, with the clock in which each enters the queue.
     passes
         int64, ``(passes + 1,)``: number of the first visit of each pass, and of the visit after the last.
-    result_latency
-        Clocks from ``taken`` of the last half-row of a bracket to its result.
+    bracket_clocks, result_latency
+        Clocks from the addresses of a state to its bracket, and from ``taken`` of the last half-row of a bracket to its
+        result.
     least
         For brackets that lanes share, the first clock in which the scan may end; otherwise 0.
     now, end, taken_at
@@ -128,7 +130,7 @@ def scan_run(r, steps, rows, lasts, results, visits, passes, result_latency, lea
                 count = passes[r[PASS] + 1]
             t += 1
             continue
-        leaves = f < n and (visits[f, 3] if least else steps[f % RING] + BRACKET_CLOCKS) == t
+        leaves = f < n and (visits[f, 3] if least else steps[f % RING] + bracket_clocks) == t
         push = leaves and visits[f, 0] >= 0
         emit = job_head and level < AHEAD_HALVES
         pop = emit and visits[job, 0] + half == visits[job, 1]

@@ -132,17 +132,27 @@ def costs_of(x, s):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def whole_grid(rows, states):  # type: ignore[no-untyped-def]
-    """Return limits that leave out no candidate of ``rows``: int64, ``(2, states)``."""
-    limits = np.zeros((2, states), np.int64)
+    """Return limits that leave out no candidate of ``rows``: int64, ``(2, 1, states)``."""
+    limits = np.zeros((2, 1, states), np.int64)
     limits[1] = rows - 1
     return limits
+
+
+@njit(cache=True)
+def limits_of(limits, i):  # type: ignore[no-untyped-def]
+    """Return the lowest and the highest candidate of each exogenous state at point ``i``: int64, ``(2, N_z)``.
+
+    ``limits`` is ``(2, N_k, N_z)``, or ``(2, 1, N_z)`` if they are the same at all points.
+    """
+    return limits[:, i if limits.shape[1] > 1 else 0]
 
 
 @njit(cache=True)
 def _search(wealth, x, ev, s, words, limits, guess, log, count):  # type: ignore[no-untyped-def]
     """Search for a peak of one state's objective, from candidate ``guess``.
 
-    Candidates are those of state ``s`` in ``limits``, int64 ``(2, N_z)``; *the grid* below means these. The search
+    Candidates are those of state ``s`` in ``limits``, int64 ``(2, N_z)``, of the state's point; *the grid* below means
+    these. The search
     steps upwards, then downwards. It doubles its step while the objective improves, and halves a step that leaves the
     grid. It ends when the objectives of both neighbours are known not to be better; of equal ones the lowest
     candidate wins.
@@ -261,9 +271,10 @@ def _searches(  # type: ignore[no-untyped-def]
             for i in range(begin, end):
                 if not searched[i, s]:
                     continue
-                guess = min(max(last[i, s] + shift, limits[0, s]), limits[1, s])
+                here_limits = limits_of(limits, i)
+                guess = min(max(last[i, s] + shift, here_limits[0, s]), here_limits[1, s])
                 index, below, here, above, over, count, off = _search(
-                    w[i, s], costs, ev, s, words, limits, guess, own, count
+                    w[i, s], costs, ev, s, words, here_limits, guess, own, count
                 )
                 off_grid += off
                 shift = 0 if exact else index - last[i, s]
@@ -294,7 +305,7 @@ def search_peaks(x, w, ev, words, shifts, state_bits, choices, above, others, co
     """
     rows, states = w.shape
     contexts, parts = counts.shape[1], others.shape[1]
-    limits = whole_grid(rows, states)
+    limits = limits_of(whole_grid(rows, states), 0)
     for task in prange(others.size):
         lane, part, begin, end = _part(task, parts, shifts, rows)
         other = False
@@ -382,7 +393,8 @@ def search_all(
     exact
         Whether every state is searched from its choice in ``last``, without a guess of its move.
     limits
-        int64, ``(2, N_z)``: the lowest and the highest candidate of each exogenous state; by default the whole grid.
+        int64, ``(2, 1, N_z)`` or ``(2, N_k, N_z)``: the lowest and the highest candidate of each exogenous state, at
+        all points or at each of them; by default the whole grid.
 
     Returns
     -------

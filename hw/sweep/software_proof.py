@@ -1,17 +1,17 @@
 """Compiled software model of the rounds of a proof, bit by bit. Described in :mod:`beltline.hw.sweep.proof`.
 
 Arrays of all functions: ``x`` int64, ``(1, N_k)`` or ``(N_z, N_k)``, as of
-:func:`beltline.hw.sweep.software_passes.costs_of`; ``limits`` int64, ``(2, N_z)``, the lowest and the highest candidate
-of each exogenous state; ``w``, ``ev``, ``choices``, ``lowest``, ``highest`` int64,
-``(N_k, N_z)``; ``moved`` bool, ``(N_k, N_z)``; ``crossed`` bool and ``flags`` uint8, ``(N_k,)``; ``words`` those of
-``UtilityConstants.words``.
+:func:`beltline.hw.sweep.software_passes.costs_of`; ``limits`` int64, ``(2, 1, N_z)`` or ``(2, N_k, N_z)``, as of
+:func:`beltline.hw.sweep.software_passes.limits_of`, the lowest and the highest candidate of each exogenous state;
+``w``, ``ev``, ``choices``, ``lowest``, ``highest`` int64, ``(N_k, N_z)``; ``moved`` bool, ``(N_k, N_z)``; ``crossed``
+bool and ``flags`` uint8, ``(N_k,)``; ``words`` those of ``UtilityConstants.words``.
 """
 
 from __future__ import annotations
 
 from beltline.compiled import njit, prange
 from beltline.hw.arithmetic.objective import SATURATED_FLAG, candidate_word, is_above, objective_word
-from beltline.hw.sweep.software_passes import costs_of
+from beltline.hw.sweep.software_passes import costs_of, limits_of
 
 SKIPPED = -1
 """Lower end of a bracket of which nothing is evaluated."""
@@ -50,9 +50,14 @@ def _bracket(below, own, above):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _sides(choices, limits, i, s):  # type: ignore[no-untyped-def]
-    """Return the choices of the points below and above, or beyond the grid the lowest and the highest candidate."""
-    below = choices[i - 1, s] if i > 0 else limits[0, s]
-    above = choices[i + 1, s] if i < choices.shape[0] - 1 else limits[1, s]
+    """Return the choices of the points below and above, within the bounds of the state's own choice.
+
+    Beyond the grid they are the lowest and the highest candidate. Bounds do not fall in ``x``, so the choice of the
+    point below can only be below the lowest candidate, and that of the point above only above the highest.
+    """
+    bounds = limits_of(limits, i)
+    below = max(choices[i - 1, s], bounds[0, s]) if i > 0 else bounds[0, s]
+    above = min(choices[i + 1, s], bounds[1, s]) if i < choices.shape[0] - 1 else bounds[1, s]
     return below, above
 
 
@@ -62,7 +67,8 @@ def bracket_all(x, w, ev, words, limits, parity, confirmed, choices, lowest, hig
 
     A bracket reaches from the lowest of the choices of a state and its two neighbouring points to the highest of them.
     At the first and last point of the grid, the lowest and the highest candidate take the place of the missing
-    neighbour's choice. The bracket of the first or the last point is skipped if it is ``confirmed``, bool ``(2,)``.
+    neighbour's choice. The bounds of a state's choice cut its bracket. The bracket of the first or the last point is
+    skipped if it is ``confirmed``, bool ``(2,)``.
 
     ``lowest`` and ``highest`` receive the brackets, ``moved`` the states whose choice changed, ``crossed`` the points
     at which a choice is below that of the point before, or above that of the point after, and ``flags``
@@ -131,11 +137,12 @@ def divide_all(x, w, ev, words, limits, lane_shift, firsts, choices, lowest, hig
             for i in range(first + (distance if level else 0), end, 2 * distance):
                 for s in range(states):
                     own = choices[i, s]
-                    below, above = limits[0, s], limits[1, s]
+                    bounds = limits_of(limits, i)
+                    below, above = bounds[0, s], bounds[1, s]
                     if not firsts:
-                        below = choices[i - distance, s]
+                        below = max(choices[i - distance, s], below)
                         if i + distance < rows:
-                            above = choices[i + distance, s]
+                            above = min(choices[i + distance, s], above)
                     lo, hi = min(below, above), max(below, above)
                     if lo == own == hi:
                         continue

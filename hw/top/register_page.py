@@ -37,7 +37,9 @@ CONTENT = {
     "which no state can afford. With `ENGINE` 4, 5 or 7, the cost of `x'` in state `s`, at word `x' * STATES_MAX + s`; "
     "it must be nondecreasing in `x'`, unless consumption may be negative (`UTILITY_FORM`). With `ENGINE` 7, if `MODE` "
     "asks for updates of prices, the words of state "
-    "`STATES_MAX - 1` are what bond `x'` pays, over the discount factor and the return of a safe bond",
+    "`STATES_MAX - 1` are what bond `x'` pays, over the discount factor and the return of a safe bond. If bit 21 of "
+    "`ENGINE` is set, the second half of the window has the bounds of the choice in each state, in the order of `W`: "
+    "the lowest `x'` in bits 0 to 15, the highest in bits 16 to 31. Neither may fall in `x`",
     Table.W: "`W(x, s)`, cash on hand, at word `x * STATES + s`",
     Table.Q: "`beta Q(s, s')`, unsigned with 64 fraction bits, at word `s * STATES_MAX + s'`; on a sweep engine "
     "followed by a [second matrix](#second-matrix-of-q)",

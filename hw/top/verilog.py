@@ -213,6 +213,12 @@ def option_parser(prog: str) -> argparse.ArgumentParser:
         const=True,
         help="with --multipliers: the prices of bonds are computed between sweeps",
     )
+    parser.add_argument(
+        "--bounds",
+        action="store_const",
+        const=True,
+        help="with --alternatives: each state has bounds of its choice",
+    )
     option("slots", "lanes of a sweep engine that share a row bus: 4 or 8; 0: 4 with up to 16 lanes, else 8")
     parser.add_argument(
         "--midpoints",

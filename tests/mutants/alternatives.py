@@ -88,8 +88,8 @@ FAULTS = (
     Fault(
         "candidates of a firm with negative dividends ignore its bounds",
         IMAGE,
-        "return products.low, products.high",
-        "return 0 * products.low, 0 * products.high + grid.shape[0] - 1",
+        "return products.low[0], products.high[-1]",
+        "return 0 * products.low[0], 0 * products.high[-1] + grid.shape[0] - 1",
         OF_FIRMS,
     ),
     Fault(
@@ -473,21 +473,21 @@ FAULTS = (
     Fault(
         "divide and conquer of the model begins at the first point of the grid",
         "hw/sweep/software_proof.py",
-        "below, above = limits[0, s], limits[1, s]",
-        "below, above = 0, limits[1, s]",
+        "below, above = bounds[0, s], bounds[1, s]",
+        "below, above = 0, bounds[1, s]",
         OF_DIVISION,
     ),
     Fault(
         "divide and conquer of the model ends at the last point of the grid",
         "hw/sweep/software_proof.py",
-        "below, above = limits[0, s], limits[1, s]",
-        "below, above = limits[0, s], rows - 1",
+        "below, above = bounds[0, s], bounds[1, s]",
+        "below, above = bounds[0, s], rows - 1",
         OF_DIVISION,
     ),
     Fault(
         "a search of the model begins outside the candidates",
         "hw/sweep/software_passes.py",
-        "min(max(last[i, s] + shift, limits[0, s]), limits[1, s])",
+        "min(max(last[i, s] + shift, here_limits[0, s]), here_limits[1, s])",
         "min(max(last[i, s] + shift, 0), rows - 1)",
         OF_AMONG,
     ),

@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from . import ages, alternatives, arithmetic, costs, discrete, engines, general, host, models, prices, proofs, solvers
+from . import (
+    ages,
+    alternatives,
+    arithmetic,
+    bounds,
+    costs,
+    discrete,
+    engines,
+    general,
+    host,
+    models,
+    prices,
+    proofs,
+    solvers,
+)
 
 FAULTS = (
     *arithmetic.FAULTS,
@@ -10,6 +24,7 @@ FAULTS = (
     *proofs.FAULTS,
     *costs.FAULTS,
     *alternatives.FAULTS,
+    *bounds.FAULTS,
     *ages.FAULTS,
     *prices.FAULTS,
     *solvers.FAULTS,

@@ -157,7 +157,7 @@ FAULTS = (
     Fault(
         "the model does not store the lowest candidates of its prices",
         MODEL,
-        "groups = replace(self._groups, lowest=self._limits[0])",
+        "groups = replace(self._groups, lowest=self._limits[0, 0])",
         "groups = self._groups",
         (TEST + "test_lowest_candidates_stay",),
     ),

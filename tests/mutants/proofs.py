@@ -40,14 +40,14 @@ FAULTS = (
     Fault(
         "the first point's bracket begins at its choice",
         SOFTWARE,
-        "below = choices[i - 1, s] if i > 0 else limits[0, s]",
+        "below = max(choices[i - 1, s], bounds[0, s]) if i > 0 else bounds[0, s]",
         "below = choices[i - 1, s] if i > 0 else choices[i, s]",
         (TEST + "test_the_ends_of_the_grid_look_to_the_ends_of_the_candidates",),
     ),
     Fault(
         "the last point's bracket ends at its choice",
         SOFTWARE,
-        "above = choices[i + 1, s] if i < choices.shape[0] - 1 else limits[1, s]",
+        "above = min(choices[i + 1, s], bounds[1, s]) if i < choices.shape[0] - 1 else bounds[1, s]",
         "above = choices[i + 1, s] if i < choices.shape[0] - 1 else choices[i, s]",
         (TEST + "test_any_first_policy_is_repaired",),
     ),

@@ -169,9 +169,10 @@ class FullSearch:
         for x, p in np.ndindex(points, count):
             u, feasible, over = UtilityParameters().model(image.wealth[x, p] - image.grid[:, p], image.constants)
             assert not over[feasible].any()
-            if self.products.form.negative:
+            if self.products.form.negative or self.products.by_point:
                 # Bounds are not costs here.
-                feasible &= (np.arange(points) >= self.products.low[p]) & (np.arange(points) <= self.products.high[p])
+                feasible &= np.arange(points) >= self.products.low[x, p]
+                feasible &= np.arange(points) <= self.products.high[x, p]
             self.u[x, p] = [int(word) if able else None for word, able in zip(u, feasible, strict=True)]
 
     def regimes(self, value: NDArray[np.int64]) -> NDArray[Any]:

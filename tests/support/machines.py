@@ -17,7 +17,7 @@ from beltline.host.solver.fixed_point import Image
 from beltline.host.solver.run import Run
 from beltline.hw.arithmetic.numbers import MAXIMUM
 from beltline.hw.control.software_machine import SoftwareMachine
-from beltline.hw.interface.groups import Groups
+from beltline.hw.interface.bounds import words_of
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Mode
 from beltline.hw.line.model import LineSoftwareMachine
@@ -70,7 +70,8 @@ def proving_machine(
     points, states = image.start.shape
     grid = max(ROW_WORDS * lanes, 1 << (points - 1).bit_length())
     built = max(2, 1 << (states - 1).bit_length())
-    build = SweepParameters(grid, built, lanes, proof=True, costs=True, alternatives=alternatives)
+    bounds = image.bounds is not None
+    build = SweepParameters(grid, built, lanes, proof=True, costs=True, alternatives=alternatives, bounds=bounds)
     return SweepSoftwareMachine(build, contexts, logged)
 
 
@@ -88,11 +89,16 @@ def fill_grid(machine: SoftwareMachine, image: Image) -> None:
 
 
 def fill_groups(machine: SweepSoftwareMachine, image: Image) -> None:
-    """Write which states belong together into a build with alternatives; each is alone where the image has none."""
+    """Write which states belong together into a build with alternatives; each is alone where the image has none.
+
+    In a build with bounds write the candidates of each state, too.
+    """
     if machine.build.alternatives:
-        groups = Groups.single(*image.start.shape[::-1]) if image.groups is None else image.groups
-        rows = groups.rows(machine.build.states).view(np.uint64)
+        rows = image.every_group.rows(machine.build.states).view(np.uint64)
         machine.shift_weights[: rows.size] = rows.ravel()
+        if machine.bounds is not None:
+            words = words_of(image.candidates)
+            machine.bounds[: words.size] = words.ravel()
 
 
 Machine = TypeVar("Machine", bound=SoftwareMachine)

@@ -18,10 +18,12 @@ from beltline.hw.sweep.shift import SCALE
 from support.machines import fill_grid, fill_groups, opened, problem_of
 
 
-def proving_pairs(lanes: int, grid: int, states: int, *, alternatives: bool = True) -> Iterator[Pair]:
+def proving_pairs(
+    lanes: int, grid: int, states: int, *, alternatives: bool = True, bounds: bool = False
+) -> Iterator[Pair]:
     """Yield a simulated sweep engine with a proof and costs beside its model, and close it afterwards."""
     parameters = MachineParameters(
-        grid, states, engine=Engine.SWEEP, lanes=lanes, proof=True, costs=True, alternatives=alternatives
+        grid, states, engine=Engine.SWEEP, lanes=lanes, proof=True, costs=True, alternatives=alternatives, bounds=bounds
     )
     for device in opened(parameters):
         yield Pair(device, parameters)
@@ -85,6 +87,10 @@ class Pair:
             for block in layout.blocks(table):
                 part = words[block.table : block.table + block.count]
                 device.write_block(table, block.window, np.ascontiguousarray(part))
+        if software.bounds is not None:
+            for block in layout.bounds:
+                part = software.bounds[block.table : block.table + block.count]
+                device.write_block(Table.X, block.window, part)
         both = np.concatenate([software.q, software.shift_weights])
         device.write_block(Table.Q, 0, both.view(np.int64))
         constants = image.constants

@@ -11,6 +11,7 @@ from beltline.host.models.hopenhayn_rogerson.calibration import AFTER, BEFORE, S
 from beltline.host.models.hopenhayn_rogerson.equilibrium import Search
 from beltline.host.models.hopenhayn_rogerson.plot import KINDS
 from beltline.host.models.hopenhayn_rogerson.result import FirmEconomy
+from beltline.host.models.machines import on_machine
 from beltline.host.problem.checks import ProblemError, check_progress, real, shown, whole
 from beltline.host.problem.grids import GRID_SIZE_LIMIT
 from beltline.host.problem.model_parameters import chain_size, parameter
@@ -32,7 +33,7 @@ class HopenhaynRogerson(Calibration, Model):
         self,
         tol: float = 1e-8,
         max_sweeps: int = 10_000,
-        device: str = UNNAMED,
+        device: Any = UNNAMED,
         progress: Any = None,
         **more: Any,
     ) -> FirmEconomy:
@@ -46,8 +47,10 @@ class HopenhaynRogerson(Calibration, Model):
         ----------
         tol, max_sweeps
             For each firm's problem, as in :func:`beltline.solve`; values are in units of the wage.
-        device : str
-            ``"cpu"`` or ``"gpu"``; by default ``"auto"``, which takes the processor.
+        device : str, Session or Device
+            ``"cpu"`` or ``"gpu"``; by default ``"auto"``, which takes the processor. Or a device of the accelerator,
+            whose sweep engine must take alternatives, and bounds that depend on the workers of the last period. Without
+            ``lanes=`` the devices ``"emulator"`` and ``"rtl"`` are built so.
         progress, **more
             As :func:`beltline.solve` has them for a problem of the general form, except ``update``.
 
@@ -61,7 +64,10 @@ class HopenhaynRogerson(Calibration, Model):
         ProblemError, KeyboardInterrupt
             As :func:`beltline.solve`.
         """
-        device = check_device("an economy with firing costs", device)
+        machine = on_machine(device, self.grid, (len(self.producing) + 1) * self.states, more, bounds=True)
+        if machine is None:
+            device = check_device("an economy with firing costs", device)
+        more = more if machine is None else machine
         if "update" in more:
             raise ProblemError(
                 "update must not be given: the price is set by the value of entry, which equals its cost"

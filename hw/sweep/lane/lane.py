@@ -143,6 +143,9 @@ class Lane(wiring.Component):
         Only with alternatives: the state has a single candidate.
     lowest, highest : in, ``index_bits`` for each of ``2**state_bits`` exogenous states
         Only with alternatives: the lowest and the highest candidate of each state; all others are ignored.
+    bounds_write : in, 4 bits
+        Only with bounds: byte strobes of the host's writes of candidates (:mod:`beltline.hw.interface.bounds`), by the
+        number of the state in the lane. Each state then chooses among its own candidates.
     pricing, storing : in, 1 bit each
         Only with prices: with ``go``, the pass computes prices of bonds from the values after the sweep; it writes them
         (``storing``), or only finds the lane's smallest costs. ``seek`` must be high, too.
@@ -260,6 +263,10 @@ class Lane(wiring.Component):
                 judge.check_none.eq(check.none),
                 values.check_none.eq(judge.none),
                 values.search_none.eq(search.infeasible),
+            ]
+        if build.bounds:
+            m.d.comb += [
+                getattr(unit, name).eq(getattr(tables, name)) for unit in (search, scan) for name in ("least", "most")
             ]
         m.d.sync += [
             self.infeasible.eq(infeasible),

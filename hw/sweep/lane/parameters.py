@@ -11,6 +11,7 @@ from amaranth.lib.wiring import In, Out
 from beltline.hw.arithmetic.expectation import ExpectationParameters
 from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.arithmetic.utility import constant_ports
+from beltline.hw.interface.bounds import USED_BYTES
 from beltline.hw.interface.windows import WORD_BYTES
 from beltline.hw.memory.ram import READ_LATENCY
 from beltline.hw.sweep.combine import CombineParameters
@@ -121,6 +122,7 @@ class LaneParameters:
             **(self._of_proof() if build.proof else {}),
             **(self._of_alternatives() if build.alternatives else {}),
             **(self._of_prices() if build.prices else {}),
+            **({"bounds_write": In(USED_BYTES)} if build.bounds else {}),
         }
 
     def _of_reference(self) -> dict[str, wiring.Member]:

@@ -7,6 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from beltline.hw.arithmetic.numbers import WIDTH
+from beltline.hw.interface.bounds import INDEX_BITS, USED_BYTES
 from beltline.hw.interface.windows import WORD_BYTES
 from beltline.hw.memory.ram import BLOCK_DEPTH, Ram
 from beltline.hw.sweep.check import CACHED_BITS
@@ -67,6 +68,11 @@ class Tables(wiring.Component):
         Only with ``proof``: addresses from the scan, of cash on hand and of three choices.
     below, above : out, ``index_bits`` each
         Only with ``proof``: the choices at ``scan_below`` and ``scan_above``, from copies of their own.
+    bounds_write : in, 4 bits
+        Only with bounds: byte strobes of the host's writes of candidates, see
+        :class:`beltline.hw.sweep.lane.lane.Lane`.
+    least, most : out, ``index_bits`` each
+        Only with bounds: the lowest and the highest candidate of the state whose ``choice`` was read.
     """
 
     def __init__(self, parameters: LaneParameters) -> None:
@@ -74,7 +80,9 @@ class Tables(wiring.Component):
         build = parameters.build
         bits = build.position_bits
         ports = parameters.ports
-        hosts = ("wealth_write", "value_write", "write_address", "data", "read_address", "read_wealth", "read_policy")
+        hosts = ["wealth_write", "value_write", "write_address", "data", "read_address", "read_wealth", "read_policy"]
+        if build.bounds:
+            hosts.append("bounds_write")
         reads = (
             "check_choice",
             "check_cached",
@@ -102,6 +110,7 @@ class Tables(wiring.Component):
                 "new": In(signed(WIDTH)),
                 "fresh": Out(WIDTH),
                 **(self._of_proof() if build.proof else {}),
+                **({name: Out(build.index_bits) for name in ("least", "most")} if build.bounds else {}),
             }
         )
 
@@ -167,6 +176,16 @@ class Tables(wiring.Component):
             self.choice.eq(choice.read_data),
             self.cached.eq(cached.read_data),
         ]
+        if build.bounds:
+            m.submodules.bounds = bounds = Ram(8 * USED_BYTES, cells, USED_BYTES)
+            m.d.comb += [
+                bounds.write.eq(self.bounds_write),
+                bounds.write_address.eq(self.write_address),
+                bounds.write_data.eq(self.data),
+                bounds.read_address.eq(choice.read_address),
+                self.least.eq(bounds.read_data),
+                self.most.eq(bounds.read_data[INDEX_BITS:]),
+            ]
         read = Mux(self.read_wealth, wealth.read_data, Mux(self.read_policy, choice.read_data, self.value))
         m.d.sync += self.word.eq(read)
         return m

@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 from beltline.hw.arithmetic.pipeline import Pipeline
 from beltline.hw.memory.queue import Queue
 from beltline.hw.memory.ram import READ_LATENCY
-from beltline.hw.sweep.scan.parameters import AHEAD_JOBS, AHEAD_STATES, BRACKET_CLOCKS, ScanParameters
+from beltline.hw.sweep.scan.parameters import AHEAD_JOBS, AHEAD_STATES, ScanParameters
 
 
 class Brackets(wiring.Component):
@@ -35,8 +35,12 @@ class Brackets(wiring.Component):
     that this lane receives are output in place of its own. If they are ``confirmed``, rounds skip the brackets of these
     two points until a choice of the lane is written.
 
-    Latency: :data:`BRACKET_CLOCKS` from addresses to the bracket, and two more through the queue. Throughput: a state
-    in every clock, while the queue of :data:`AHEAD_STATES` brackets has space. Widths are those of
+    In a build with bounds the candidates of each state cut its bracket: the choice of the point below is replaced by
+    the state's lowest candidate if that is higher, and that of the point above by its highest candidate if that is
+    lower.
+
+    Latency: :attr:`ScanParameters.bracket_clocks` from addresses to the bracket, and two more through the queue.
+    Throughput: a state in every clock, while the queue of :data:`AHEAD_STATES` brackets has space. Widths are those of
     :class:`beltline.hw.sweep.parameters.SweepParameters`.
 
     Attributes
@@ -60,6 +64,8 @@ class Brackets(wiring.Component):
         Numbers of a state, and of the states at the distance below and above it.
     own, below_data, above_data : in, ``index_bits`` each
         Their choices, ``READ_LATENCY`` later.
+    least, most : in, ``index_bits`` each
+        Only with bounds: the lowest and the highest candidate of the state, with ``own``.
     valid, job : out, 1 bit and :attr:`ScanParameters.job`
         The oldest bracket whose candidates must be evaluated.
     pop : in, 1 bit
@@ -110,6 +116,7 @@ class Brackets(wiring.Component):
                 "busy": Out(1),
                 "crossed": Out(1),
                 **({"forced": In(build.states)} if build.alternatives else {}),
+                **({name: In(build.index_bits) for name in ("least", "most")} if build.bounds else {}),
                 **(self._of_shares() if build.shares else {}),
             }
         )
@@ -215,9 +222,9 @@ class Brackets(wiring.Component):
         of = Signal(self.parameters.state)
         m.d.comb += [of.position.eq(position), of.point.eq(point), of.state.eq(state)]
         job, empty, crossed, steep = self._bracket(m, p, of, point == 0, point + distance >= self.points)
-        valid = p.valid(p.input(step), BRACKET_CLOCKS)
+        valid = p.valid(p.input(step), self.parameters.bracket_clocks)
         if build.shares:
-            empty |= p.delay(p.input(self._skips(m, point, last_point)), BRACKET_CLOCKS).value
+            empty |= p.delay(p.input(self._skips(m, point, last_point)), self.parameters.bracket_clocks).value
         push = valid & ~empty
         with m.If(valid & crossed):
             m.d.sync += self.crossed.eq(1)
@@ -297,11 +304,11 @@ class Brackets(wiring.Component):
                 m.d.sync += position.eq(self.last_position + first_state)
             with m.Elif(step & point_ends):
                 m.d.sync += [point.eq(0), position.eq(first_state), active.eq(~low), low.eq(1)]
-        at_end = p.delay(p.input(Mux(low, self.at_begin, self.at_end)), BRACKET_CLOCKS)
+        at_end = p.delay(p.input(Mux(low, self.at_begin, self.at_end)), self.parameters.bracket_clocks)
         m.d.comb += [
             self.send.eq(push & self.sharing & at_end.value),
             self.send_job.eq(job),
-            self.send_address.eq(p.delay(p.input(position), BRACKET_CLOCKS - READ_LATENCY).value),
+            self.send_address.eq(p.delay(p.input(position), self.parameters.bracket_clocks - READ_LATENCY).value),
         ]
 
     def _skips(self, m: Module, point: Value, last_point: Value) -> Value:
@@ -320,7 +327,7 @@ class Brackets(wiring.Component):
     def _bracket(
         self, m: Module, p: Pipeline, of: Any, at_begin: Value, at_end: Value
     ) -> tuple[Value, Value, Value, Value]:
-        """Add the computation of a bracket, with latency :data:`BRACKET_CLOCKS`.
+        """Add the computation of a bracket, with latency :attr:`ScanParameters.bracket_clocks`.
 
         Returns
         -------
@@ -339,6 +346,12 @@ class Brackets(wiring.Component):
         own = p.register(self.own, READ_LATENCY)
         below = p.register(Mux(first.value, beside[0], self.below_data), READ_LATENCY)
         above = p.register(Mux(last.value, beside[1], self.above_data), READ_LATENCY)
+        uncut = [own, below, above]
+        if build.bounds:
+            least, most = (p.register(side, READ_LATENCY) for side in (self.least, self.most))
+            below = p.compute(lambda a, b: Mux(a < b, b, a), below, least)
+            above = p.compute(lambda a, b: Mux(a > b, b, a), above, most)
+            own = p.delay(own, 1)
         # Differences to the own choice, and which neighbour's choice is higher.
         of_below = p.compute(lambda a, b: (a - b).as_signed(), below, own)
         of_above = p.compute(lambda a, b: (a - b).as_signed(), above, own)
@@ -356,10 +369,14 @@ class Brackets(wiring.Component):
         crossed = p.register(((of_below.value > 0) | (of_above.value < 0)) & ~self.divide, time)
         at_first, at_last = (p.delay(flag, time - flag.time).value for flag in (first, last))
         of_lower, of_upper = of_below.value, of_above.value
+        if build.bounds:
+            # A step between two choices is steep whether or not bounds cut it: they may cut it for one of its states.
+            steps = (p.compute(lambda a, b: (a - b).as_signed(), side, uncut[0]) for side in uncut[1:])
+            of_lower, of_upper = (p.delay(step, time - step.time).value for step in steps)
         steep = p.register(
             (~at_first & ((of_lower > 0) | (of_lower < -1))) | (~at_last & ((of_upper < 0) | (of_upper > 1))), time
         )
-        assert low.time == BRACKET_CLOCKS
+        assert low.time == self.parameters.bracket_clocks
         job = Signal(self.parameters.job)
         m.d.comb += [
             job.of.eq(p.delay(p.input(of.as_value()), low.time).value),

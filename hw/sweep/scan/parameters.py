@@ -36,7 +36,7 @@ AHEAD_JOBS = 32
 """Brackets between their last request and their result: more than are ever in flight."""
 
 BRACKET_CLOCKS = READ_LATENCY + 3
-"""Clocks from a state's addresses to its bracket."""
+"""Clocks from a state's addresses to its bracket, in a build without bounds."""
 
 SHARED_JOBS = 2 * SHARED_STATES
 """Most shared brackets that a lane evaluates."""
@@ -103,6 +103,11 @@ class ScanParameters:
         return self.fetch + self.evaluated + CONTEST_CLOCKS + 1
 
     @property
+    def bracket_clocks(self) -> int:
+        """Clocks from a state's addresses to its bracket, which the bounds of its choice cut in a clock."""
+        return BRACKET_CLOCKS + self.build.bounds
+
+    @property
     def half_bits(self) -> int:
         """Bits of the number of a half-row."""
         return self.build.index_bits - HALF_SHIFT
@@ -124,7 +129,7 @@ class ScanParameters:
     @property
     def shared_clocks(self) -> int:
         """Clocks from the one in which a state is read until its shared bracket arrives."""
-        return BRACKET_CLOCKS + SHARED_CLOCKS + join_clocks(self.build)
+        return self.bracket_clocks + SHARED_CLOCKS + join_clocks(self.build)
 
     @property
     def shared(self) -> data.StructLayout:

@@ -57,6 +57,8 @@ class Scan(wiring.Component):
         High for a clock: a word of an evaluation left its range.
     forced : in, a bit for each exogenous state of the build
         Only with alternatives: see :class:`beltline.hw.sweep.scan.brackets.Brackets`.
+    least, most : in, ``index_bits`` each
+        Only with bounds: see the same class.
     sharing, confirmed, at_begin, at_end : in, 1 bit each
         Only with :attr:`SweepParameters.shares`, as the ports below: see
         :class:`beltline.hw.sweep.scan.brackets.Brackets`. With ``sharing`` results are those of other lanes' states.
@@ -99,6 +101,7 @@ class Scan(wiring.Component):
                 "crossed": Out(1),
                 "saturated": Out(1),
                 **({"forced": In(build.states)} if build.alternatives else {}),
+                **({name: In(build.index_bits) for name in ("least", "most")} if build.bounds else {}),
                 **(self._of_shares() if build.shares else {}),
             }
         )

@@ -20,8 +20,8 @@ class Guess(wiring.Component):
     last_index : in, ``index_bits`` of the build
         The last candidate of the grid.
     least, most : in, ``index_bits`` of the build
-        Only with alternatives: the lowest and the highest candidate of the search's exogenous state, to which its
-        guesses are clamped in place of the grid.
+        Only with alternatives: the lowest and the highest candidate of the search's exogenous state, or with bounds of
+        its next state, to which its guesses are clamped in place of the grid.
     seek : in, 1 bit
         The pass looks for other peaks: the guess is the search's best candidate.
     search : in, :attr:`SearchParameters.search`

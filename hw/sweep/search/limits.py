@@ -14,8 +14,8 @@ from beltline.hw.sweep.search.parameters import PROBED, SearchParameters
 class Limits(wiring.Component):
     """Selects the lowest and the highest candidate of the exogenous state of the search that has its turn.
 
-    Only a build with alternatives has this unit. Latency: as the ports say. Throughput: a turn in every clock.
-    Contract: fixed latency, no ready; ``lowest`` and ``highest`` do not change during a pass.
+    Only a build with alternatives and without bounds has this unit. Latency: as the ports say. Throughput: a turn in
+    every clock. Contract: fixed latency, no ready; ``lowest`` and ``highest`` do not change during a pass.
 
     Attributes
     ----------

@@ -106,7 +106,10 @@ class LocalSearch(wiring.Component):
     lent, lent_x, lent_ev, lent_objective, lent_feasible, lent_over
         Only with ``proof``, outside a pass: see :class:`beltline.hw.sweep.search.compare.Compare`.
     lowest, highest : in, ``index_bits`` for each of ``2**state_bits`` exogenous states
-        Only with alternatives: the candidates among which each exogenous state chooses, in place of the whole grid.
+        Only with alternatives and without bounds: the candidates among which each exogenous state chooses, in place of
+        the whole grid.
+    least, most : in, ``index_bits`` each
+        Only with bounds: those of the state whose choice is read, with ``choice_data``.
     """
 
     def __init__(self, parameters: SearchParameters) -> None:
@@ -158,9 +161,14 @@ class LocalSearch(wiring.Component):
                     if build.proof
                     else {}
                 ),
-                **(Limits.vectors(build) if build.alternatives else {}),
+                **(self._of_candidates() if build.alternatives else {}),
             }
         )
+
+    def _of_candidates(self) -> dict[str, wiring.Member]:
+        """Return the inputs with the candidates of all exogenous states, or of the state whose choice is read."""
+        build = self.parameters.build
+        return {name: In(build.index_bits) for name in ("least", "most")} if build.bounds else Limits.vectors(build)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -235,7 +243,14 @@ class LocalSearch(wiring.Component):
             compare.best_feasible.eq(course.compares.here.feasible),
             self.old_address.eq(course.old_address),
         ]
-        if parameters.build.alternatives:
+        if parameters.build.bounds:
+            # Candidates travel with their state.
+            for side in ("least", "most"):
+                m.d.comb += [
+                    getattr(probe, side).eq(getattr(ring.search_later.item, side)),
+                    getattr(guess, side).eq(getattr(course.guesses.next, side)),
+                ]
+        elif parameters.build.alternatives:
             m.submodules.limits = limits = Limits(parameters)
             m.d.comb += [
                 limits.context.eq(ring.context),

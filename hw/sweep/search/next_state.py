@@ -34,11 +34,13 @@ class NextState(wiring.Component):
         Clock 1: the search.
     choice_address, choice_data : out and in, ``position_bits`` and ``index_bits`` of the build
         Read port of the lane's choices, with latency ``READ_LATENCY``.
+    least, most : in, ``index_bits`` of the build
+        Only with bounds: the lowest and the highest candidate of a state, read together with its choice.
     hit : out, 1 bit
         A state was found.
     item : out, :attr:`SearchParameters.item`
         Its number in the lane, and its stored choice; with ``cold`` and without ``stored``, the grid index of its point
-        instead.
+        instead. With bounds its candidates, too.
     point : out, ``searched_bits``
         The point from which the search continues to look in its next turn.
     exhausted : out, 1 bit
@@ -85,6 +87,7 @@ class NextState(wiring.Component):
                     if build.proof
                     else {}
                 ),
+                **({name: In(build.index_bits) for name in ("least", "most")} if build.bounds else {}),
             }
         )
 
@@ -152,4 +155,6 @@ class NextState(wiring.Component):
             self.exhausted.eq(p.delay(exhausted, loaded - exhausted.time).value),
             self.exogenous.eq(p.delay(exogenous, loaded).value),
         ]
+        if build.bounds:
+            m.d.comb += [self.item.least.eq(self.least), self.item.most.eq(self.most)]
         return m

@@ -132,8 +132,10 @@ class SearchParameters:
 
     @property
     def item(self) -> data.StructLayout:
-        """A state: its choice before the search, and its number in the lane."""
-        return data.StructLayout({"choice": self.build.index_bits, "position": self.build.position_bits})
+        """A state: its choice before the search, its number in the lane, and with bounds its candidates."""
+        bits = self.build.index_bits
+        cut = {"least": bits, "most": bits} if self.build.bounds else {}
+        return data.StructLayout({"choice": bits, "position": self.build.position_bits, **cut})
 
     @property
     def search(self) -> data.StructLayout:

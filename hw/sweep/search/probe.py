@@ -28,8 +28,8 @@ class Probe(wiring.Component):
     last_index : in, ``index_bits`` of the build
         The last candidate of the grid.
     least, most : in, ``index_bits`` of the build
-        Only with alternatives, clock 1: the lowest and the highest candidate of the search's exogenous state, which
-        bound the grid of the outputs below.
+        Only with alternatives, clock 1: the lowest and the highest candidate of the search's exogenous state, or with
+        bounds of its state, which bound the grid of the outputs below.
     context, search : in, ``context_bits`` and :attr:`SearchParameters.search`
         Clock 0 of a turn: number and record of the search, from :class:`beltline.hw.sweep.search.ring.Ring`.
     search_later : in, :attr:`SearchParameters.search`

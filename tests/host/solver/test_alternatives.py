@@ -304,9 +304,14 @@ def refused() -> list[tuple[bl.Problem, str]]:
             "a machine takes no taste shocks, and problem 'retirement 1' has taste = 0.1: solve",
         ),
         (
-            changed(work, 0, low=rising),
-            "a machine takes bounds of x' that are the same for every x, and low of alternative 'work' goes from 0 to "
-            "19 in state 0: solve it",
+            changed(work, 0, low=rising, cost=-rising.astype(float)),
+            "a machine takes bounds of x' that depend on x only if costs do not fall in x' or consumption may be "
+            "negative, and cost of alternative 'work' falls in state 0: solve it",
+        ),
+        (
+            changed(work, 0, low=rising, wealth=40.0 + rising),
+            "problem 'retirement 1' has bounds of x' that depend on x, which device 'emulator' supports only with the "
+            "option bounds=1: pass it, too, or solve it",
         ),
         (
             changed(replace(work, horizon=2), 0, beta=1.02, transition=np.eye(2)),

@@ -308,7 +308,7 @@ def test_rounds_that_divide(firsts: bool, turned: bool, monkeypatch: pytest.Monk
         before[20:40] = 33
         before[:, 1] = 12
         limits = whole_grid(rows, states)
-        limits[:, 1] = 12
+        limits[:, 0, 1] = 12
         choices, wanted = before.copy(), before.copy()
         lowest, highest = np.full((2, *ev.shape), SKIPPED, np.int64)
         moved, flags = np.zeros(ev.shape, np.bool_), np.zeros(rows, np.uint8)
@@ -324,9 +324,9 @@ def test_rounds_that_divide(firsts: bool, turned: bool, monkeypatch: pytest.Monk
                 for i in range(distance, min(size, rows - first), 2 * distance)
             ]
         for (i, distance), s in itertools.product(order, range(states)):
-            sides = limits[:, s].tolist()
+            sides = limits[:, 0, s].tolist()
             if distance:
-                sides = [wanted[i - distance, s], wanted[i + distance, s] if i + distance < rows else limits[1, s]]
+                sides = [wanted[i - distance, s], wanted[i + distance, s] if i + distance < rows else limits[1, 0, s]]
             lo, hi = min(sides), max(sides)
             if lo == hi == wanted[i, s]:
                 left_out += 1

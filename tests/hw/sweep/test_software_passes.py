@@ -12,7 +12,7 @@ from beltline.hw.arithmetic.objective import INFEASIBLE
 from beltline.hw.interface.registers import Mode, Status
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
-from beltline.hw.sweep.software_passes import _search, add_all, check_all, whole_grid
+from beltline.hw.sweep.software_passes import _search, add_all, check_all, limits_of, whole_grid
 from support.machines import begun
 from support.ties import searches
 
@@ -50,7 +50,7 @@ def test_local_searches_end_on_the_lowest_best() -> None:
             log = np.zeros(0, np.int32)
             for guess in range(one.x.size):
                 of_state = one.wealth, one.x, one.ev, one.state, one.constants.words
-                found = _search(*of_state, whole_grid(*one.ev.shape), guess, log, 0)
+                found = _search(*of_state, limits_of(whole_grid(*one.ev.shape), 0), guess, log, 0)
                 assert found[0] == one.lowest, (seed, guess)
             ties += one.tied
     assert ties > 20

@@ -96,7 +96,7 @@ def test_how_it_can_end() -> None:
 
     for update, status, sentence in (
         (refused, "prices refused", "After sweep 10: no price clears the market"),
-        (late, "prices refused", "After sweep 10: a machine takes bounds of x' that are the same for every x"),
+        (late, "prices refused", "After sweep 10: a machine takes bounds of x' that depend on x only if those of"),
     ):
         found: Any = bl.solve(problem, device="emulator", update=update, **BUILD)
         assert (found.success, found.status) == (False, status)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from amaranth.lib.wiring import In
 
 from beltline.hw.memory.ram import READ_LATENCY
 from beltline.hw.sweep.check import CACHED_BITS
@@ -109,3 +110,35 @@ def test_reads_and_writes(clocks: Clocks) -> None:
                 assert found["word"][flags + 1] == word, clock
                 seen += 1
     assert seen > 4 * count
+
+
+@pytest.mark.gateware
+def test_candidates_are_read_with_the_choice(clocks: Clocks) -> None:
+    """In a build with bounds, the two candidates of a state arrive in the clock of its choice."""
+    kinds = {"proof": True, "costs": True, "alternatives": True, "bounds": True}
+    build = SweepParameters(64, 4, 2, 4, **kinds)  # type: ignore[arg-type]
+    readers = {"searching": "search_choice", "scanning": "scan_choice"}
+    unit = Tables(LaneParameters(build))
+    rng = random.Random(4)
+    cells, count = 128, 2000
+    names = [name for name, member in unit.signature.members.items() if member.flow is In]
+    columns: dict[str, list[int]] = {name: [0] * count for name in names}
+    stored, wanted = [0] * cells, dict[int, int]()
+    for clock in range(count):
+        reader = rng.choice(tuple(readers))
+        write = 15 if clock < cells else rng.choice((0, 0, 15, rng.randrange(16)))
+        place = clock if clock < cells else rng.randrange(cells)
+        word, address = rng.getrandbits(64), rng.randrange(cells)
+        row = {"bounds_write": write, "write_address": place, "data": word, reader: 1, readers[reader]: address}
+        for name, given in row.items():
+            columns[name][clock] = given
+        # A read in the clock of a write may return the old or the new word.
+        if clock >= cells and not (write and place == address):
+            wanted[clock + READ_LATENCY] = stored[address]
+        mask = sum(255 << 8 * byte for byte in range(4) if write >> byte & 1)
+        stored[place] = stored[place] & ~mask | word & mask
+    found = clocks(unit, columns)
+    for clock, word in wanted.items():
+        if clock < count:
+            sides = [word >> shift & build.grid - 1 for shift in (0, 16)]
+            assert [found[name][clock] for name in ("least", "most")] == sides, clock

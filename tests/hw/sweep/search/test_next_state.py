@@ -17,6 +17,10 @@ from support.streams import Clocks
 
 PARAMETERS = SearchParameters(SweepParameters(grid=256, states=3, lanes=2, slots=4), 8)
 PROVING = SearchParameters(SweepParameters(grid=256, states=3, lanes=2, slots=4, proof=True), 8)
+BOUNDED = SearchParameters(
+    SweepParameters(grid=256, states=3, lanes=2, slots=4, proof=True, costs=True, alternatives=True, bounds=True),
+    8,
+)
 BUILD = PARAMETERS.build
 MOST = BUILD.grid // BUILD.lanes
 
@@ -61,6 +65,12 @@ def test_stored_choices_are_used_in_a_cold_sweep(clocks: Clocks, cold: int, stor
     examine(clocks, PROVING, MOST, 3, 6, 0.0, idle | {"force": 1, "cold": cold, "stored": stored})
 
 
+@pytest.mark.gateware
+def test_candidates_of_the_state_that_is_found(clocks: Clocks) -> None:
+    idle = dict.fromkeys(("set", "set_point", "set_state"), 0)
+    examine(clocks, BOUNDED, MOST, 3, 6, 0.0, idle | {"force": 1, "cold": 1, "stored": 0})
+
+
 def examine(
     clocks: Clocks,
     parameters: SearchParameters,
@@ -87,7 +97,9 @@ def examine(
     begin = len(flags) + 1
     count = begin + turns + loaded
     names = (*standing, "mark_valid", "mark_point", "mark_state", "mark", "busy", "context", "mine", "limit")
-    columns = {name: [standing.get(name, 0)] * count for name in (*names, "search", "search_later", "choice_data")}
+    cut = ("least", "most") if parameters.build.bounds else ()
+    names += ("search", "search_later", "choice_data", *cut)
+    columns = {name: [standing.get(name, 0)] * count for name in names}
     for clock, ((x, s), mark) in enumerate(flags.items()):
         for name, word in (("mark_valid", 1), ("mark_point", x), ("mark_state", s), ("mark", mark)):
             columns[name][clock] = word
@@ -106,14 +118,16 @@ def examine(
         for name in ("context", "limit", "mine"):
             columns[name][clock] = given[name]
         columns["search"][clock] = columns["search_later"][clock + PROBED] = pack(parameters.search, search)
-        columns["choice_data"][clock + loaded] = rng.randrange(BUILD.grid)
+        for name in ("choice_data", *cut):
+            columns[name][clock + loaded] = rng.randrange(BUILD.grid)
         result = result_of(flags, given, search)
         if "at" in result:
             at = result.pop("at")
             position = at * states + context % 4
             columns["choice_data"][clock + loaded] = choices[position]
             choice = (first_point + at) % BUILD.grid if cold else choices[position]
-            result |= {"item": pack(parameters.item, {"choice": choice, "position": position}), "address": position}
+            item = {"choice": choice, "position": position} | {name: columns[name][clock + loaded] for name in cut}
+            result |= {"item": pack(parameters.item, item), "address": position}
         wanted.append(result)
     found = clocks(NextState(parameters), columns)
     hits = 0
