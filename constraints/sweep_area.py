@@ -12,7 +12,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -72,8 +72,19 @@ PRESETS = {
     "large": Preset(
         MachineParameters(grid=65_536, states=4, bus_bits=512, engine=Engine.SWEEP, lanes=64), CHIPS["xcvu47p"], "xcup"
     ),
-}
-"""Sizes by name: those of the boards, and the engine for which the documentation models times."""
+    "proof": Preset(replace(BOARDS["f2-sweep"].machine, proof=True), CHIPS["xcvu47p"], "xcup"),
+    "default": Preset(
+        MachineParameters(
+            grid=256, states=128, bus_bits=512, engine=Engine.SWEEP, lanes=16, slots=4, proof=True, costs=True,
+            alternatives=True, multipliers=16, prices=True,
+        ),
+        CHIPS["xcvu47p"],
+        "xcup",
+    ),
+}  # fmt: skip
+"""Sizes by name: those of the boards; ``large``, for which the documentation models times; the board of F2 with proofs;
+and an engine for sovereign default with prices. No board has the last three.
+"""
 
 
 def instanced(files: Mapping[str, str], top: str, boxes: tuple[str, ...] = ()) -> dict[str, str]:

@@ -79,10 +79,10 @@ def _cut(dtype: type, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, NDArra
     return tables
 
 
-_kept: dict[tuple[int, ...], Tables] = {}
+_stored: dict[tuple[int, ...], Tables] = {}
 """Arrays of the last small problem that was solved, by the shape of its ``W``."""
 
-_KEPT_STATES = 4096
+_STORED_STATES = 4096
 """Largest number of states of such a problem."""
 
 
@@ -135,9 +135,9 @@ class ValueIteration:
     def __init__(self, X: Array, W: Array, Q: Array, beta: float, eta: float, count: int) -> None:
         grid, states = W.shape
         self._source = W
-        kept = _kept.pop(W.shape, None)
+        stored = _stored.pop(W.shape, None)
         new: dict[str, Any] = {"X": X, "Q": Q, "beta": beta, "eta": eta}
-        self._tables = _allocated(grid, states, **new) if kept is None else kept._replace(**new)
+        self._tables = _allocated(grid, states, **new) if stored is None else stored._replace(**new)
         self.low, self.high = np.zeros(states), np.zeros(states)
         self._threads = count
         self._fill, self._run, self._copy, self._slack = _PARALLEL if count > 1 else _SERIAL
@@ -252,9 +252,9 @@ class ValueIteration:
 
     def close(self) -> None:
         """Keep the arrays of a small problem for the next one of its size. No other method may be called after it."""
-        if self._source.size <= _KEPT_STATES:
-            _kept.clear()
-            _kept[self._source.shape] = self._tables
+        if self._source.size <= _STORED_STATES:
+            _stored.clear()
+            _stored[self._source.shape] = self._tables
 
     def largest(self) -> float:
         """Return a bound on the largest change in the last maximising sweep, units of utility."""

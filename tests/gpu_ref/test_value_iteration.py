@@ -236,15 +236,15 @@ def test_arrays_of_the_problem_before_change_no_bit(method: str) -> None:
         X, W, Q, beta, eta, V = rough(200, 3, seed)
         return cpu.solve(X, W, Q, V, beta, eta, 1e-7, method=method)
 
-    value_iteration._kept.clear()
+    value_iteration._stored.clear()
     first = solved(0)
-    assert (200, 3) in value_iteration._kept
+    assert (200, 3) in value_iteration._stored
     for seed in (1, 2):
         solved(seed)
     again = solved(0)
     assert np.array_equal(first.value, again.value)
     assert np.array_equal(first.policy, again.policy)
     assert (first.sweeps, first.residual, first.error_bound) == (again.sweeps, again.residual, again.error_bound)
-    assert not np.shares_memory(again.value, value_iteration._kept[200, 3].values)
+    assert not np.shares_memory(again.value, value_iteration._stored[200, 3].values)
     cpu.solve(*rough(2000, 3)[:3], rough(2000, 3)[5], 0.93, 2.0, 1e-3, method=method)
-    assert (2000, 3) not in value_iteration._kept
+    assert (2000, 3) not in value_iteration._stored
