@@ -115,6 +115,9 @@ class SweepParameters:
             raise ValueError("taste of a build must be False without alternatives, with prices, or below 4 states")
         if self.bounds and (self.prices or not self.alternatives):
             raise ValueError("bounds of a build must be False without alternatives, and with prices")
+        if self.bounds and self.taste:
+            # Not tested together.
+            raise ValueError("bounds of a build must be False with taste")
 
     @classmethod
     def of(cls, machine: MachineParameters) -> SweepParameters:
