@@ -36,7 +36,7 @@ OPTIONS = {
     "needs multipliers= (default 0)",
     "taste": "1 for a sweep engine that supports taste shocks; needs alternatives=1, and excludes prices=1 (default 0)",
     "bounds": "1 for a sweep engine that supports bounds of x' that depend on x; needs alternatives=1, and excludes "
-    "prices=1 (default 0)",
+    "prices=1 and taste=1 (default 0)",
     "slots": "number of lanes of a sweep engine that share a row bus, 4 or 8: with 4, rows come twice as fast, and the "
     "buses take twice their LUTs (default 4 with up to 16 lanes, else 8)",
 }
@@ -139,8 +139,9 @@ def check_options(**options: object) -> None:
         if name in options and whole(name, options[name], "0 or 1", lambda v: v in (0, 1)):
             if not options.get("alternatives"):
                 raise ProblemError(f"option {name!r} is for a sweep engine with alternatives: pass alternatives=1, too")
-            if options.get("prices"):
-                raise ProblemError(f"option {name!r} excludes 'prices': leave out one of them")
+            for other in ("prices", *(["taste"] if name == "bounds" else [])):
+                if options.get(other):
+                    raise ProblemError(f"option {name!r} excludes {other!r}: leave out one of them")
     name = "slots"
     if name in options and whole(name, options[name], "4 or 8", lambda v: v in SLOTS) and "lanes" not in options:
         raise ProblemError(f"option {name!r} needs the sweep engine: pass lanes=, too")

@@ -268,6 +268,8 @@ class MachineParameters:
             )
         if self.bounds and (self.prices or not self.alternatives):
             raise ValueError("bounds of a build must be False without alternatives, and with prices")
+        if self.bounds and self.taste:
+            raise ValueError("bounds of a build must be False with taste")
         if self.slots not in ((0, *SLOTS) if self.features.lanes else (0,)):
             raise ValueError(f"slots of a build must be 4, 8 or 0, and 0 for the assembly line, not {self.slots}")
 

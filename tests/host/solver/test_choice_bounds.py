@@ -139,6 +139,7 @@ def test_a_device_with_bounds_takes_problems_without() -> None:
         ({"bounds": 2}, "bounds must be 0 or 1, not 2"),
         ({"alternatives": 0}, "option 'bounds' is for a sweep engine with alternatives: pass alternatives=1, too"),
         ({"multipliers": 4, "prices": 1}, "option 'bounds' excludes 'prices': leave out one of them"),
+        ({"taste": 1}, "option 'bounds' excludes 'taste': leave out one of them"),
     ],
 )
 def test_refusals(options: dict[str, Any], sentence: str) -> None:
@@ -147,6 +148,6 @@ def test_refusals(options: dict[str, Any], sentence: str) -> None:
 
 
 def test_builds_that_do_not_exist() -> None:
-    for changed in ({"alternatives": False}, {"multipliers": 2, "prices": True}):
-        with pytest.raises(ValueError, match="^bounds of a build must be False without alternatives, and with prices$"):
+    for changed in ({"alternatives": False}, {"multipliers": 2, "prices": True}, {"taste": True}):
+        with pytest.raises(ValueError, match="^bounds of a build must be False with"):
             MachineParameters(128, 4, lanes=4, **KINDS | changed)
