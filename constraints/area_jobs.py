@@ -64,7 +64,18 @@ def build_of(board: Board) -> dict[str, Any]:
     """Return the parameters of a board's machine, as the file stores them."""
     named = {"multiplier": board.machine.multiplier.name, "engine": board.machine.engine.name}
     # These options are omitted, since no board has them.
-    absent = ("proof", "costs", "alternatives", "midpoints", "multipliers", "slots", "prices", "bounds", "linear")
+    absent = (
+        "proof",
+        "costs",
+        "alternatives",
+        "midpoints",
+        "multipliers",
+        "slots",
+        "prices",
+        "taste",
+        "bounds",
+        "linear",
+    )
     sizes = {**asdict(board.machine), **named}
     return {name: value for name, value in sizes.items() if name not in absent}
 
