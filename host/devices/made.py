@@ -185,8 +185,8 @@ def made(
     multipliers: int | None = None,
     slots: int | None = None,
     prices: int | None = None,
-    bounds: int | None = None,
     taste: int | None = None,
+    bounds: int | None = None,
 ) -> MachineParameters:
     """Return the parameters of an accelerator with at least these sizes and these options.
 

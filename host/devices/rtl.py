@@ -108,8 +108,8 @@ def open_rtl(
     midpoints: int | None = None,
     multipliers: int | None = None,
     prices: int | None = None,
-    bounds: int | None = None,
     taste: int | None = None,
+    bounds: int | None = None,
     slots: int | None = None,
 ) -> RtlDevice:
     """Generate and compile the gateware, or load it from the cache, and open its simulation.
@@ -120,7 +120,7 @@ def open_rtl(
         Sizes; by default 256 grid points and 4 exogenous states.
     progress
         Called with lines of progress.
-        fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, bounds, taste, slots
+        fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, taste, bounds, slots
         Options of the build, which ``beltline.host.devices.made.OPTIONS`` describes.
 
     Raises
@@ -132,7 +132,7 @@ def open_rtl(
         from beltline.sim.board import SimulatedBoard
 
         base, sizes = parameters or MachineParameters(grid=256), (fold, evaluators, lanes)
-        kinds = proof, costs, alternatives, midpoints, multipliers, slots, prices, bounds, taste
+        kinds = proof, costs, alternatives, midpoints, multipliers, slots, prices, taste, bounds
         machine = made(base, *sizes, *kinds)
         files = _verilog(machine, progress)
     except ImportError as error:

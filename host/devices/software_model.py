@@ -230,8 +230,8 @@ def open_model(
     midpoints: int | None = None,
     multipliers: int | None = None,
     prices: int | None = None,
-    bounds: int | None = None,
     taste: int | None = None,
+    bounds: int | None = None,
     slots: int | None = None,
 ) -> ModelDevice:
     """Open the emulator: the bit-exact software model of an accelerator.
@@ -242,13 +242,13 @@ def open_model(
         Sizes; by default 65,536 grid points and 4 exogenous states.
     progress
         Called with lines of progress.
-        fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, bounds, taste, slots
+        fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, taste, bounds, slots
         Options of the build, which ``beltline.host.devices.made.OPTIONS`` describes.
     """
     if progress:
         progress("preparing the software model (it is compiled once and cached)")
     base, sizes = parameters or MachineParameters(), (fold, evaluators, lanes)
-    kinds = proof, costs, alternatives, midpoints, multipliers, slots, prices, bounds, taste
+    kinds = proof, costs, alternatives, midpoints, multipliers, slots, prices, taste, bounds
     build = made(base, *sizes, *kinds)
     from beltline.hw.top.engine_table import ENGINES
 

@@ -68,8 +68,8 @@ FAULTS = (
     Fault(
         "the modulus is computed from the first row of the chain only",
         HERE + "methods.py",
-        "return beta * float(Q.sum(axis=1).max())",
-        "return beta * float(Q.sum(axis=1)[0])",
+        "return beta * _largest_sum(Q)",
+        "return beta * _largest_sum(Q[:1])",
         (TESTS + "test_methods.py::test_the_modulus_is_that_of_the_largest_row",),
     ),
     Fault(

@@ -49,9 +49,9 @@ def test_what_makes_a_problem_general(more: dict[str, Any]) -> None:
     assert not bl.Problem(**TABLES).general
     problem = bl.Problem(**(TABLES | more))
     assert problem.general
-    no_machine = "a machine takes (no taste shocks|beta times the probability of a state up to 1), and "
+    no_machine = "a machine takes beta times the probability of a state up to 1, and "
     which = "a cost|alternatives|high|eta = 0|beta by state|beta of 1 or more|(wealth|transition) by age"
-    but = f"problem '.*' has ({which}), which device '.*' (takes|supports only) with "
+    but = f"problem '.*' has ({which})(, taste)?, which device '.*' (takes|supports only) with "
     said = f"({no_machine}|{but})"
     with pytest.raises(bl.ProblemError, match=f"^{said}"):
         bl.solve(problem, device="emulator")

@@ -193,14 +193,14 @@ def test_unknown_devices_and_options() -> None:
     with pytest.raises(
         bl.ProblemError,
         match="^device 'emulator' has no option 'slot': "
-        "it takes fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, bounds, slots; "
-        "did you mean 'slots'\\?$",
+        "it takes fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, taste, "
+        "bounds, slots; did you mean 'slots'\\?$",
     ):
         bl.open("emulator", slot=1)
     with pytest.raises(
         bl.ProblemError,
-        match="it takes fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, bounds, "
-        "slots; did you mean 'lanes'\\?$",
+        match="it takes fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, taste, "
+        "bounds, slots; did you mean 'lanes'\\?$",
     ):
         bl.open("emulator", lane=1)
     with pytest.raises(bl.ProblemError, match="; did you mean 'max_sweeps'\\?$"):

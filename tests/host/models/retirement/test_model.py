@@ -183,8 +183,6 @@ def test_a_machine_solves_what_the_processor_solves() -> None:
 
 def test_what_a_solve_refuses() -> None:
     model = bl.retirement(**SMALL)
-    with pytest.raises(bl.ProblemError, match="^a machine takes no taste shocks, and problem 'retirement' has "):
-        bl.solve(bl.retirement(**SMALL | {"taste": 0.1}), device="emulator")
     with pytest.raises(bl.ProblemError, match="^steps needs an infinite horizon, and this problem has 6 ages$"):
         bl.solve(model, steps=3)
 
