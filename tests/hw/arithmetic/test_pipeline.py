@@ -216,7 +216,7 @@ def test_paths_against_integers(stream: Stream, multiplier: Multiplier) -> None:
     # The latency of paths without a product does not depend on the multiplier.
     every = [path for path in paths(rng) if path.multiplies or multiplier is Multiplier.DSP48E2]
     probe = Probe(every, multiplier)
-    count = 400
+    count = 250
     operands = {name: words(rng, shape, count) for name, shape in INPUTS.items()}
     outputs = [f"out{k}" for k in range(len(probe.paths))]
     found = stream(probe, operands, outputs, probe.latency, valid=("valid_in", "valid_out"), late=LATE)

@@ -35,7 +35,7 @@ def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
 
 def test_random_problems_after_every_sweep(pair: Pair) -> None:
     rng = np.random.default_rng(pair.parameters.lanes)
-    for _ in range(12):
+    for _ in range(8):
         image = pair.drawn(rng)
         for sweeps in range(1, 6):
             pair.run(image, sweeps)
