@@ -348,10 +348,18 @@ def _conclude(facts: Array, pieces: Array, errors: Array) -> tuple[float, float,
 
 
 @njit(cache=True)
+def _ev_error(largest: float, states: int, eta: float) -> float:
+    """Bound the part of an objective's rounding error that is the same in all states, units of utility.
+
+    ``largest`` is the largest absolute value from which the expectation was computed.
+    """
+    return DOUBLE * ((1.0 if eta == 1.0 else 0.0) + (states + 4) * largest)
+
+
+@njit(cache=True)
 def _rounding(size: float, largest: float, slack: float, states: int, eta: float) -> float:
     """Bound the distance of a sweep from the one in exact arithmetic, units of utility; arguments as in `_conclude`."""
-    ev_error = DOUBLE * ((1.0 if eta == 1.0 else 0.0) + (states + 4) * largest)
-    return max(DOUBLE * (abs(1.0 - eta) + 4.0) * size + ev_error, slack)
+    return max(DOUBLE * (abs(1.0 - eta) + 4.0) * size + _ev_error(largest, states, eta), slack)
 
 
 @njit(cache=True)
@@ -370,7 +378,7 @@ def _at_once(
     largest = max(-low, high)
     allowed = np.array([change, constant, share, c_rounding, times])
     facts, pieces = np.empty((1, 4)), np.empty((1, states, 2, 4))
-    ev_error = DOUBLE * ((1.0 if eta == 1.0 else 0.0) + (states + 4) * largest)
+    ev_error = _ev_error(largest, states, eta)
     _chunk(X, W, ev, eta, errors, value, policy, policy.copy(), allowed, ev_error, 0, facts, pieces)
     gap, size, most_best, slack = _conclude(facts, pieces, errors)
     holds = facts[0, STATE] == CONFIRMED and gap <= max_gap
@@ -421,11 +429,10 @@ def confirmed(
     errors, max_gap, finite = _errors(ev, *ends, eta)
     if not finite:
         return None
-    one = 1.0 if eta == 1.0 else 0.0
     chunks = (grid - 1) // _CHUNK + 1
     facts, pieces = np.empty((chunks, 4)), np.empty((chunks, states, 2, 4))
     allowed = np.array([change, constant, share, c_rounding, times])
-    ev_error = DOUBLE * (one + (states + 4) * largest)
+    ev_error = _ev_error(largest, states, eta)
     exact = policy.copy()
     tables = X, W, ev, eta, errors, value, policy, exact, allowed, ev_error
     todo = np.arange(chunks)

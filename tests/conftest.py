@@ -34,14 +34,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     quick, within = config.getoption("--quick"), config.getoption("--within")
     recorded = json.loads(DURATIONS.read_text(encoding="utf-8")) if DURATIONS.exists() else {}
     seconds = {item: recorded.get(item.nodeid, 0.0) for item in items}
+    chosen = set(items)
     if quick:
-        seconds = {
-            item: spent for item, spent in seconds.items() if "gateware" not in item.keywords and spent < QUICK_SECONDS
-        }
+        chosen = {item for item in items if "gateware" not in item.keywords and seconds[item] < QUICK_SECONDS}
     if within is not None:
-        seconds = dict.fromkeys(shortest(seconds, within), 0.0)
-    config.hook.pytest_deselected(items=[item for item in items if item not in seconds])
-    items[:] = [item for item in items if item in seconds]
+        chosen = set(shortest({item: seconds[item] for item in items if item in chosen}, within))
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = [item for item in items if item in chosen]
 
 
 def shortest(seconds: dict[pytest.Item, float], within: float) -> list[pytest.Item]:

@@ -135,13 +135,12 @@ def check_options(**options: object) -> None:
         raise ProblemError(
             f"option {name!r} is for a sweep engine that takes its multipliers in turn: pass multipliers=, too"
         )
-    for name in ("taste", "bounds"):
+    for name, excluded in (("taste", ("prices",)), ("bounds", ("prices", "taste"))):
         if name in options and whole(name, options[name], "0 or 1", lambda v: v in (0, 1)):
             if not options.get("alternatives"):
                 raise ProblemError(f"option {name!r} is for a sweep engine with alternatives: pass alternatives=1, too")
-            for other in ("prices", *(["taste"] if name == "bounds" else [])):
-                if options.get(other):
-                    raise ProblemError(f"option {name!r} excludes {other!r}: leave out one of them")
+            for other in filter(options.get, excluded):
+                raise ProblemError(f"option {name!r} excludes {other!r}: leave out one of them")
     name = "slots"
     if name in options and whole(name, options[name], "4 or 8", lambda v: v in SLOTS) and "lanes" not in options:
         raise ProblemError(f"option {name!r} needs the sweep engine: pass lanes=, too")
@@ -178,6 +177,7 @@ def made(
     fold: int | None,
     evaluators: int | None,
     lanes: int | None,
+    *,
     proof: int | None = None,
     costs: int | None = None,
     alternatives: int | None = None,

@@ -131,9 +131,11 @@ def open_rtl(
     try:
         from beltline.sim.board import SimulatedBoard
 
-        base, sizes = parameters or MachineParameters(grid=256), (fold, evaluators, lanes)
-        kinds = proof, costs, alternatives, midpoints, multipliers, slots, prices, taste, bounds
-        machine = made(base, *sizes, *kinds)
+        machine = made(
+            parameters or MachineParameters(grid=256), fold, evaluators, lanes,
+            proof=proof, costs=costs, alternatives=alternatives, midpoints=midpoints, multipliers=multipliers,
+            slots=slots, prices=prices, taste=taste, bounds=bounds,
+        )  # fmt: skip
         files = _verilog(machine, progress)
     except ImportError as error:
         raise DeviceError(f"device 'rtl' needs the Python package {error.name}, which is not installed") from error

@@ -247,9 +247,11 @@ def open_model(
     """
     if progress:
         progress("preparing the software model (it is compiled once and cached)")
-    base, sizes = parameters or MachineParameters(), (fold, evaluators, lanes)
-    kinds = proof, costs, alternatives, midpoints, multipliers, slots, prices, taste, bounds
-    build = made(base, *sizes, *kinds)
+    build = made(
+        parameters or MachineParameters(), fold, evaluators, lanes,
+        proof=proof, costs=costs, alternatives=alternatives, midpoints=midpoints, multipliers=multipliers,
+        slots=slots, prices=prices, taste=taste, bounds=bounds,
+    )  # fmt: skip
     from beltline.hw.top.engine_table import ENGINES
 
     return ModelDevice(ENGINES[build.engine].software(build), build)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, signed
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
 
 from beltline.compiled import njit, prange
 from beltline.hw.arithmetic.numbers import MINIMUM, WIDTH
-from beltline.hw.arithmetic.pipeline import Pipeline
+from beltline.hw.arithmetic.pipeline import Pipeline, Timed
 
 _HALF = WIDTH // 2
 
@@ -103,6 +104,44 @@ class CombineParameters:
         return found
 
 
+def ports_of(states: int) -> dict[str, wiring.Member]:
+    """Return the ports that the units for groups of a stream of values have; :class:`Combine` describes them."""
+    return {
+        "count": In(max(5, states.bit_length())),
+        "clear": In(1),
+        "begins": In(states),
+        "ends": In(states),
+        "value": In(signed(WIDTH)),
+        "value_valid": In(1),
+        "largest": Out(signed(WIDTH)),
+        "largest_valid": Out(1),
+        "nothing": Out(1),
+    }
+
+
+def place_in_group(m: Module, p: Pipeline, unit: Any, states: int) -> tuple[Value, Value, Timed]:
+    """Count the values that enter a ``unit`` with ports :func:`ports_of`.
+
+    Returns
+    -------
+    state
+        The exogenous state of the next value.
+    begins
+        Whether the next value is the first of a group.
+    ends
+        A clock after a value: whether it is the last of a group.
+    """
+    state, last = Signal(range(max(2, states))), Signal(range(max(2, states)))
+    m.d.sync += last.eq(unit.count - 1)
+    # Determined before the value arrives.
+    begins = Signal(init=1)
+    following = Signal.like(state)
+    m.d.comb += following.eq(Mux(unit.clear | (state == last), 0, state + 1))
+    with m.If(unit.value_valid | unit.clear):
+        m.d.sync += [state.eq(following), begins.eq((following == 0) | Array(unit.begins)[following])]
+    return state, begins, p.register(Array(unit.ends)[state], 0)
+
+
 class Combine(wiring.Component):
     """Computes the running maximum over groups of a stream of values.
 
@@ -139,35 +178,13 @@ class Combine(wiring.Component):
 
     def __init__(self, parameters: CombineParameters) -> None:
         self.parameters = parameters
-        states = parameters.states
-        super().__init__(
-            {
-                "count": In(max(5, states.bit_length())),
-                "clear": In(1),
-                "begins": In(states),
-                "ends": In(states),
-                "value": In(signed(WIDTH)),
-                "value_valid": In(1),
-                "largest": Out(signed(WIDTH)),
-                "largest_valid": Out(1),
-                "nothing": Out(1),
-                **({"unpaid": In(states), "paid": Out(1)} if parameters.prices else {}),
-            }
-        )
+        prices = {"unpaid": In(parameters.states), "paid": Out(1)} if parameters.prices else {}
+        super().__init__({**ports_of(parameters.states), **prices})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         p = Pipeline(m)
-        states = self.parameters.states
-        state, last = Signal(range(max(2, states))), Signal(range(max(2, states)))
-        m.d.sync += last.eq(self.count - 1)
-        # Whether the next value begins a group, determined before it arrives.
-        begins = Signal(init=1)
-        following = Signal.like(state)
-        m.d.comb += following.eq(Mux(self.clear | (state == last), 0, state + 1))
-        with m.If(self.value_valid | self.clear):
-            m.d.sync += [state.eq(following), begins.eq((following == 0) | Array(self.begins)[following])]
-        ends = p.register(Array(self.ends)[state], 0)
+        state, begins, ends = place_in_group(m, p, self, self.parameters.states)
 
         # With the sign bit inverted, unsigned comparison gives the signed order.
         biased = Cat(self.value[:-1], ~self.value[-1])

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from amaranth.hdl import Array, Module, Mux, Signal, signed
+from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import Out
 from numpy.typing import NDArray
 
 from beltline.compiled import njit, prange
@@ -18,6 +18,7 @@ from beltline.hw.arithmetic.log_sum_constants import TERMS, LogSumConstants
 from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline, Timed
 from beltline.hw.interface.parameters import Multiplier
+from beltline.hw.sweep.combine import place_in_group, ports_of
 
 
 @njit(cache=True, parallel=True)
@@ -126,36 +127,12 @@ class Taste(wiring.Component):
 
     def __init__(self, parameters: TasteParameters) -> None:
         self.parameters = parameters
-        states = parameters.states
-        super().__init__(
-            {
-                "count": In(max(5, states.bit_length())),
-                "clear": In(1),
-                "begins": In(states),
-                "ends": In(states),
-                **log_sum.CONSTANTS,
-                "value": In(signed(WIDTH)),
-                "value_valid": In(1),
-                "largest": Out(signed(WIDTH)),
-                "largest_valid": Out(1),
-                "nothing": Out(1),
-                "over": Out(1),
-            }
-        )
+        super().__init__({**ports_of(parameters.states), **log_sum.CONSTANTS, "over": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         p = Pipeline(m, self.parameters.multiplier)
-        states = self.parameters.states
-        state, last = Signal(range(states)), Signal(range(states))
-        m.d.sync += last.eq(self.count - 1)
-        # Whether the next value begins a group, determined before it arrives.
-        begins = Signal(init=1)
-        following = Signal.like(state)
-        m.d.comb += following.eq(Mux(self.clear | (state == last), 0, state + 1))
-        with m.If(self.value_valid | self.clear):
-            m.d.sync += [state.eq(following), begins.eq((following == 0) | Array(self.begins)[following])]
-        ends = p.register(Array(self.ends)[state], 0)
+        _, begins, ends = place_in_group(m, p, self, self.parameters.states)
         values = [Signal(signed(WIDTH), reset_less=True, name=f"value{k}") for k in range(TERMS)]
         with m.If(self.value_valid):
             m.d.sync += values[0].eq(self.value)

@@ -221,8 +221,8 @@ FAULTS = (
     Fault(
         "the values of an interrupted point enter the next maximum",
         COMBINE,
-        "with m.If(self.value_valid | self.clear):",
-        "with m.If(self.value_valid):",
+        "with m.If(unit.value_valid | unit.clear):",
+        "with m.If(unit.value_valid):",
         OF_UNIT,
     ),
     Fault(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -18,15 +19,22 @@ from beltline.hw.sweep.shift import SCALE
 from support.machines import fill_grid, fill_groups, opened, problem_of
 
 
-def proving_pairs(
-    lanes: int, grid: int, states: int, *, alternatives: bool = True, bounds: bool = False
-) -> Iterator[Pair]:
+def proving_pairs(lanes: int, grid: int, states: int, *, alternatives: bool = True, **kinds: Any) -> Iterator[Pair]:
     """Yield a simulated sweep engine with a proof and costs beside its model, and close it afterwards."""
-    parameters = MachineParameters(
-        grid, states, engine=Engine.SWEEP, lanes=lanes, proof=True, costs=True, alternatives=alternatives, bounds=bounds
-    )
+    kinds |= {"proof": True, "costs": True, "alternatives": alternatives}
+    parameters = MachineParameters(grid, states, engine=Engine.SWEEP, lanes=lanes, **kinds)
     for device in opened(parameters):
         yield Pair(device, parameters)
+
+
+def assert_infeasible_as_a_group(pair: Pair, image: Image) -> None:
+    """Assert that a run of retirement is infeasible only where each alternative of a regime can afford nothing."""
+    assert image.products is not None
+    work, retire = (image.products.of(d)[0] for d in (0, 1))
+    for states, raised in (((work,), Status(0)), ((retire,), Status(0)), ((work, retire), Status.INFEASIBLE)):
+        poor = image.wealth.copy()
+        poor[:3, list(states)] = image.grid[0, list(states)]
+        assert pair.run(replace(image, wealth=poor), 4).status & Status.INFEASIBLE == raised
 
 
 def shift_weights(image: Image) -> np.ndarray:
@@ -122,6 +130,11 @@ class Pair:
                 assert np.array_equal(read, wanted[block.table : block.table + block.count]), table.name
         assert seen["NORM"] == software.norm
         return software
+
+    def run_to_proofs(self, image: Image) -> None:
+        """Run gateware and model for several numbers of sweeps; each run must end proven."""
+        for sweeps in (1, 2, 3, 9):
+            assert Status.PROVEN in self.run(image, sweeps).status
 
     def drawn(self, rng: np.random.Generator) -> Image:
         """Draw a problem of a size that fits."""

@@ -20,7 +20,7 @@ from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
 from support.alternatives import KINDS, FullSearch, with_alternatives
 from support.costs import with_cost
-from support.machines import begun, proving_machine
+from support.machines import assert_same_after_every_sweep, begun, proving_machine
 
 
 def table(machine: SweepSoftwareMachine, image: Image, name: str) -> NDArray[np.int64]:
@@ -128,14 +128,7 @@ def test_bits_do_not_depend_on_lanes_and_searches(kind: str) -> None:
     first, *others = (
         begun(proving_machine(image, lanes, contexts), image) for lanes, contexts in ((1, 16), (2, 64), (4, 32))
     )
-    ended = False
-    while not ended:
-        ended = first.step()
-        for other in others:
-            assert other.step() == ended
-            assert (other.status, other.norm) == (first.status, first.norm)
-            for name in ("v", "policy"):
-                assert np.array_equal(table(other, image, name), table(first, image, name)), (name, first.sweeps)
+    assert_same_after_every_sweep(first, others, image.start.size)
 
 
 @pytest.mark.parametrize("lanes", [1, 2])

@@ -15,7 +15,7 @@ from beltline.hw.interface.registers import ALTERNATIVES_ENGINE, LINEAR_BIT, STE
 from beltline.hw.sweep.combine import CombineParameters
 from support.alternatives import KINDS, with_alternatives
 from support.costs import with_cost
-from support.pairs import Pair, proving_pairs
+from support.pairs import Pair, assert_infeasible_as_a_group, proving_pairs
 
 pytestmark = pytest.mark.gateware
 
@@ -83,12 +83,7 @@ def test_neither_shifts_nor_evaluation_steps(pair: Pair) -> None:
 def test_groups_that_can_afford_nothing(pair: Pair) -> None:
     """The run ends as infeasible only if a whole group can afford nothing, also after a repair."""
     image = product_image(with_alternatives("retirement", 1, pair.parameters.grid), 1e-4)
-    assert image.products is not None
-    work, retire = (image.products.of(d)[0] for d in (0, 1))
-    for states, raised in (((work,), Status(0)), ((retire,), Status(0)), ((work, retire), Status.INFEASIBLE)):
-        poor = image.wealth.copy()
-        poor[:3, list(states)] = image.grid[0, list(states)]
-        assert pair.run(replace(image, wealth=poor), 4).status & Status.INFEASIBLE == raised
+    assert_infeasible_as_a_group(pair, image)
     start = image.start.copy()
     start[4] = MINIMUM
     assert pair.run(replace(image, start=start), 4).status == Status.DONE | Status.INFEASIBLE

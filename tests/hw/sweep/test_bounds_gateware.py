@@ -39,10 +39,7 @@ def image_of(kind: str, seed: int, points: int) -> Image:
 def test_every_kind_after_every_sweep(pair: Pair, kind: str) -> None:
     build = pair.parameters
     for seed, grid in enumerate((build.grid, build.grid // 2 + 3, 7)):
-        image = image_of(kind, seed, grid)
-        for sweeps in (1, 2, 3, 9):
-            done = pair.run(image, sweeps)
-            assert Status.PROVEN in done.status
+        pair.run_to_proofs(image_of(kind, seed, grid))
 
 
 @pytest.mark.parametrize("kind", BOUNDED)

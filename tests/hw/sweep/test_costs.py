@@ -17,7 +17,7 @@ from beltline.hw.interface.windows import WindowParameters
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
 from support.costs import SHAPES, with_cost
-from support.machines import begun, proving_machine
+from support.machines import assert_same_after_every_sweep, begun, proving_machine
 from support.peaks import FullSearch, savings
 
 
@@ -90,15 +90,7 @@ def test_bits_do_not_depend_on_lanes_and_searches(shape: str) -> None:
     first, *others = (
         begun(proving_machine(image, lanes, contexts, alternatives=False), image) for lanes, contexts in sizes
     )
-    ended = False
-    while not ended:
-        ended = first.step()
-        for other in others:
-            assert other.step() == ended
-            assert (other.status, other.norm) == (first.status, first.norm)
-            for table in ("v", "policy"):
-                found, wanted = (getattr(one, table)[: image.start.size] for one in (other, first))
-                assert np.array_equal(found, wanted), (table, first.sweeps)
+    assert_same_after_every_sweep(first, others, image.start.size)
 
 
 def test_the_grid_as_a_cost_changes_no_bit() -> None:

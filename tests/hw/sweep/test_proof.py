@@ -28,7 +28,7 @@ from beltline.hw.sweep.scan.parameters import PERIOD
 from beltline.hw.sweep.search.parameters import SearchParameters
 from beltline.hw.sweep.software_passes import search_all, whole_grid
 from beltline.hw.sweep.software_proof import SKIPPED, _best, bracket_all, divide_all
-from support.machines import begun
+from support.machines import assert_same_after_every_sweep, begun
 from support.peaks import KINDS, FullSearch, savings
 
 
@@ -103,15 +103,7 @@ def test_bits_do_not_depend_on_lanes_and_searches(kind: str) -> None:
     image = fixed_point(savings(kind, 7), 1e-6)
     sizes = (1, 4), (1, 64), (2, 64), (4, 32), (8, 64)
     first, *others = (begun(proving(image, lanes, contexts), image) for lanes, contexts in sizes)
-    ended = False
-    while not ended:
-        ended = first.step()
-        for other in others:
-            assert other.step() == ended
-            assert (other.status, other.norm) == (first.status, first.norm)
-            for table in ("v", "policy"):
-                found, wanted = (getattr(one, table)[: image.start.size] for one in (other, first))
-                assert np.array_equal(found, wanted), (table, first.sweeps)
+    assert_same_after_every_sweep(first, others, image.start.size)
 
 
 def test_a_single_peak_takes_one_round_and_keeps_its_bits() -> None:

@@ -20,7 +20,7 @@ from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.taste import Taste, TasteParameters
 from support.alternatives import KINDS, FullSearch, with_alternatives
-from support.machines import begun, proving_machine
+from support.machines import assert_same_after_every_sweep, begun, proving_machine
 from support.streams import Clocks
 
 WORD = 1 << 64
@@ -68,15 +68,7 @@ def test_bits_do_not_depend_on_lanes_and_searches(kind: str) -> None:
         begun(proving_machine(image, lanes, contexts, taste=True), image)
         for lanes, contexts in ((1, 16), (2, 64), (4, 32))
     )
-    ended = False
-    while not ended:
-        ended = first.step()
-        for other in others:
-            assert other.step() == ended
-            assert (other.status, other.norm) == (first.status, first.norm)
-            for name in ("v", "policy"):
-                left, right = (getattr(one, name)[: image.start.size] for one in (first, other))
-                assert np.array_equal(left, right), (name, first.sweeps)
+    assert_same_after_every_sweep(first, others, image.start.size)
 
 
 def test_clocks_are_those_of_a_maximum_and_of_the_longer_unit() -> None:

@@ -13,12 +13,10 @@ from beltline.host.solver.product_image import product_image
 from beltline.hw.arithmetic.log_sum_constants import LogSumConstants
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
 from beltline.hw.interface.groups import NO_SHOCKS
-from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import LINEAR_BIT, TASTE_ENGINE, Engine, Mode, Status
+from beltline.hw.interface.registers import LINEAR_BIT, TASTE_ENGINE, Mode, Status
 from support.alternatives import KINDS, with_alternatives
 from support.costs import with_cost
-from support.machines import opened
-from support.pairs import Pair
+from support.pairs import Pair, assert_infeasible_as_a_group, proving_pairs
 
 pytestmark = pytest.mark.gateware
 
@@ -36,11 +34,9 @@ SIZES = [
 @pytest.fixture(scope="module", params=SIZES)
 def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
     lanes, grid, states, multipliers = request.param
-    kinds = {"proof": True, "costs": True, "alternatives": True, "taste": True, "multipliers": multipliers}
-    parameters = MachineParameters(grid, states, engine=Engine.SWEEP, lanes=lanes, **kinds)
-    for device in opened(parameters):
-        assert device.read_register("ENGINE") == TASTE_ENGINE | multipliers << 8 | 1 << LINEAR_BIT
-        yield Pair(device, parameters)
+    for one in proving_pairs(lanes, grid, states, taste=True, multipliers=multipliers):
+        assert one.device.read_register("ENGINE") == TASTE_ENGINE | multipliers << 8 | 1 << LINEAR_BIT
+        yield one
 
 
 def states_of(pair: Pair) -> int:
@@ -54,9 +50,7 @@ def test_every_kind_after_every_sweep(pair: Pair, kind: str) -> None:
     build = pair.parameters
     for seed, grid in enumerate((build.grid, build.grid // 2 + 3, 7)):
         problem = with_alternatives(kind, seed, grid, states_of(pair), taste=SCALES[seed])
-        image = product_image(problem, 1e-4)
-        for sweeps in (1, 2, 3, 9):
-            assert Status.PROVEN in pair.run(image, sweeps).status
+        pair.run_to_proofs(product_image(problem, 1e-4))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -101,12 +95,7 @@ def test_log_sums_may_leave_the_range(pair: Pair) -> None:
 def test_groups_that_can_afford_nothing(pair: Pair) -> None:
     """The run ends as infeasible only if a whole group can afford nothing."""
     image = product_image(with_alternatives("retirement", 1, pair.parameters.grid, 1, taste=0.2), 1e-4)
-    assert image.products is not None
-    work, retire = (image.products.of(d)[0] for d in (0, 1))
-    for states, raised in (((work,), Status(0)), ((retire,), Status(0)), ((work, retire), Status.INFEASIBLE)):
-        poor = image.wealth.copy()
-        poor[:3, list(states)] = image.grid[0, list(states)]
-        assert pair.run(replace(image, wealth=poor), 4).status & Status.INFEASIBLE == raised
+    assert_infeasible_as_a_group(pair, image)
 
 
 def test_from_stored_choices(pair: Pair) -> None:

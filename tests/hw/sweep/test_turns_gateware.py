@@ -11,11 +11,10 @@ import pytest
 from beltline.host.solver.fixed_point import Image, fixed_point
 from beltline.host.solver.product_image import product_image
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import ALTERNATIVES_ENGINE, LINEAR_BIT, Engine, Status
+from beltline.hw.interface.registers import ALTERNATIVES_ENGINE, LINEAR_BIT, Status
 from support.alternatives import with_alternatives
 from support.costs import with_cost
-from support.machines import opened
-from support.pairs import Pair
+from support.pairs import Pair, proving_pairs
 
 pytestmark = pytest.mark.gateware
 
@@ -30,11 +29,9 @@ SIZES = [
 @pytest.fixture(scope="module", params=SIZES)
 def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
     lanes, grid, states, multipliers = request.param
-    kinds = {"proof": True, "costs": True, "alternatives": True, "multipliers": multipliers}
-    parameters = MachineParameters(grid, states, engine=Engine.SWEEP, lanes=lanes, **kinds)
-    for device in opened(parameters):
-        assert device.read_register("ENGINE") == ALTERNATIVES_ENGINE | multipliers << 8 | 1 << LINEAR_BIT
-        yield Pair(device, parameters)
+    for one in proving_pairs(lanes, grid, states, multipliers=multipliers):
+        assert one.device.read_register("ENGINE") == ALTERNATIVES_ENGINE | multipliers << 8 | 1 << LINEAR_BIT
+        yield one
 
 
 def images(build: MachineParameters, tol: float) -> Iterator[Image]:

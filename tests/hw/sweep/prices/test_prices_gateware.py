@@ -13,12 +13,10 @@ from beltline.host.solver.fixed_point import Image, fixed_point
 from beltline.host.solver.machine_prices import with_machine_prices
 from beltline.host.solver.product_image import product_image
 from beltline.hw.interface.groups import Groups, Mark
-from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import LINEAR_BIT, PRICES_ENGINE, UPDATE_FIELD, Engine, Mode, Status
+from beltline.hw.interface.registers import LINEAR_BIT, PRICES_ENGINE, UPDATE_FIELD, Mode, Status
 from support.alternatives import KINDS, with_alternatives
 from support.costs import with_cost
-from support.machines import opened
-from support.pairs import Pair
+from support.pairs import Pair, proving_pairs
 
 pytestmark = pytest.mark.gateware
 
@@ -32,11 +30,9 @@ SIZES = [
 @pytest.fixture(scope="module", params=SIZES)
 def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
     lanes, grid, states, multipliers = request.param
-    kinds = {"proof": True, "costs": True, "alternatives": True, "multipliers": multipliers, "prices": True}
-    parameters = MachineParameters(grid, states, engine=Engine.SWEEP, lanes=lanes, **kinds)
-    for device in opened(parameters):
-        assert device.read_register("ENGINE") == PRICES_ENGINE | multipliers << 8 | 1 << LINEAR_BIT
-        yield Pair(device, parameters)
+    for one in proving_pairs(lanes, grid, states, multipliers=multipliers, prices=True):
+        assert one.device.read_register("ENGINE") == PRICES_ENGINE | multipliers << 8 | 1 << LINEAR_BIT
+        yield one
 
 
 def every(sweeps: int) -> int:
