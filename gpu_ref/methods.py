@@ -246,11 +246,12 @@ def check_arguments(
     options: dict[str, Any],
     *,
     checked: bool = False,
+    least: float = math.nan,
 ) -> Arguments:
     """Check all arguments of a solver.
 
     ``checked`` says that the tables are contiguous ``float64`` arrays that are known to meet all conditions. They are
-    not read then, so :attr:`Arguments.stays` is false.
+    not read then, so :attr:`Arguments.stays` is false unless ``least``, the lowest ``W(x, s) - x``, is given.
 
     Raises
     ------
@@ -265,7 +266,6 @@ def check_arguments(
     ordered = method not in ("grid", "grid+howard", "interp")
     if checked:
         X, W, Q, V0 = (np.asarray(table) for table in (X, W, Q, V0))
-        least = math.nan
     else:
         (X, W, Q, V0), least = measured_tables(X, W, Q, V0, beta, eta, ordered=ordered)
     # Rows of checked tables sum to 1 within the tolerance, so only with a beta near 1 can the modulus reach 1.
@@ -275,15 +275,14 @@ def check_arguments(
     if method == "binary" and (X.size < 4 or X.size & (X.size - 1)):
         raise ValueError(f"method 'binary' needs a power of two from 4 as N_k, not {X.size}")
     start = full.get("start", "given")
-    if start != "given" and not checked and not affords(least, eta):
+    stays = not math.isnan(least)
+    if start != "given" and stays and not affords(least, eta):
         start = "given"
-    return Arguments(
-        X, W, Q, V0, float(beta), float(eta), float(epsilon), int(max_sweeps), method, full, start, not checked
-    )
+    return Arguments(X, W, Q, V0, float(beta), float(eta), float(epsilon), int(max_sweeps), method, full, start, stays)
 
 
 @njit(cache=True)
-def _least_left(X: Array, W: Array) -> float:
+def least_left(X: Array, W: Array) -> float:
     """Return the lowest consumption ``W(x, s) - x`` of staying at ``x``."""
     least = np.inf
     for x in range(X.size):
@@ -294,7 +293,7 @@ def _least_left(X: Array, W: Array) -> float:
 
 def can_stay(X: Array, W: Array, eta: float) -> bool:
     """Return whether every state can afford to stay at its ``x`` for ever, with a finite utility."""
-    return affords(_least_left(X, W), eta)
+    return affords(least_left(X, W), eta)
 
 
 def affords(least: float, eta: float) -> bool:

@@ -20,6 +20,7 @@ MOST_ACROSS = 2**16 - 1
 """Largest second, and largest third dimension of a launch in CUDA."""
 
 
+@functools.cache
 def cupy_module() -> Any:
     """Return CuPy, imported when it is first needed.
 

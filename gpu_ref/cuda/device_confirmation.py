@@ -50,6 +50,36 @@ _STRUCT = np.dtype(
 )
 """``struct Confirm`` of ``confirm.cu``."""
 
+_OWN = ("found", "ev", "surveyed", "known", "facts", "pieces", "exact")
+"""The pointers of the intermediate results of a comparison, which are in one allocation in this order."""
+
+_OWN_PLACES = [_POINTERS.index(name) for name in _OWN]
+
+
+@functools.lru_cache(64)
+def _places(points: int, states: int, count: int) -> tuple[NDArray[Any], int, int]:
+    """Return the rows of ``count`` problems with the offsets of their intermediate results in place of addresses, the
+    number of words of all of these, and the place of ``found`` among them.
+
+    Do not change the rows: they are made once for each shape.
+    """
+    chunks = math.ceil(points / CHUNK)
+    blocks = chunks * states
+    sizes = {
+        "found": _FOUND, "ev": points * states, "surveyed": blocks * _SURVEYED, "known": _KNOWN + states,
+        "facts": blocks * _FACTS, "pieces": 2 * blocks * _PIECE, "exact": (points * states + 1) // 2,
+    }  # fmt: skip
+    assert tuple(sizes) == _OWN
+    rows = np.zeros(count, _STRUCT)
+    begin = found = rows.nbytes // 8
+    turns = np.arange(count, dtype=np.uint64)
+    for name, size in sizes.items():
+        rows[name] = np.uint64(8 * begin) + turns * np.uint64(8 * size)
+        begin += count * size
+    rows["far"] = MAX_GAP
+    rows["points"], rows["states"], rows["chunks"] = points, states, chunks
+    return rows, begin, found
+
 
 @functools.cache
 def _side_stream(device: int) -> Any:
@@ -80,25 +110,14 @@ class Comparisons:
         cupy = cupy_module()
         self._points, self._states, self._count = points, states, len(numbers)
         self._chunks = math.ceil(points / CHUNK)
-        blocks = self._chunks * states
-        sizes = {
-            "found": _FOUND, "ev": points * states, "surveyed": blocks * _SURVEYED, "known": _KNOWN + states,
-            "facts": blocks * _FACTS, "pieces": 2 * blocks * _PIECE, "exact": (points * states + 1) // 2,
-        }  # fmt: skip
-        self._rows = np.zeros(self._count, _STRUCT)
-        words = self._rows.nbytes // 8
-        refuse(cupy, 8 * (words + self._count * sum(sizes.values())), "verification")
-        room = cupy.empty(words + self._count * sum(sizes.values()))
-        self._device_rows, begin = room[:words].view(np.uint8), words
-        turns = np.arange(self._count, dtype=np.uint64)
-        for name, size in sizes.items():
-            self._rows[name] = np.uint64(room.data.ptr + 8 * begin) + turns * np.uint64(8 * size)
-            if name == "found":
-                self._found = room[begin : begin + self._count * size].reshape(self._count, size)
-            begin += self._count * size
+        rows, words, found = _places(points, states, self._count)
+        refuse(cupy, 8 * words, "verification")
+        room = cupy.empty(words)
+        self._device_rows = room[:found].view(np.uint8)
+        self._found = room[found : found + self._count * _FOUND].reshape(self._count, _FOUND)
+        self._rows = rows.copy()
+        self._rows.view(np.uint64).reshape(self._count, -1)[:, _OWN_PLACES] += np.uint64(room.data.ptr)
         self._rows["beta"], self._rows["eta"] = np.array(numbers).T
-        self._rows["far"] = MAX_GAP
-        self._rows["points"], self._rows["states"], self._rows["chunks"] = points, states, self._chunks
         self._kernels = confirm_kernels(cupy.cuda.Device().id, kind_of([eta for _, eta in numbers]))
         self._stream = _side_stream(cupy.cuda.Device().id)
 

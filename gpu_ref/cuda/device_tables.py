@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.gpu_ref.cuda import arena
-from beltline.gpu_ref.cuda.arena import Arena
+from beltline.gpu_ref.cuda.arena import Arena, Plan
 from beltline.gpu_ref.cuda.device import send
 from beltline.gpu_ref.cuda.layout import Layout
 from beltline.gpu_ref.methods import Arguments
@@ -31,6 +32,37 @@ def memory(points: int, states: int, problems: int = 1, *, previous: bool = True
     return problems * tables + teams * 16 * states * (points + 2) + 2**22
 
 
+@functools.lru_cache(64)
+def _plan(
+    points: int,
+    states: int,
+    count: int,
+    layout: Layout,
+    previous: bool,
+    near: bool,
+    copies: bool,
+    more: tuple[tuple[str, tuple[tuple[int, ...], Any]], ...],
+) -> Plan:
+    """Return where the tables of ``count`` problems are; arguments as for :class:`Tables`."""
+    shape, floats = (count, points, states), np.float64
+    small = {"rows": ((count, len(_POINTERS) + len(_NUMBERS)), np.uint64), "Q": ((count, states, states), floats)}
+    # A policy that the start does not guess begins with zeros.
+    large = {
+        "outcome": ((count, OUTCOME), floats), "words": ((layout.teams, 32), np.uint64), "policy": (shape, np.int32),
+        "expectations": ((1,) if near else (layout.teams, 2, states, points + 2), floats),
+        "parts": ((layout.teams, 2, layout.blocks, 2 * states), floats),
+    }  # fmt: skip
+    filled: dict[str, tuple[tuple[int, ...], Any]] = {
+        "X": ((count, points), floats), "W": (shape, floats), "V0": (shape, floats), "value": (shape, floats)
+    }  # fmt: skip
+    if previous:
+        filled["previous"] = (shape, floats)
+    if copies:
+        size = 8 * count * (states * states + points + points * states)
+        filled["copy"] = ((size + 2 * arena.ALIGNED,), np.uint8)
+    return Plan(small, {**large, **dict(more)}, filled)
+
+
 class Tables:
     """Tables of problems of one shape on the current device, and room for their results, in one allocation.
 
@@ -42,8 +74,8 @@ class Tables:
         The module CuPy.
     problems
         Problems of one shape.
-    plan
-        Their layout on the device.
+    layout
+        How they are distributed over the device.
     previous
         Whether values before the last sweep are stored.
     near
@@ -58,7 +90,7 @@ class Tables:
         self,
         cupy: Any,
         problems: Sequence[Arguments],
-        plan: Layout,
+        layout: Layout,
         previous: bool,
         near: bool,
         copies: bool = False,
@@ -66,34 +98,20 @@ class Tables:
     ) -> None:
         self.problems = problems
         count = len(problems)
-        points, states = problems[0].W.shape
-        shape, floats = (count, points, states), np.float64
-        small = {"rows": ((count, len(_POINTERS) + len(_NUMBERS)), np.uint64), "Q": ((count, states, states), floats)}
-        # A policy that the start does not guess begins with zeros.
-        large = {
-            "outcome": ((count, OUTCOME), floats), "words": ((plan.teams, 32), np.uint64), "policy": (shape, np.int32),
-            "expectations": ((1,) if near else (plan.teams, 2, states, points + 2), floats),
-            "parts": ((plan.teams, 2, plan.blocks, 2 * states), floats),
-        }  # fmt: skip
-        filled: dict[str, tuple[tuple[int, ...], Any]] = {
-            "X": ((count, points), floats), "W": (shape, floats), "V0": (shape, floats), "value": (shape, floats)
-        }  # fmt: skip
-        if previous:
-            filled["previous"] = (shape, floats)
-        if copies:
-            size = 8 * count * (states * states + points + points * states)
-            filled["copy"] = ((size + 2 * arena.ALIGNED,), np.uint8)
-        self._arena = Arena(cupy, small, {**large, **more}, filled)
+        plan = _plan(*problems[0].W.shape, count, layout, previous, near, copies, tuple(more.items()))
+        self._arena = Arena(cupy, plan)
         self.addresses: Mapping[str, np.uint64] = {
             name: np.uint64(address) for name, address in self._arena.addresses().items()
         }
         """Address of each table in device memory, as kernels take it."""
         self.rows = self.addresses["rows"]
-        begin = np.array([self.addresses.get(name, 0) for name in _POINTERS], np.uint64)
-        each = np.array([self._arena.size_of(name) // count if name in self.addresses else 0 for name in _POINTERS])
-        pointers = begin + np.arange(count, dtype=np.uint64)[:, None] * each.astype(np.uint64)
-        numbers = np.array([[getattr(problem, name) for name in _NUMBERS] for problem in problems], np.float64)
-        self._rows = np.concatenate([pointers, numbers.view(np.uint64)], axis=1)
+        self._rows = np.empty((count, len(_POINTERS) + len(_NUMBERS)), np.uint64)
+        pointers, numbers = self._rows[:, : len(_POINTERS)], self._rows[:, len(_POINTERS) :]
+        pointers[...] = [self.addresses.get(name, 0) for name in _POINTERS]
+        if count > 1:
+            each = [plan.size_of(name) // count if name in self.addresses else 0 for name in _POINTERS]
+            pointers += np.arange(count, dtype=np.uint64)[:, None] * np.array(each, np.uint64)
+        numbers.view(np.float64)[...] = [[getattr(problem, name) for name in _NUMBERS] for problem in problems]
 
     def pointers(self, name: str) -> NDArray[np.uint64]:
         """Return the address of a table of each problem."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from beltline.gpu_ref.cuda.arena import Arena, Layout
+from beltline.gpu_ref.cuda.arena import Arena, Layout, Plan
 from beltline.gpu_ref.cuda.device import processors, refuse
 from beltline.gpu_ref.cuda.kernels import argument, general_kernel
 from beltline.gpu_ref.general.solve import MOVING_STEPS, MOVING_SWEEPS
@@ -111,7 +111,7 @@ class Sweeps:
         self.blocks = groups, max(1, parts)
         self._kernel = general_kernel(number, kind, self._threads, True)[0] if parts > 1 else alone
         refuse(cupy, memory(sizes.alternatives, sizes.regimes, states, points))
-        self.tables = Arena(cupy, *self._layouts())
+        self.tables = Arena(cupy, Plan(*self._layouts()))
         self.tables["choice"].fill(-1)
         self._near, self._done, self._cold = 0, 0, True
 

@@ -40,6 +40,12 @@ def copiers() -> int:
     return min(max(cores // 2, _LEAST_COPIERS), _MOST_COPIERS)
 
 
+@functools.cache
+def _empty_pinned() -> Any:
+    """Return the function of CuPy that allocates pinned memory, imported when it is first needed."""
+    return importlib.import_module("cupyx").empty_pinned
+
+
 class _Pinned:
     """Arrays in pinned memory, to which a device copies three times as fast as to other memory, without the processor.
 
@@ -58,7 +64,7 @@ class _Pinned:
         with self._lock:
             if self._lent + size > self._most:
                 return None
-            lent: np.ndarray[Any, Any] = importlib.import_module("cupyx").empty_pinned(shape, dtype)
+            lent: np.ndarray[Any, Any] = _empty_pinned()(shape, dtype)
             self._lent += size
         # A view of the array refers to it, so it lives as long as any of its views.
         weakref.finalize(lent, self._give_back, size).atexit = False

@@ -22,6 +22,7 @@ all of these. If wealth is not concave, and in ``mpi``, sweeps proven by bracket
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -59,6 +60,7 @@ def solve(
     device: int = 0,
     previous: bool = True,
     checked: bool = False,
+    least: float = math.nan,
     contraction: float | None = None,
     **options: Any,
 ) -> Solution:
@@ -79,6 +81,9 @@ def solve(
     checked
         Whether the tables are contiguous ``float64`` arrays that are known to meet all conditions. Then they are not
         checked again.
+    least
+        With ``checked``, the lowest ``W(x, s) - x``, if it is known. If not, the device computes it for starts that
+        depend on it.
     contraction
         If given, the result is compared with an exact sweep, while it is copied to the host
         (:attr:`~beltline.gpu_ref.methods.Solution.compared`). It is the contraction modulus of the Bellman operator:
@@ -102,7 +107,9 @@ def solve(
     """
     # The starts of policy iteration are chosen on the host.
     known = checked and method != "mpi"
-    arguments = check_arguments(X, W, Q, V0, beta, eta, epsilon, max_sweeps, method, options, checked=known)
+    arguments = check_arguments(
+        X, W, Q, V0, beta, eta, epsilon, max_sweeps, method, options, checked=known, least=least
+    )
     check_method(method, METHODS, arguments.W.shape[1])
     cupy = ready()
     with cupy.cuda.Device(device):

@@ -268,7 +268,8 @@ class Problem:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for pickling: all attributes but those that are computed again from the others."""
-        return {name: value for name, value in self.__dict__.items() if name not in ("form", "general", "modulus")}
+        computed = ("form", "general", "modulus", "least_left")
+        return {name: value for name, value in self.__dict__.items() if name not in computed}
 
     @cached_property
     def form(self) -> Form:
@@ -318,6 +319,19 @@ class Problem:
         if self.alternatives or not isinstance(self.beta, float) or self.transition.ndim == 3:
             return self.form.modulus()
         return self.beta * max(1.0, float(self.transition.sum(axis=1).max()))
+
+    @cached_property
+    def least_left(self) -> float:
+        """Consumption of staying at ``x``, ``W(x, s) - x``, where it is lowest; a problem of the simple form, in units
+        of the good.
+
+        >>> from beltline import rbc
+        >>> rbc(grid=64).least_left > 0.0
+        True
+        """
+        from beltline.gpu_ref.methods import least_left
+
+        return float(least_left(self.grid, self.wealth))
 
     @property
     def regimes(self) -> tuple[str, ...]:

@@ -190,6 +190,8 @@ def _solved(
                     "checked": checked(begun),
                     "contraction": problem.modulus if confirms(problem, options, method) else None,
                 }
+                if known["checked"] and more.get("start", "given") != "given":
+                    known["least"] = problem.least_left
             solution = module.solve(*tables, options.max_sweeps, method=method, **known, **more)
             policy, exact = solution.policy, METHODS[method].rule != "own"
             if solution.choices is not None:

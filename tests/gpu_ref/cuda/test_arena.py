@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from beltline.gpu_ref.cuda.arena import ALIGNED, Arena
+from beltline.gpu_ref.cuda.arena import ALIGNED, Arena, Plan
 
 COPIES: list[int] = []
 
@@ -37,7 +37,7 @@ def arena() -> Arena:
     small = {"kind": ((3,), np.int32), "chances": ((2, 2), np.float64), "flat": ((5,), np.uint8)}
     large = {"wealth": ((2, 40), np.float64), "choice": ((7,), np.int32), "nothing": ((0, 4), np.float64)}
     filled = {"value": ((3, 11), np.float64), "copy": ((9,), np.uint8)}
-    return Arena(SimpleNamespace(empty=empty), small, large, filled)
+    return Arena(SimpleNamespace(empty=empty), Plan(small, large, filled))
 
 
 def test_tables_are_apart_and_those_that_are_not_filled_are_zero(arena: Arena) -> None:
