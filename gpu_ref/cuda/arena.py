@@ -74,7 +74,11 @@ class Arena:
     def __init__(self, cupy: Any, plan: Plan) -> None:
         self._plan = plan
         self._room = cupy.empty(plan.size, np.uint8)
-        self._room[: plan.staged.stop].fill(0)
+        if isinstance(self._room, np.ndarray):
+            self._room[: plan.staged.stop].fill(0)
+        else:
+            # In the order of the current stream, as all that follows.
+            self._room.data.memset_async(0, plan.staged.stop)
         self._tables: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:

@@ -137,6 +137,13 @@ def fetch(table: Any) -> np.ndarray[Any, Any]:
     return found
 
 
+def fetch_small(table: Any) -> np.ndarray[Any, Any]:
+    """Begin to copy a small table from the device to host memory; complete when the work of the current stream is."""
+    lent = host_memory.lend(table.shape, table.dtype, 0)
+    copied: np.ndarray[Any, Any] = table.get() if lent is None else table.get(out=lent, blocking=False)
+    return copied
+
+
 def send(table: Any, parts: Sequence[np.ndarray[Any, Any]]) -> None:
     """Copy arrays of one shape to the entries of a table on the device.
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from beltline.gpu_ref.comparison import Allowed, Compared
 from beltline.gpu_ref.confirmation import MAX_GAP
-from beltline.gpu_ref.cuda.device import cupy_module, refuse
+from beltline.gpu_ref.cuda.device import cupy_module, fetch_small, refuse
 from beltline.gpu_ref.cuda.kernels import confirm_kernels, kind_of
 from beltline.gpu_ref.methods import DOUBLE
 from beltline.gpu_ref.tables import Array
@@ -153,6 +153,7 @@ class Comparisons:
                 self._launch(name, 0)
             # Most solutions need one repair. The others do not wait for it: the kernels end at once.
             self._repair()
+            self._fetched = fetch_small(self._found)
 
     def ended(self) -> Any:
         """Return an event that occurs when the comparison that has begun is done."""
@@ -176,7 +177,8 @@ class Comparisons:
         ``None`` for a problem that may have some, or whose residual is not finite.
         """
         with self._stream:
-            rows = self._found.get().tolist()
+            self._stream.synchronize()
+            rows = self._fetched.tolist()
             for _ in range(1, MAX_REPAIRS):
                 if not any(row[4] and not row[5] for row in rows):
                     break

@@ -150,15 +150,16 @@ _pinned = _Pinned(_PINNED_MOST)
 _registered = _Registered(_most())
 
 
-def lend(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any] | None:
+def lend(shape: tuple[int, ...], dtype: Any, least: int = _PINNED_LEAST) -> np.ndarray[Any, Any] | None:
     """Return an array for a result to which a device copies without the processor.
 
     Returns
     -------
     numpy.ndarray or None
-        Not initialised. ``None`` for very small results, and if no more memory may be set aside for those in use.
+        Not initialised. ``None`` for results of fewer than ``least`` bytes, and if no more memory may be set aside for
+        those in use.
     """
     size = math.prod(shape) * np.dtype(dtype).itemsize
-    if size < _PINNED_LEAST:
+    if size < least:
         return None
     return (_pinned if size < _REGISTERED_LEAST else _registered).lend(shape, dtype)

@@ -57,7 +57,12 @@ def _prepare(cupy: Any, problems: Sequence[Arguments], search: int, plan: Layout
     if plan is None:
         plan = layout(points, states, len(problems), processors(cupy), local=search in (WARM, PLAIN))
     rule, eta = RULES[problems[0].rule], kind_of([problem.eta for problem in problems])
-    device = cupy.cuda.Device().id
+    return _launch_of(cupy.cuda.Device().id, points, states, search, rule, eta, plan)
+
+
+@functools.lru_cache(64)
+def _launch_of(device: int, points: int, states: int, search: int, rule: int, eta: int, plan: Layout) -> _Launch:
+    """Compile the kernel for problems of one shape, on the current device."""
     kernel = sweeps_kernel(device, search, rule, eta, states, plan.points, plan.threads, plan.resident)
     shared = shared_bytes(search, states, plan.points, plan.threads, plan.resident)
     tables = 16 * states * (points + 2)
