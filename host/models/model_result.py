@@ -89,7 +89,7 @@ class ModelResult:
         machine = []
         # A discrete program is solved on processors only.
         if getattr(found, "clocks_source", ""):
-            machine = machine_rows(found.clocks, found.clocks_source, found.amount_bits, found.value_bits)
+            machine = machine_rows(found.clocks, found.clocks_source, found.amount_bits, found.value_bits, found.proven)
         return [
             ("sweeps", f"{found.sweeps:,}" + (f", {found.evaluations:,} evaluations" if not machine else "")),
             *machine,

@@ -27,7 +27,14 @@ from beltline.host.results.record import (
 KIND = "general_result"
 """Kind of content of an archive that holds a result of the general form."""
 
-_OF_MACHINE = {"clocks": COUNT, "clocks_source": TEXT, "amount_bits": BITS, "value_bits": BITS, "build_hash": COUNT}
+_OF_MACHINE = {
+    "clocks": COUNT,
+    "clocks_source": TEXT,
+    "amount_bits": BITS,
+    "value_bits": BITS,
+    "build_hash": COUNT,
+    "proven": FLAG,
+}
 
 RESULT: dict[str, Rule] = SOLUTION | {
     "evaluations": COUNT,

@@ -89,6 +89,9 @@ class GeneralResult:
         Fraction bits of the fixed-point format for amounts of the good and for values; None in double precision.
     build_hash : int
         Content hash of the gateware build; 0 without one.
+    proven : bool
+        Whether a machine proved, in its own fixed-point numbers, that every choice of its last sweep (or, with a
+        horizon, of all ages) is the best on the grid: bit ``PROVEN`` of its status.
 
     Examples
     --------
@@ -130,6 +133,7 @@ class GeneralResult:
     amount_bits: int | None = None
     value_bits: int | None = None
     build_hash: int = 0
+    proven: bool = False
 
     @property
     def measured_by(self) -> str:
@@ -204,7 +208,7 @@ class GeneralResult:
             work += f"; {self.searched} columns (an alternative and an exogenous state) searched in full"
         by = [("method", f"{self.method}, {work}"), ("numbers", "double precision")]
         if self.clocks_source:
-            by = machine_rows(self.clocks, self.clocks_source, self.amount_bits, self.value_bits)
+            by = machine_rows(self.clocks, self.clocks_source, self.amount_bits, self.value_bits, self.proven)
         rows += [
             ("error bound", bound),
             ("taken", self._shares()),

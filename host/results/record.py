@@ -58,8 +58,9 @@ RESULT: dict[str, Rule] = SOLUTION | {
     "amount_bits": BITS,
     "value_bits": BITS,
     "build_hash": COUNT,
-    # Files of earlier versions do not have it.
+    # Files of earlier versions do not have them.
     "chosen": replace(TEXT, absent=True),
+    "proven": replace(FLAG, absent=True),
 }
 """Rules for the facts of a result of the simple form."""
 

@@ -83,6 +83,9 @@ class Result:
         Solution method of a solver in double precision; otherwise empty.
     chosen : str
         Why this device and method were chosen, if the caller did not name them; otherwise empty.
+    proven : bool
+        Whether a machine proved, in its own fixed-point numbers, that every choice of its last sweep (or, with a
+        horizon, of all ages) is the best on the grid: bit ``PROVEN`` of its status.
 
     Examples
     --------
@@ -113,6 +116,7 @@ class Result:
     problem: Problem
     method: str = ""
     chosen: str = ""
+    proven: bool = False
 
     @property
     def policy_values(self) -> NDArray[np.float64]:
@@ -173,7 +177,7 @@ class Result:
     def _machine_rows(self) -> list[tuple[str, str]]:
         if not self.clocks_source:
             return [("method", self.method), ("numbers", "double precision")]
-        return machine_rows(self.clocks, self.clocks_source, self.amount_bits, self.value_bits)
+        return machine_rows(self.clocks, self.clocks_source, self.amount_bits, self.value_bits, self.proven)
 
     def to_xarray(self) -> Dataset:
         """Return value, policy and the tables of the problem as an ``xarray.Dataset``, with names and units.

@@ -121,6 +121,7 @@ def _known(completed: Completed, outcome: Outcome, message: str, quality: Verifi
         "amount_bits": work.image.amount_bits,
         "value_bits": work.image.value_bits,
         "build_hash": done.build_hash,
+        "proven": Status.PROVEN in done.status,
         "problem": work.problem,
     }
 

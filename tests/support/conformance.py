@@ -10,7 +10,8 @@ import re
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,13 +43,21 @@ from beltline.hw.interface.registers import (
 )
 from beltline.hw.interface.sums import WRITTEN, table_sum
 from beltline.hw.interface.windows import WindowParameters
+from support.alternatives import KINDS, with_alternatives
 from support.boards import GUARD, REGISTERS_AT, TABLES_AT, Fabric, FakeFpga, fake_pynq, hwh, install_xdma
+from support.costs import SHAPES, with_cost
 from support.fakes import problem
 from support.serial_end import SerialEnd
 
 SMALL = MachineParameters(grid=16, states=3, results=96)
 HEADLINE = MachineParameters(grid=65_536, states=4)
 LANES = 2
+GENERAL = MachineParameters(
+    grid=32, states=8, engine=Engine.SWEEP, lanes=LANES, proof=True, costs=True, alternatives=True
+)
+"""A machine for the general form."""
+FEATURES = ("lanes", "proof", "costs", "alternatives")
+"""Options that select it, on devices that are made for a problem."""
 
 
 class Bench:
@@ -603,6 +612,36 @@ def test_solves_to_the_bits_of_the_model(bench: Bench, seed: int) -> None:
     assert (result.policy == model.policy).all()
     for name in ("status", "message", "sweeps", "change", "residual", "error_bound", "value_bits", "amount_bits"):
         assert getattr(result, name) == getattr(model, name)
+
+
+@pytest.mark.parametrize("kind", [*SHAPES, *KINDS])
+def test_solves_the_general_form(bench: Bench, kind: str) -> None:
+    """Costs, alternatives and regimes: the bits and clocks of the model, all choices proven, and those of ``cpu``."""
+    if bench.kind in ("emulator", "rtl", "serial gateware"):
+        pytest.skip("the sweep engine of this device has the test, or needs a build of its own")
+    build = GENERAL if kind in KINDS else replace(GENERAL, alternatives=False, states=4, results=0)
+    if bench.gateware and kind not in KINDS[:2]:
+        pytest.skip("one build of the gateware, and two problems")
+    given = with_alternatives(kind, 3, 30, 2) if kind in KINDS else with_cost(kind, 3, 30, 3)
+    bench.install(build)
+    options = {name: int(value) for name, value in asdict(build).items() if name in FEATURES}
+    solve = partial(bl.solve, given, tol=1e-4)
+    if "sweep" in bench.kind:
+        # Devices that are made for the problem.
+        result, model = solve(device=bench.name, **options), solve(device="emulator", **options)
+    else:
+        result = solve(device=bench.name, **(bench.options if bench.line else {}))
+        model = solve(device=open_device("emulator", build))
+    exact = solve(device="cpu")
+    assert result.success
+    assert result.proven
+    assert "has proven every choice" in str(result)
+    assert result.device == bench.name
+    for name in ("value", "values", "policy", "choice"):
+        assert np.array_equal(getattr(result, name), getattr(model, name))
+    for name in ("status", "message", "sweeps", "clocks", "change", "residual", "error_bound", "proven"):
+        assert getattr(result, name, None) == getattr(model, name, None)
+    assert np.abs(result.value - exact.value).max() <= result.error_bound + exact.error_bound
 
 
 def test_problem_that_does_not_fit(bench: Bench) -> None:
