@@ -40,8 +40,8 @@ FAULTS = (
     Fault(
         "an interrupted solve does not wait for the comparison of its results",
         HERE + "cuda/device_confirmation.py",
-        "        self._stream.synchronize()\n",
-        "        pass\n",
+        "*exception: object) -> None:\n        self._stream.synchronize()\n",
+        "*exception: object) -> None:\n        pass\n",
         (TESTS + "cuda/test_interrupted.py::test_an_interrupted_solve_waits_before_it_gives_memory_back",),
     ),
     Fault(
