@@ -29,6 +29,7 @@ from beltline.hw.sweep.lane import lane
 from beltline.hw.top import axi_machine, content, serial_machine, verilog
 from beltline.hw.top.serial_machine import SerialParameters
 from beltline.sim.cache import Progress, SimulationError
+from beltline.sim.progress import reporting
 from beltline.sim.yosys import use_yosys
 
 FILE = Path(__file__).with_suffix(".json")
@@ -292,9 +293,10 @@ def main(argv: list[str] | None = None) -> int:
     for name in given.preset or PRESETS:
         before = {} if given.all else recorded().get(name, {})
         try:
-            for entry in measure(PRESETS[name], before, lambda line: print(line, file=sys.stderr)):
-                # Read the file again, since another process may have stored results meanwhile.
-                _write(recorded() | {name: entry})
+            with reporting(None) as progress:
+                for entry in measure(PRESETS[name], before, progress):
+                    # Read the file again, since another process may have stored results meanwhile.
+                    _write(recorded() | {name: entry})
         except SimulationError as error:
             parser.exit(1, f"sweep_area: {name}: {error}\n")
         print(f"{name}: " + ", ".join(f"{what} {share:.1%}" for what, share in shares(name, entry).items()))
