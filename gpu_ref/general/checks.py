@@ -147,6 +147,8 @@ def mix(what: str, value: Any) -> Any:
 
 def bound(what: str, name: str, value: ArrayLike, shape: tuple[int, int]) -> Indexes:
     """Return indexes of candidates, ``(N_k, N_z)``, that do not fall in ``x``."""
+    if isinstance(value, bool | np.bool_):
+        raise ValueError(f"{what}{name} must be an index or have shape {shape}, not {value}")
     given = _numbers(what + name, value)
     if given.ndim and given.shape != shape:
         raise ValueError(f"{what}{name} must be an index or have shape {shape}, not {given.shape}")
@@ -269,12 +271,20 @@ def everyone_can_choose(form: Any) -> None:
                     gaps = np.minimum(gaps, cheapest(tables.cost, tables.low, tables.high) - tables.wealth)
             if (gaps >= 0.0).any():
                 x, s = (int(i) for i in np.argwhere(gaps >= 0.0)[0])
-                names = ", ".join(repr(form.alternatives[d].name) for d in form.of_regime(regime))
                 when = f" at age {age + 1}" if aged else ""
-                raise ValueError(
-                    f"regime {regime} has no alternative in state [{x}, {s}]{when}: of {names}, the cheapest choice in "
-                    f"bounds costs {gaps[x, s]:g} more than wealth, and consumption must be positive"
-                )
+                why = _why_none([form.alternatives[d] for d in form.of_regime(regime)], gaps[x, s])
+                raise ValueError(f"regime {regime} has no alternative in state [{x}, {s}]{when}: {why}")
+
+
+def _why_none(alternatives: Any, gap: float) -> str:
+    """Return why none of the alternatives of a regime can be taken; ``gap`` is by how much wealth is too low."""
+    choose, end = (
+        ", ".join(repr(one.name) for one in alternatives if hasattr(one, "mix") is chooses) for chooses in (True, False)
+    )
+    costs = (
+        f"of {choose}, the cheapest choice in bounds costs {gap:g} more than wealth, and consumption must be positive"
+    )
+    return "; ".join([*([costs] if choose else []), *([f"the value of {end} is -inf there"] if end else [])])
 
 
 def each_can_be_taken(form: Any) -> None:

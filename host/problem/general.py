@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import re
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -59,7 +60,7 @@ def extras(problem: Tables) -> tuple[str, ...]:
     The simple form has one alternative and one regime, no ``cost`` (so that it is ``x'``), no bounds on ``x'``, no
     taste shocks, a single ``beta`` below 1, ``eta`` above 0, and tables that do not depend on age.
     """
-    found = [name for name in ("alternatives", "cost", "low", "high", "taste") if _given(getattr(problem, name))]
+    found = [name for name in _DEFAULTS if _given(name, getattr(problem, name))]
     if _number(problem.eta) and problem.eta == 0:
         found.append("eta = 0")
     if dimensions(problem.beta):
@@ -74,15 +75,23 @@ def extras(problem: Tables) -> tuple[str, ...]:
     return (*found, *(f"{name} by age" for name in aged))
 
 
-def _given(value: Any) -> bool:
-    """Return whether an argument differs from its default: None, an empty sequence, or 0."""
-    if isinstance(value, tuple | list):
+_DEFAULTS: dict[str, tuple[Any, ...]] = {"alternatives": ((), None), "cost": (None,), "low": (None, 0), "high": (None,)}
+_DEFAULTS |= {"taste": (0,)}
+"""Values of the arguments of the general form that make no difference. (``high=0`` allows the lowest ``x'`` only.)"""
+
+
+def _given(name: str, value: Any) -> bool:
+    """Return whether an argument of the general form differs from its default, so that it has to be checked there."""
+    defaults = _DEFAULTS[name]
+    if name == "alternatives" and isinstance(value, tuple | list):
         return bool(value)
-    return value is not None and not (_number(value) and value == 0)
+    if _number(value):
+        return 0 not in defaults or value != 0
+    return value is not None or None not in defaults
 
 
 def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
 
 
 def dimensions(value: Any) -> int:

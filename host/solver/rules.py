@@ -20,6 +20,9 @@ from beltline.host.solver.options import UNNAMED
 AUTO = UNNAMED
 """Name of the method that stands for a choice by these rules."""
 
+OF_GENERAL = ("steps", "update", "update_every")
+"""Options of problems of the general form only."""
+
 EVALUATION_MODULUS = 0.9
 """Contraction modulus from which policy evaluation between sweeps saves more time than it costs."""
 
@@ -106,6 +109,10 @@ def check_unnamed(method: str | None, options: Mapping[str, Any]) -> None:
 
     of_methods = {name: [method for method, has in METHODS.items() if name in has.options] for name in options}
     for name in options:
+        if name in OF_GENERAL:
+            raise ProblemError(
+                f"option {name!r} is for problems of the general form, and this problem has the simple form"
+            )
         devices = [device for device, has in DEVICES.items() if name in has.options]
         if devices and not (method is not None and of_methods[name]):
             raise ProblemError(f"option {name!r} needs a device that has it: {_named('device', devices)}")

@@ -332,6 +332,11 @@ class Session:
                 f"problem {problem.name!r} has {', '.join(extras(problem)) or 'negative consumption'}, which device "
                 f"{self._name!r} supports only with the options lanes=, {wanted}: pass these, or {WORKAROUND}"
             )
+        if varies(problem.form) and problem.taste > 0.0:
+            raise ProblemError(
+                f"problem {problem.name!r} has taste = {shown(problem.taste)} and bounds of x' that depend on x, which "
+                f"no device of the accelerator supports together: {WORKAROUND}"
+            )
         if named and varies(problem.form) and not self._options.get("bounds"):
             raise ProblemError(
                 f"problem {problem.name!r} has bounds of x' that depend on x, which device {self._name!r} supports "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -151,6 +152,62 @@ def test_every_state_has_an_affordable_alternative() -> None:
     poor = bl.Alternative(name="rest", regime="retired", wealth=WEALTH - 2)
     with pytest.raises(bl.ProblemError, match=r"^regime 'retired' has no alternative in state \[0, 0\]"):
         bl.Problem(**TABLES, alternatives=[*CAREER[:2], poor])
+
+
+def test_messages_name_the_alternatives_without_a_value_and_those_that_cannot_be_afforded() -> None:
+    nothing = bl.Alternative(name="exit", value=np.full((40, 2), -np.inf))
+    poor = bl.Alternative(name="rest", wealth=WEALTH - 2)
+    begin = "regime 0 has no alternative in state [0, 0]: "
+    costs = "of 'rest', the cheapest choice in bounds costs 1 more than wealth, and consumption must be positive"
+    for alternatives, sentence in (
+        ([nothing], "the value of 'exit' is -inf there"),
+        ([nothing, poor], f"{costs}; the value of 'exit' is -inf there"),
+        ([poor], costs),
+    ):
+        with pytest.raises(bl.ProblemError, match="^" + re.escape(begin + sentence) + "$"):
+            bl.Problem(**TABLES, alternatives=alternatives)
+
+
+@pytest.mark.parametrize("zero", [0, 0.0, np.int64(0), np.float64(0.0), np.zeros(40, np.int64)])
+@pytest.mark.parametrize("more", [{}, {"low": 0}, {"horizon": 3}, {"alternatives": [bl.Alternative(name="save")]}])
+def test_a_highest_candidate_of_0_is_a_bound(zero: Any, more: dict[str, Any], tmp_path: Path) -> None:
+    """It leaves the lowest choice only: everything is consumed."""
+    problem = bl.Problem(**TABLES, high=zero, **more)
+    result = bl.solve(problem, tol=1e-6, device="cpu")
+    assert result.success
+    assert problem.general
+    assert (result.policy == 0).all()
+    assert np.array_equal(bl.load(result.save(tmp_path / "result.npz")).problem.high, zero)
+    with pytest.raises(bl.ProblemError, match="supports only with the options lanes=, proof=1, costs=1"):
+        bl.solve(problem, tol=1e-6, device="emulator")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"low": 0}, {"low": np.int64(0)}, {"taste": 0}, {"taste": np.float64(0)}]
+    + [{"alternatives": none} for none in ((), [], None)]
+    + [{name: None} for name in ("cost", "low", "high")],
+)
+def test_values_that_make_no_difference_leave_the_simple_form(more: dict[str, Any]) -> None:
+    assert not bl.Problem(**TABLES, **more).general
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ({"cost": 0}, "cost must have shape (40,) or (40, 2), not ()"),
+        ({"cost": 0.0}, "cost must have shape (40,) or (40, 2), not ()"),
+        ({"cost": []}, "cost must have shape (40,) or (40, 2), not (0,)"),
+        ({"low": []}, "low must be an index or have shape (40,) or (40, 2), not (0,)"),
+        ({"high": ()}, "high must be an index or have shape (40,) or (40, 2), not (0,)"),
+        ({"high": False}, "high must be an index or have shape (40, 2), not False"),
+        ({"taste": []}, "taste must be a number from 0, not []"),
+        ({"alternatives": 0}, "alternatives must be a sequence of Alternative, not 0"),
+    ],
+)
+def test_empty_arguments_are_refused(more: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
+        bl.Problem(**TABLES, **more)
 
 
 BAD = [

@@ -259,6 +259,15 @@ def five() -> bl.Problem:
             "problem has 5: solve it",
         ),
         (five(), {**EMULATOR, "taste": 2}, "taste must be 0 or 1, not 2"),
+        *(
+            (
+                replace(five(), alternatives=five().alternatives[:2], low=np.arange(16) // 4),
+                {**EMULATOR, **more},
+                "problem 'five' has taste = 0.3 and bounds of x' that depend on x, which no device of the accelerator "
+                "supports together: solve it",
+            )
+            for more in ({"taste": 1}, {"taste": 0, "bounds": 1})
+        ),
     ],
 )
 def test_refusals(given: bl.Problem, options: dict[str, Any], sentence: str) -> None:
