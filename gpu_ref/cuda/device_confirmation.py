@@ -61,7 +61,7 @@ def _places(points: int, states: int, count: int) -> tuple[NDArray[Any], int, in
     """Return the rows of ``count`` problems with the offsets of their intermediate results in place of addresses, the
     number of words of all of these, and the place of ``found`` among them.
 
-    Do not change the rows: they are made once for each shape.
+    The rows are read-only, because they are made once for each shape.
     """
     chunks = math.ceil(points / CHUNK)
     blocks = chunks * states
@@ -78,6 +78,7 @@ def _places(points: int, states: int, count: int) -> tuple[NDArray[Any], int, in
         begin += count * size
     rows["far"] = MAX_GAP
     rows["points"], rows["states"], rows["chunks"] = points, states, chunks
+    rows.flags.writeable = False
     return rows, begin, found
 
 
