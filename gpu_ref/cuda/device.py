@@ -107,14 +107,15 @@ def refuse(cupy: Any, needed: int, what: str = "the solve") -> None:
         )
 
 
-def fetch(table: Any) -> np.ndarray[Any, Any]:
+def fetch(table: Any, least: int = host_memory.PINNED_LEAST) -> np.ndarray[Any, Any]:
     """Copy a table from the device to host memory; complete when the work of the current stream is.
 
-    The device writes to memory of :func:`beltline.gpu_ref.cuda.host_memory.lend`. Without that, a large table comes in
-    pieces through pinned memory, which several threads copy to their place, since most of the time is spent
-    on the first access to newly allocated memory.
+    From ``least`` bytes on this does not wait for the device, which writes to memory of
+    :func:`beltline.gpu_ref.cuda.host_memory.lend`. Without that, a large table comes in pieces through pinned memory,
+    which several threads copy to their place, since most of the time is spent on the first access to newly allocated
+    memory.
     """
-    lent = host_memory.lend(table.shape, table.dtype)
+    lent = host_memory.lend(table.shape, table.dtype, least)
     if lent is not None or table.nbytes < _LARGE:
         copied: np.ndarray[Any, Any] = table.get() if lent is None else table.get(out=lent, blocking=False)
         return copied
@@ -135,13 +136,6 @@ def fetch(table: Any) -> np.ndarray[Any, Any]:
         for last in under_way[-threads:]:
             last.result()
     return found
-
-
-def fetch_small(table: Any) -> np.ndarray[Any, Any]:
-    """Begin to copy a small table from the device to host memory; complete when the work of the current stream is."""
-    lent = host_memory.lend(table.shape, table.dtype, 0)
-    copied: np.ndarray[Any, Any] = table.get() if lent is None else table.get(out=lent, blocking=False)
-    return copied
 
 
 def send(table: Any, parts: Sequence[np.ndarray[Any, Any]]) -> None:

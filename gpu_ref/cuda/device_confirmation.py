@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from beltline.gpu_ref.comparison import Allowed, Compared
 from beltline.gpu_ref.confirmation import MAX_GAP
-from beltline.gpu_ref.cuda.device import cupy_module, fetch_small, refuse
+from beltline.gpu_ref.cuda.device import cupy_module, fetch, refuse
 from beltline.gpu_ref.cuda.kernels import confirm_kernels, kind_of
 from beltline.gpu_ref.methods import DOUBLE
 from beltline.gpu_ref.tables import Array
@@ -154,7 +154,7 @@ class Comparisons:
                 self._launch(name, 0)
             # Most solutions need one repair. The others do not wait for it: the kernels end at once.
             self._repair()
-            self._fetched = fetch_small(self._found)
+            self._fetched = fetch(self._found, 0)
 
     def ended(self) -> Any:
         """Return an event that occurs when the comparison that has begun is done."""

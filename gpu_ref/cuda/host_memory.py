@@ -21,7 +21,7 @@ LARGE = 2**27
 _LEAST_COPIERS, _MOST_COPIERS = 4, 8
 """The least and the largest number of threads that copy a large table, each a piece at a time."""
 
-_PINNED_LEAST, _PINNED_MOST = 2**17, 2**28
+PINNED_LEAST, _PINNED_MOST = 2**17, 2**28
 """Bytes from which a result is copied to pinned memory of its own, and the most that results take of it at a time."""
 
 _REGISTERED_LEAST, _REGISTERED_MOST, _REGISTERED_SHARE = 2**25, 2**33, 8
@@ -150,7 +150,7 @@ _pinned = _Pinned(_PINNED_MOST)
 _registered = _Registered(_most())
 
 
-def lend(shape: tuple[int, ...], dtype: Any, least: int = _PINNED_LEAST) -> np.ndarray[Any, Any] | None:
+def lend(shape: tuple[int, ...], dtype: Any, least: int = PINNED_LEAST) -> np.ndarray[Any, Any] | None:
     """Return an array for a result to which a device copies without the processor.
 
     Returns

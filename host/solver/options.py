@@ -100,10 +100,8 @@ class SolveOptions:
             "amount_bits": _fraction_bits("amount_bits", self.amount_bits, AMOUNT_BITS_LIMIT),
         }
         for name, value in checked.items():
-            if value is not getattr(self, name):
-                object.__setattr__(self, name, value)
-        if self.checkpoint is not None or self.checkpoint_every is not None:
-            self.saving()
+            object.__setattr__(self, name, value)
+        self.saving()
 
     def saving(self) -> Checkpoint | None:
         """Return the checkpoint file to save to; None if the option was not given.

@@ -125,7 +125,7 @@ def test_sizes_decide_the_kind_of_memory(monkeypatch: pytest.MonkeyPatch) -> Non
     for name in ("_pinned", "_registered"):
         kind = SimpleNamespace(lend=lambda shape, dtype, name=name: asked.append(name))
         monkeypatch.setattr(host_memory, name, kind)
-    least, large = host_memory._PINNED_LEAST // 8, host_memory._REGISTERED_LEAST // 8
+    least, large = host_memory.PINNED_LEAST // 8, host_memory._REGISTERED_LEAST // 8
     for count in (1, least - 1, least, large - 1, large):
         host_memory.lend((count,), np.float64)
     assert asked == ["_pinned", "_pinned", "_registered"]

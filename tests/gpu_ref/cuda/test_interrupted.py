@@ -118,7 +118,7 @@ def fake(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Fak
     side = made.stream(non_blocking=True)
     monkeypatch.setattr(device_confirmation, "cupy_module", lambda: made)
     monkeypatch.setattr(device_confirmation, "_side_stream", lambda device: side)
-    monkeypatch.setattr(device_confirmation, "fetch_small", np.asarray)
+    monkeypatch.setattr(device_confirmation, "fetch", lambda table, least: np.asarray(table))
     return made
 
 
