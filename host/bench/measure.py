@@ -33,6 +33,9 @@ then cold and the clock frequency is low."""
 QUICK = 2.0
 """Seconds up to which a solve is repeated."""
 
+COMPILES = 10.0
+"""How many times as long as calls on the grid before a first call takes at least that is taken to have compiled."""
+
 BATCH = 1000
 """Number of calibrations of a batch on a GPU."""
 
@@ -153,6 +156,8 @@ def _medians(runs: list[dict[str, float]]) -> dict[str, float]:
 def reference_row(bench: Bench, device: str, method: str, options: dict[str, Any], grid: int) -> Row:
     """Return the row of one method in double precision on a processor or a GPU, as a user calls it."""
     given = bench.problem(grid)
+    label = method_label(method, options)
+    before = next((row.call for row in reversed(bench.rows) if (row.device, row.method) == (device, label)), 0.0)
     runs: list[dict[str, float]] = []
     meter = energy.meter(device)
     begin = time.perf_counter()
@@ -165,8 +170,8 @@ def reference_row(bench: Bench, device: str, method: str, options: dict[str, Any
         result = solve(given, tol=EPSILON, device=device, method=method, progress=False, **options)
         runs.append(result.timing | {"call": time.perf_counter() - called})
         metered += 1
-        # On the smallest grid the first call compiles, so it says nothing about the time of others.
-        if runs[-1]["call"] > QUICK and (len(runs) > 1 or grid > bench.grids[0]):
+        # A first call that takes much longer than calls on the grid before may have compiled, so it does not count.
+        if runs[-1]["call"] > QUICK and (len(runs) > 1 or runs[-1]["call"] < COMPILES * before):
             del runs[:-1]
             break
         if len(runs) > REPEATS and time.perf_counter() - begin > ENOUGH:
@@ -183,7 +188,7 @@ def reference_row(bench: Bench, device: str, method: str, options: dict[str, Any
         note = f"{result.status}; solved by method {result.method}" if result.method != method else result.status
     return Row(
         device,
-        method_label(method, options),
+        label,
         grid,
         given.states,
         result.sweeps,

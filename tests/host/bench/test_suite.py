@@ -159,6 +159,27 @@ def test_models_are_compiled_before_they_are_timed() -> None:
     subprocess.run([sys.executable, "-c", COMPILED], check=True, cwd=ROOT)
 
 
+def test_a_first_call_that_compiles_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither on the smallest grid nor on a larger one, where the method may run other code."""
+    seen: list[int] = []
+
+    def slow_at_first(given: Any, **options: Any) -> Any:
+        seen.append(given.points)
+        if seen.count(given.points) == 1:
+            time.sleep(0.5)
+        return solve(given, **options)
+
+    monkeypatch.setattr(measure, "solve", slow_at_first)
+    monkeypatch.setattr(measure, "QUICK", 0.25)
+    monkeypatch.setattr(measure, "REPEATS", 1)
+    monkeypatch.setattr(measure, "ENOUGH", 0.0)
+    run = measure.Bench(lambda line: None, 1.0, [16, 64], math.inf)
+    for grid in run.grids:
+        run.rows.append(measure.reference_row(run, "cpu", "warm", {}, grid))
+    assert seen == [16, 16, 64, 64]
+    assert all(row.call < 0.25 for row in run.rows)
+
+
 def test_a_method_out_of_time_is_not_timed_on_larger_grids() -> None:
     run = measure.Bench(lambda line: None, 1.0, [16, 64, 256], math.inf)
 
