@@ -18,6 +18,7 @@ from beltline.hw.memory.ram import READ_LATENCY, Ram
 from beltline.hw.sweep.gather_clocks import AHEAD_ROWS, AHEAD_STATES, WINDOW_ROWS, lone_clocks
 from beltline.hw.sweep.parameters import ROW_SHIFT, SweepParameters
 from beltline.hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters, RowPort
+from beltline.hw.sweep.windows import Windows
 
 _SLOT_BITS = 3
 _BASE_BITS = _SLOT_BITS + 1
@@ -156,15 +157,11 @@ class Gather(wiring.Component):
                 entered_b.eq(row + (self.index[:ROW_SHIFT].all() & ~self.index.all())),
             ]
 
-        # The window of an exogenous state ends with row `last`. Rows from `newest` on, that of the newest state, may be
-        # used; rows from `base` on, that of the last state that left, must not be overwritten.
-        known = Signal(states)
-        newest = Array(Signal(row_bits, name=f"newest{k}") for k in range(states))
-        last = Array(Signal(row_bits, name=f"last{k}") for k in range(states))
-        base = Array(Signal(_BASE_BITS, name=f"base{k}") for k in range(states))
+        windows = Windows(states, row_bits, _BASE_BITS, entered_s, s)
+        newest, last, base = windows.newest, windows.last, windows.base
         in_window, behind, known_there, ends_in_window = (Signal() for _ in range(4))
         m.d.comb += [
-            known_there.eq(known.bit_select(entered_s, 1)),
+            known_there.eq(windows.known()),
             in_window.eq(known_there & (entered_a >= newest[entered_s]) & (entered_a <= last[entered_s])),
             ends_in_window.eq(entered_b <= last[entered_s]),
             behind.eq(known_there & (entered_a == last[entered_s] + 1)),
@@ -202,12 +199,8 @@ class Gather(wiring.Component):
             m.d.sync += [begins.eq(1), next_row.eq(1)]
         asked, arrived = Signal(_COUNT_BITS), Signal(_COUNT_BITS)
         m.d.sync += asked.eq(asked + ask)
-        with m.If(ask & follows):
-            m.d.sync += last[s].eq(following)
-        with m.Elif(ask):
-            m.d.sync += [last[s].eq(a), base[s].eq(a), newest[s].eq(a), known.bit_select(s, 1).eq(1)]
-        with m.If(push):
-            m.d.sync += newest[s].eq(a)
+        windows.enter(m, self.state, self.ready, compare)
+        windows.change(m, ask, follows, push, following, a)
         m.d.comb += [
             requests.push.eq(ask),
             requests.data.eq(Cat(s, Mux(follows, following, a))),
@@ -234,12 +227,10 @@ class Gather(wiring.Component):
         need = places.head[-_COUNT_BITS:]
         pop = Signal()
         m.d.comb += [pop.eq(places.head_valid & ~(arrived - need)[_COUNT_BITS - 1]), places.pop.eq(pop)]
-        with m.If(pop):
-            m.d.sync += base[out_state].eq(out_row)
+        windows.leave(m, pop, out_state, out_row)
         m.d.sync += waiting.eq(waiting + push - pop)
         m.d.comb += nothing_waits.eq(waiting == 0)
-        with m.If(self.clear):
-            m.d.sync += known.eq(0)
+        windows.discard(m, self.clear)
 
         self._words(m, p, Cat(out_place, out_state), Cat(landing_slot, landing[:width]))
         m.d.comb += [self.leaving.eq(pop), self.out_valid.eq(p.valid(p.input(pop), self.parameters.latency))]

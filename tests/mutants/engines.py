@@ -343,6 +343,27 @@ FAULTS = (
         ("tests/hw/sweep/test_gather.py::test_words_and_clocks",),
     ),
     Fault(
+        "of more than 16 exogenous states, the window that a state has found when it entered is not changed while it waits",
+        "hw/sweep/windows.py",
+        "with m.If(self._next_entered == s):",
+        "with m.If((self._next_entered == s) & 0):",
+        ("tests/hw/sweep/test_gather.py::test_words_and_clocks",),
+    ),
+    Fault(
+        "of more than 16 exogenous states, rows are overwritten late after a state has left",
+        "hw/sweep/windows.py",
+        "with m.If(pop & (state == self._next_present)):",
+        "with m.If(pop & (state == self._present) & 0):",
+        ("tests/hw/sweep/test_gather.py::test_words_and_clocks",),
+    ),
+    Fault(
+        "a build with proofs writes the last marks of a lane too late",
+        "hw/sweep/search/marks.py",
+        "m.d.sync += last.eq(self.points - 1)",
+        "m.d.sync += last.eq(self.points)",
+        ("tests/hw/sweep/search/test_marks.py::test_words_of_marks",),
+    ),
+    Fault(
         "in the gateware a local search downwards continues below a better candidate",
         "hw/sweep/search/commit.py",
         "Mux(old.down, ~self.keeps, self.rises)",

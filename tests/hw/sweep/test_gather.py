@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,8 +20,12 @@ from beltline.hw.memory.ram import Ram
 from beltline.hw.sweep.gather import Gather, GatherParameters
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.row_buses import RowBuses, RowBusesParameters
+from beltline.hw.sweep.windows import SELECTED
 from beltline.sim.cocotb_runner import run_bench
 from support.sweeps import row_writes
+
+GENERAL: dict[str, Any] = {"proof": True, "costs": True, "alternatives": True, "multipliers": 4}
+"""Options of a build with many states."""
 
 BUILDS = [
     (SweepParameters(grid=64, states=1, lanes=1, slots=4), 0),
@@ -28,6 +33,9 @@ BUILDS = [
     (SweepParameters(grid=256, states=4, lanes=2, slots=8), 1),
     (SweepParameters(grid=512, states=3, lanes=16, slots=4), 13),
     (SweepParameters(grid=128, states=16, lanes=1, slots=8), 0),
+    # Windows of more than SELECTED states are held in registers beside the states.
+    (SweepParameters(grid=512, states=SELECTED + 1, lanes=1, slots=4, **GENERAL), 0),
+    (SweepParameters(grid=64, states=128, lanes=2, slots=8, **GENERAL), 1),
 ]
 
 
@@ -85,8 +93,11 @@ def search(rng: random.Random, build: SweepParameters, points: int, steps: list[
 
 
 def sequences(rng: random.Random, build: SweepParameters) -> list[list[tuple[int, int]]]:
-    points = 240 // build.states
+    points = max(240 // build.states, 6)
     anywhere = [(k % build.states, rng.randrange(build.grid)) for k in range(120)]
+    # Neighbouring states of the same exogenous state wait for each other, and for space in their window.
+    together = [(rng.choice((0, 1)) % build.states, rng.randrange(build.grid)) for k in range(120)]
+    climbing = [(k // 40 % build.states, 12 * (k % 40) % build.grid) for k in range(120)]
     return [
         search(rng, build, points, [1]),
         search(rng, build, points, [0, 1, 1, 2]),
@@ -95,6 +106,8 @@ def sequences(rng: random.Random, build: SweepParameters) -> list[list[tuple[int
         search(rng, build, points, [-9, -1, 0, 1, 1, 2, 3]),
         [(k % build.states, 0) for k in range(60)] + [(k % build.states, build.grid - 1) for k in range(60)],
         anywhere,
+        together,
+        climbing,
     ]
 
 
