@@ -128,8 +128,10 @@ class Bench:
         for grid in self.grids:
             if last is not None:
                 expected = last[1] * (grid / last[0]) ** growth
-                if expected > budget or time.perf_counter() + expected > self.deadline:
-                    self.notes.append(f"{device} {label}: grids above {last[0]:,} points would take too long")
+                over = time.perf_counter() + expected > self.deadline
+                if expected > budget or over:
+                    why = "do not fit in the time of the run" if over else "would take too long"
+                    self.notes.append(f"{device} {label}: grids above {last[0]:,} points {why}")
                     return
             begin = time.perf_counter()
             try:

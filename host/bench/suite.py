@@ -112,6 +112,9 @@ def machine() -> dict[str, Any]:
     return about
 
 
+SLOW = ("egm", PUBLISHED, "interp", "grid+howard", "grid")
+"""Methods that are timed after all others, in this order."""
+
 GROWTH = {"grid": 2.0, "grid+howard": 1.9}
 """How the time of a method grows with the grid, as an exponent; 1.1 for all others."""
 
@@ -167,7 +170,7 @@ def bench(
         run.notes.append("joules of processors: this computer has no counters of energy that may be read")
     if cuda is not None and not energy.meter("gpu").counters:
         run.notes.append("joules of the GPU: its driver does not count them")
-    # The processor's slow methods come last, so that they use the remaining time.
+    # Slow methods come last, so that they use the remaining time.
     compile_models()
     patience = MODEL_BUDGETS * budget
     run.by_grid("emulator", "line", lambda grid: machine_row(run, "emulator", grid, EPSILON), 1.1, patience)
@@ -186,10 +189,8 @@ def bench(
     throughput = as_dicts(rates(grid=min(GRID, max(grids)), gpu=cuda is not None))
     for row in throughput:
         report(f"{row['device']} {row['note']}: {row['per_second']:.3g} problems a second")
-    for device in ("gpu", "cpu") if cuda is not None else ("cpu",):
-        for method, options in sorted(VARIANTS, key=lambda variant: GROWTH.get(variant[0], 1.0)):
-            if device == "gpu" and method not in cuda.METHODS:
-                continue
+    for method, options in sorted(VARIANTS, key=lambda variant: SLOW.index(variant[0]) if variant[0] in SLOW else -1):
+        for device in ("gpu", "cpu") if cuda is not None and method in cuda.METHODS else ("cpu",):
             run.by_grid(
                 device,
                 method_label(method, options),

@@ -106,15 +106,23 @@ class Windows:
         that of the present state.
         """
         s, (known, newest, last, base) = self._present, self._arrays
-        with m.If(ask & follows):
-            m.d.sync += last[s].eq(following)
-        with m.Elif(ask):
-            m.d.sync += [last[s].eq(row), base[s].eq(row), newest[s].eq(row), known.bit_select(s, 1).eq(1)]
-        with m.If(push):
-            m.d.sync += newest[s].eq(row)
         if not self.held:
+            with m.If(ask & follows):
+                m.d.sync += last[s].eq(following)
+            with m.Elif(ask):
+                m.d.sync += [last[s].eq(row), base[s].eq(row), newest[s].eq(row), known.bit_select(s, 1).eq(1)]
+            with m.If(push):
+                m.d.sync += newest[s].eq(row)
             return
         begins = ask & ~follows
+        for k in range(len(known)):
+            with m.If(s == k):
+                with m.If(ask):
+                    m.d.sync += last[k].eq(Mux(follows, following, row))
+                with m.If(begins):
+                    m.d.sync += [base[k].eq(row), known[k].eq(1)]
+                with m.If(begins | push):
+                    m.d.sync += newest[k].eq(row)
         with m.If(self._next_entered == s):
             with m.If(ask):
                 m.d.sync += self._entered_last.eq(Mux(follows, following, row))
