@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
@@ -23,26 +24,45 @@ def _notebook() -> Any:
 class StatusLine:
     """A line of text on a terminal, or in a notebook's cell, that each call replaces.
 
-    Nothing is displayed in the first two seconds, or if there is neither a terminal nor a notebook.
+    Nothing is displayed in the first two seconds, or if there is neither a terminal nor a notebook. After two seconds a
+    terminal shows the last line, even if no other follows for long.
     """
 
     def __init__(self) -> None:
         self._begin = time.monotonic()
-        self._shown = False
+        self._shown = self._closed = False
         self._notebook = _notebook()
         self._cell: Any = None
+        self._last = ""
+        self._lock = threading.RLock()
+        self._timer: threading.Timer | None = None
 
     def __call__(self, text: str) -> None:
-        if time.monotonic() - self._begin < QUIET_SECONDS or not (self._notebook or sys.stderr.isatty()):
+        if not (self._notebook or sys.stderr.isatty()):
             return
-        self._write(text)
-        self._shown = True
+        with self._lock:
+            self._last = text
+            if time.monotonic() - self._begin >= QUIET_SECONDS:
+                self._show()
+            elif self._timer is None and not self._notebook:
+                self._timer = threading.Timer(QUIET_SECONDS, self._show)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def _show(self) -> None:
+        with self._lock:
+            if not self._closed:
+                self._write(self._last)
+                self._shown = True
 
     def close(self) -> None:
         """Remove the line."""
-        if self._shown:
-            self._write("")
-            self._shown = False
+        if self._timer is not None:
+            self._timer.cancel()
+        with self._lock:
+            if self._shown:
+                self._write("")
+            self._shown, self._closed = False, True
 
     def _write(self, text: str) -> None:
         if self._notebook is not None:

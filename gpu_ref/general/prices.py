@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from dataclasses import dataclass
 
 import numpy as np
@@ -110,8 +111,9 @@ class BondPrices:
             raise ValueError(f"face must be a one-dimensional array of finite numbers, not {what}")
         object.__setattr__(self, "face", face)
         interest = self.interest
-        if isinstance(interest, bool) or not isinstance(interest, int | float) or not -1.0 < interest < np.inf:
+        if isinstance(interest, bool) or not isinstance(interest, numbers.Real) or not -1.0 < interest < np.inf:
             raise ValueError(f"interest must be a number above -1, not {interest!r}")
+        object.__setattr__(self, "interest", float(interest))
 
     def __call__(self, last: Iterate) -> Prices:
         """Return the tables of the next sweep, and the prices, ``(N_k, N_z)``."""

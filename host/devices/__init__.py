@@ -193,8 +193,8 @@ def check_options(name: str, options: Mapping[str, object]) -> None:
     name = known(name)
     if name not in DEVICES:
         raise ProblemError(
-            f"device {name!r} is not a device of the accelerator and cannot be opened: call bl.solve(problem, "
-            f"device={name!r}), or open one of {', '.join(map(repr, DEVICES))}"
+            f"device {name!r} is not a device of the accelerator: call bl.solve(problem, device={name!r}) or "
+            f"bl.open({name!r}), or open one of {', '.join(map(repr, DEVICES))}"
         )
     has = DEVICES[name].options
     for option in options:

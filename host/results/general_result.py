@@ -75,7 +75,7 @@ class GeneralResult:
     device, method : str
         Device and solution method.
     problem : Problem
-        The problem that was solved.
+        The problem that was solved; after a solve with ``update``, with the tables of the last sweep.
     prices : array or None
         Prices that ``update`` returned last.
     price_change : float

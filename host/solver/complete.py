@@ -206,8 +206,10 @@ def _outcome(work: Prepared, done: Run, change: float, quality: Verification) ->
         return Outcome.CONVERGED, f"The largest change of V fell below {tol:g} {after}."
     factor = problem.modulus if image.products is None else image.products.form.modulus()
     more = math.ceil(math.log(tol / change) / math.log(factor)) + 1 if change >= tol and factor > 0 else 1
+    limit = f"the limit of {max_sweeps:,} sweep{'' if max_sweeps == 1 else 's'}"
+    if done.sweeps > max_sweeps:
+        limit = f"{done.sweeps:,} sweeps, with those of the checkpoint, which is over {limit}"
     return Outcome.LIMIT, (
-        f"The largest change of V is still {change:.3g} after the limit of {max_sweeps:,} "
-        f"sweep{'' if max_sweeps == 1 else 's'}, not below {tol:g}; about {more:,} more are needed: "
-        f"increase max_sweeps."
+        f"The largest change of V is still {change:.3g} after {limit}, not below {tol:g}; about {more:,} more are "
+        f"needed: increase max_sweeps."
     )

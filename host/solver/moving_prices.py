@@ -24,6 +24,7 @@ from beltline.gpu_ref.general.solve import Update, change_of, with_prices
 from beltline.gpu_ref.general.sweep import Found as Sweep
 from beltline.host.devices.base import Progress
 from beltline.host.problem.checks import ProblemError
+from beltline.host.problem.moved import with_form
 from beltline.host.problem.problem import Problem
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
@@ -144,7 +145,9 @@ def solve_moving(
             break
     completed = replace(completed, work=replace(work, image=image), run=spent.of(last), timing=spent.timing)
     result: GeneralResult = completed.result(report)
-    result = replace(result, prices=prices, price_change=price_change)
+    assert image.products is not None
+    at_last = with_form(problem, image.products.form)
+    result = replace(result, prices=prices, price_change=price_change, problem=at_last)
     if refused:
         return replace(result, success=False, status=Outcome.PRICES.value, message=refused)
     if result.status not in (Outcome.CONVERGED.value, Outcome.LIMIT.value):
@@ -208,7 +211,8 @@ def solve_at_machine_prices(
     options = replace(options, verify=options.verify and last.converged)
     done = replace(work, image=replace(after, faces=image.faces), options=options)
     result: GeneralResult = replace(completed, work=done).result(report)
-    result = replace(result, prices=prices, price_change=0.0 if last.converged else math.inf)
+    changed = 0.0 if last.converged else math.inf
+    result = replace(result, prices=prices, price_change=changed, problem=with_form(problem, form))
     if last.converged:
         return result if not result.success else replace(result, message=converged(change, 0.0, last.sweeps, True))
     message = (

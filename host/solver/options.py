@@ -29,6 +29,9 @@ MachineMethod = Literal["shift"]
 UNNAMED = "auto"
 """Name of the device that stands for a choice by rules (:mod:`beltline.host.solver.rules`)."""
 
+COMPILED = " (compiled when first used, then cached)"
+"""What lines of progress say where compilation may take long."""
+
 MACHINE_ONLY = ("value_bits", "amount_bits", "timeout", "checkpoint", "checkpoint_every")
 """Options that only devices of the accelerator have, and solvers in double precision do not."""
 

@@ -24,7 +24,7 @@ from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
 from beltline.host.solver.fallback import or_warm
-from beltline.host.solver.options import SolveOptions
+from beltline.host.solver.options import COMPILED, SolveOptions
 from beltline.host.solver.rules import AUTO, ways
 from beltline.host.solver.verify import UNBOUNDED, Verification
 from beltline.host.solver.verify_double import checked, confirms, measure
@@ -176,7 +176,7 @@ def _solved(
     begun, note = _begun(problem, method)
     tables = (problem.grid, problem.wealth, problem.transition, begun.start, problem.beta, problem.eta, options.tol)
     if report:
-        report(f"solving on the {device} by method {method}")
+        report(f"solving on the {device} by method {method}{COMPILED}")
     try:
         with timed(timing, "open"):
             module = reference_module(device)
@@ -412,7 +412,7 @@ def nearest_index(grid: NDArray[np.float64], choices: NDArray[np.float64]) -> ND
 def _outcome(
     problem: Problem, options: SolveOptions, method: str, found: _Found, quality: Verification
 ) -> tuple[Outcome, str]:
-    from beltline.gpu_ref.methods import METHODS
+    from beltline.gpu_ref.methods import METHODS, largest_value, sweep_rounding
 
     sweeps, tol, max_sweeps = found.sweeps, options.tol, options.max_sweeps
     after = f"after {sweeps:,} sweep{'' if sweeps == 1 else 's'}"
@@ -431,6 +431,12 @@ def _outcome(
             text += f" Method {method!r} is an approximation: the residual shows how close it is to the exact solution."
             text += "" if quality.independent else " Without verification the residual and the error have no bound."
         return Outcome.CONVERGED, text + unbounded
+    largest = largest_value(found.value)
+    if math.isfinite(found.change) and found.change <= sweep_rounding(largest, problem.states, problem.eta):
+        return Outcome.LIMIT, (
+            f"{what} is still {found.change:.3g} {after}, not below {tol:g}, and more sweeps will not reduce it, as "
+            f"values of up to {largest:.3g} are rounded by as much in double precision: raise tol."
+        )
     return Outcome.LIMIT, (
         f"{what} is still {found.change:.3g} after the limit of {max_sweeps:,} sweep{'' if max_sweeps == 1 else 's'}, "
         f"not below {tol:g}: increase max_sweeps."

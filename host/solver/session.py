@@ -258,7 +258,7 @@ class Session:
         check_update(problem, moving["update"])
         if options.checkpoint is not None or options.start != "given":
             name = "checkpoint" if options.checkpoint is not None else "start"
-            raise ProblemError(f"{name} is not supported while prices move: leave it out, or leave out update")
+            raise ProblemError(f"{name} is not supported while prices move: leave it out")
         given = moving.get("update_every")
         if given is not None:
             given = whole("update_every", given, "a whole number from 1", lambda n: n > 0)
@@ -380,7 +380,9 @@ class Session:
         if self._closed:
             raise DeviceError("the session is closed")
         if not self._in_use.acquire(blocking=False):
-            raise DeviceInUseError("another thread is solving on this session")
+            raise DeviceInUseError(
+                "this session is solving another problem, in another thread or in a loop over solve_many"
+            )
         try:
             problem, options = work.problem, work.options
             driver = self._opened(work.build, report)

@@ -13,7 +13,7 @@ from beltline.host.problem.checks import ProblemError, shown, suggestion
 from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.results.discrete_result import DiscreteResult
 from beltline.host.results.outcome import Outcome
-from beltline.host.solver.options import UNNAMED, SolveOptions
+from beltline.host.solver.options import COMPILED, UNNAMED, SolveOptions
 
 if TYPE_CHECKING:
     from beltline.gpu_ref.discrete.exact_step import Certified
@@ -55,7 +55,7 @@ def solve_discrete(
     timing: dict[str, float] = {}
     with timed(timing, "open"):
         if report:
-            report("loading compiled code")
+            report(f"solving on the {device}{COMPILED}")
         from beltline.gpu_ref.discrete import certify, solve
 
     def report_sweep(sweeps: int, change: float) -> None:

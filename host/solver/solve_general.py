@@ -14,10 +14,11 @@ from beltline.gpu_ref.timing import timed
 from beltline.host.devices.base import DeviceError, Progress
 from beltline.host.problem.checks import ProblemError, shown, suggestion, whole
 from beltline.host.problem.general import start_of
+from beltline.host.problem.moved import with_form
 from beltline.host.problem.problem import Problem
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
-from beltline.host.solver.options import UNNAMED, SolveOptions
+from beltline.host.solver.options import COMPILED, UNNAMED, SolveOptions
 from beltline.host.solver.verify import Verification
 from beltline.host.solver.verify_general import measured
 
@@ -73,7 +74,7 @@ def solve_general(
     timing: dict[str, float] = {}
     with timed(timing, "open"):
         if report:
-            report("loading compiled code")
+            report(f"solving on the {device}{COMPILED}")
         parts: dict[str, float] = {}
         solve = _solver(device, parts)
 
@@ -129,7 +130,7 @@ def solve_general(
         timing=timing,
         device=device,
         method=METHOD,
-        problem=problem,
+        problem=problem if update is None else with_form(problem, found.form),
         prices=found.prices,
         price_change=found.price_change,
     )
@@ -194,14 +195,30 @@ def check_update(problem: Problem, update: Any, device: str = "") -> None:
 
 
 def _check_bonds(problem: Problem, update: BondPrices) -> None:
+    from beltline.gpu_ref.general.form import Branch
+
     if update.face.size != problem.points:
         raise ProblemError(
             f"face of update must have one entry per grid point, {problem.points}, not {update.face.size}"
         )
+    alternatives = problem.form.alternatives
     try:
-        update.numbers([one.name for one in problem.form.alternatives])
+        repay, default = update.numbers([one.name for one in alternatives])
     except ValueError as fault:
         raise ProblemError(f"update: {fault}") from None
+    if repay == default:
+        raise ProblemError(f"update: repay and default must be two alternatives, not {update.repay!r} both")
+    if not isinstance(alternatives[repay], Branch):
+        raise ProblemError(
+            f"update: repay must be an alternative with a choice of x', whose cost can be set, not {update.repay!r}, "
+            "which has a value"
+        )
+    regimes = [problem.regimes[alternatives[d].regime] for d in (repay, default)]
+    if regimes[0] != regimes[1]:
+        raise ProblemError(
+            f"update: repay and default must be alternatives of one regime, not {update.repay!r} of {regimes[0]!r} and "
+            f"{update.default!r} of {regimes[1]!r}"
+        )
 
 
 def check_general(problem: Problem, options: SolveOptions, device: str, more: Mapping[str, Any]) -> tuple[Any, int]:

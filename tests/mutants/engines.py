@@ -343,7 +343,7 @@ FAULTS = (
         ("tests/hw/sweep/test_gather.py::test_words_and_clocks",),
     ),
     Fault(
-        "of more than 16 exogenous states, the window that a state has found when it entered is not changed while it waits",
+        "of more than 16 exogenous states, the window of a state that has entered is not changed while it waits",
         "hw/sweep/windows.py",
         "with m.If(self._next_entered == s):",
         "with m.If((self._next_entered == s) & 0):",

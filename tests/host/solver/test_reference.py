@@ -133,6 +133,21 @@ def test_sweep_limit() -> None:
     )
 
 
+def test_a_change_that_rounding_leaves_is_not_said_to_need_more_sweeps() -> None:
+    grid = np.linspace(0.1, 5.0, 110)
+    problem = bl.Problem(
+        grid=grid, wealth=grid[:, None] + np.array([0.9, 1.1]), transition=[[0.9, 0.1], [0.1, 0.9]], beta=1 - 1e-9,
+        eta=2.0, start=np.zeros((110, 2)),
+    )  # fmt: skip
+    result = bl.solve(problem, device="cpu", method="mpi", start="coarse", max_sweeps=2000)
+    assert not result.success
+    assert re.fullmatch(
+        r"Half the spread .* is still \S+ after 2,000 sweeps, not below 1e-10, and more sweeps will not reduce it, as "
+        r"values of up to 1e\+09 are rounded by as much in double precision: raise tol\.",
+        result.message,
+    )
+
+
 def test_without_verification() -> None:
     result = bl.solve(bl.rbc(grid=64), device="cpu", method="shift", verify=False)
     assert result.success

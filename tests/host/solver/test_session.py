@@ -187,7 +187,7 @@ def test_unknown_devices_and_options() -> None:
     for name in ("board", 3):
         with pytest.raises(bl.ProblemError, match="^device must be one of 'auto', 'emulator', 'rtl', .*, not "):
             bl.open(name)  # type: ignore[arg-type]
-    sentence = r"^device 'cpu' is not a device of the accelerator .* call bl.solve\(problem, device='cpu'\), or open "
+    sentence = r"^device 'cpu' is not a device of the accelerator: call bl.solve\(problem, device='cpu'\) or bl.open\("
     with pytest.raises(bl.ProblemError, match=sentence):
         bl.Session("cpu")
     with pytest.raises(
@@ -224,7 +224,9 @@ def test_two_threads_on_one_session() -> None:
         except bl.DeviceInUseError as error:
             errors.append(error)
         other.join()
-    assert [str(error) for error in errors] == ["another thread is solving on this session"]
+    assert [str(error) for error in errors] == [
+        "this session is solving another problem, in another thread or in a loop over solve_many"
+    ]
 
 
 def test_interrupt_and_then_the_same_bits() -> None:

@@ -413,5 +413,11 @@ def test_what_a_graphics_card_does_not_take_is_a_sentence(monkeypatch: pytest.Mo
     face = np.zeros(retirement().points)
     with pytest.raises(bl.ProblemError, match="^update: there is no alternative 'repay': there are "):
         bl.solve(retirement(), update=bl.BondPrices("repay", "retire", face, 0.01))
+    for repay, default, sentence in (
+        ("work", "work", "repay and default must be two alternatives, not 'work' both"),
+        ("work", "rest", "repay and default must be alternatives of one regime, not 'work' of "),
+    ):
+        with pytest.raises(bl.ProblemError, match=f"^update: {sentence}"):
+            bl.solve(retirement(), update=bl.BondPrices(repay, default, face, 0.01))
     with pytest.raises(bl.ProblemError, match="^update must be a BondPrices on device 'gpu', not"):
         bl.solve(retirement(), device="gpu", update=lambda last: None)

@@ -45,6 +45,19 @@ def test_sweeps_and_prices_are_those_of_updates_by_the_host(every: int) -> None:
     assert found.clocks < right.clocks
 
 
+@pytest.mark.parametrize(
+    "options", [{"device": "cpu"}, {"device": "emulator", **BUILD}, {"device": "emulator", **BUILD, "prices": 1}]
+)
+def test_the_problem_of_a_result_has_its_last_prices(options: dict[str, Any]) -> None:
+    found: Any = bl.solve(COUNTRY.problem(), tol=1e-7, update=COUNTRY.update, **options)
+    assert found.success, found.message
+    assert found.problem.name == COUNTRY.problem().name
+    again: Any = bl.solve(found.problem, tol=1e-9, device="cpu")
+    assert np.abs(again.value - found.value).max() <= again.error_bound + found.error_bound
+    cost = found.prices * COUNTRY.grid[:, None]
+    np.testing.assert_allclose(found.problem.alternatives[0].cost, cost, atol=1e-7)
+
+
 def test_a_session_has_the_tables_of_the_next_problem() -> None:
     """The host knows that the machine has written its costs, and writes those of the next problem."""
     other = bl.arellano(bonds=61, incomes=7, beta=0.9)
