@@ -18,7 +18,7 @@ from beltline.hw.memory.ram import READ_LATENCY, Ram
 from beltline.hw.sweep.gather_clocks import AHEAD_ROWS, AHEAD_STATES, WINDOW_ROWS, lone_clocks
 from beltline.hw.sweep.parameters import ROW_SHIFT, SweepParameters
 from beltline.hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters, RowPort
-from beltline.hw.sweep.windows import Windows
+from beltline.hw.sweep.row_windows import RowWindows
 
 _SLOT_BITS = 3
 _BASE_BITS = _SLOT_BITS + 1
@@ -157,7 +157,7 @@ class Gather(wiring.Component):
                 entered_b.eq(row + (self.index[:ROW_SHIFT].all() & ~self.index.all())),
             ]
 
-        windows = Windows(states, row_bits, _BASE_BITS, entered_s, s)
+        windows = RowWindows(states, row_bits, _BASE_BITS, entered_s, s)
         newest, last, base = windows.newest, windows.last, windows.base
         in_window, behind, known_there, ends_in_window = (Signal() for _ in range(4))
         m.d.comb += [

@@ -344,14 +344,14 @@ FAULTS = (
     ),
     Fault(
         "of more than 16 exogenous states, the window of a state that has entered is not changed while it waits",
-        "hw/sweep/windows.py",
+        "hw/sweep/row_windows.py",
         "with m.If(self._next_entered == s):",
         "with m.If((self._next_entered == s) & 0):",
         ("tests/hw/sweep/test_gather.py::test_words_and_clocks",),
     ),
     Fault(
         "of more than 16 exogenous states, rows are overwritten late after a state has left",
-        "hw/sweep/windows.py",
+        "hw/sweep/row_windows.py",
         "with m.If(pop & (state == self._next_present)):",
         "with m.If(pop & (state == self._present) & 0):",
         ("tests/hw/sweep/test_gather.py::test_words_and_clocks",),

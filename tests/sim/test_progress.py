@@ -19,7 +19,7 @@ class Terminal(io.StringIO):
 
 def _terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     """Let lines of progress appear after 0.05 seconds, and return what is written to the terminal."""
-    # Not in a fixture: pytest sets standard error anew after fixtures.
+    # Not in a fixture: pytest sets standard error again after fixtures.
     written = Terminal()
     monkeypatch.setattr("sys.stderr", written)
     monkeypatch.setattr(progress, "QUIET_SECONDS", 0.05)

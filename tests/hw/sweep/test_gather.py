@@ -20,7 +20,7 @@ from beltline.hw.memory.ram import Ram
 from beltline.hw.sweep.gather import Gather, GatherParameters
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.row_buses import RowBuses, RowBusesParameters
-from beltline.hw.sweep.windows import SELECTED
+from beltline.hw.sweep.row_windows import SELECTED
 from beltline.sim.cocotb_runner import run_bench
 from support.sweeps import row_writes
 
@@ -33,7 +33,7 @@ BUILDS = [
     (SweepParameters(grid=256, states=4, lanes=2, slots=8), 1),
     (SweepParameters(grid=512, states=3, lanes=16, slots=4), 13),
     (SweepParameters(grid=128, states=16, lanes=1, slots=8), 0),
-    # Windows of more than SELECTED states are held in registers beside the states.
+    # Windows of more than SELECTED states are stored in registers beside the states.
     (SweepParameters(grid=512, states=SELECTED + 1, lanes=1, slots=4, **GENERAL), 0),
     (SweepParameters(grid=64, states=128, lanes=2, slots=8, **GENERAL), 1),
 ]

@@ -8,24 +8,24 @@ SELECTED = 16
 """Largest number of exogenous states whose windows are selected in the clock that uses them."""
 
 
-class Held:
-    """Registers that hold the elements of an array at some indexes, to be read in place of the array.
+class Stored:
+    """Registers that store the elements of an array at some indexes, to be read in place of the array.
 
     Parameters
     ----------
     registers
-        Pairs of an index, a signal that is told from others by identity, and the register that holds the element there.
+        Pairs of an index, a signal that is recognised by identity, and the register that stores the element there.
     """
 
     def __init__(self, *registers: tuple[Signal, Signal]) -> None:
         self._registers = registers
 
     def __getitem__(self, index: Signal) -> Signal:
-        """Return the register that holds the element at ``index``."""
+        """Return the register that stores the element at ``index``."""
         return next(register for at, register in self._registers if at is index)
 
 
-class Windows:
+class RowWindows:
     """The window of each exogenous state, for the two states on which the gather unit works.
 
     One has *entered* and waits to be compared with its window. The other is *present*: it was compared, and requests
@@ -33,7 +33,7 @@ class Windows:
     ``base`` on, that of the last state that left, must not be overwritten. ``known`` is low for a window without rows.
 
     With more than :data:`SELECTED` exogenous states, the selection of one takes many levels of logic. Then it is made a
-    clock before, and registers beside the two states hold their windows and follow every change. Clocks and results do
+    clock before, and registers beside the two states store their windows and follow every change. Clocks and results do
     not depend on it.
 
     :meth:`enter`, :meth:`change`, :meth:`leave` and :meth:`discard` are to be called once each, in this order: of two
@@ -62,28 +62,28 @@ class Windows:
         last = Array(Signal(row_bits, name=f"last{k}") for k in range(states))
         base = Array(Signal(base_bits, name=f"base{k}") for k in range(states))
         self._arrays = known, newest, last, base
-        self.held = states > SELECTED
-        self.newest: Array[Signal] | Held = newest
-        self.last: Array[Signal] | Held = last
-        self.base: Array[Signal] | Held = base
-        if not self.held:
+        self.stored = states > SELECTED
+        self.newest: Array[Signal] | Stored = newest
+        self.last: Array[Signal] | Stored = last
+        self.base: Array[Signal] | Stored = base
+        if not self.stored:
             return
         self._entered_known = Signal()
         self._entered_newest, self._entered_last = Signal(row_bits), Signal(row_bits)
         self._present_last, self._present_base = Signal(row_bits), Signal(base_bits)
-        self.newest = Held((entered, self._entered_newest))
-        self.last = Held((entered, self._entered_last), (present, self._present_last))
-        self.base = Held((present, self._present_base))
+        self.newest = Stored((entered, self._entered_newest))
+        self.last = Stored((entered, self._entered_last), (present, self._present_last))
+        self.base = Stored((present, self._present_base))
 
     def known(self) -> Value:
         """Return whether the window of the state that has entered has rows; valid as ``last`` there is."""
-        return self._entered_known if self.held else self._known.bit_select(self._entered, 1)
+        return self._entered_known if self.stored else self._known.bit_select(self._entered, 1)
 
     def enter(self, m: Module, coming: Value, enters: Value, compare: Value) -> None:
         """Let a state of exogenous state ``coming`` enter in clocks with ``enters``, and make the one that has entered
         the present one in clocks with ``compare``.
         """
-        if not self.held:
+        if not self.stored:
             return
         known, newest, last, base = self._arrays
         with m.If(enters):
@@ -106,7 +106,7 @@ class Windows:
         that of the present state.
         """
         s, (known, newest, last, base) = self._present, self._arrays
-        if not self.held:
+        if not self.stored:
             with m.If(ask & follows):
                 m.d.sync += last[s].eq(following)
             with m.Elif(ask):
@@ -141,7 +141,7 @@ class Windows:
         _, _, _, base = self._arrays
         with m.If(pop):
             m.d.sync += base[state].eq(row)
-        if self.held:
+        if self.stored:
             with m.If(pop & (state == self._next_present)):
                 m.d.sync += self._present_base.eq(row)
 
@@ -149,5 +149,5 @@ class Windows:
         """Discard all windows in clocks with ``clear``."""
         with m.If(clear):
             m.d.sync += self._known.eq(0)
-            if self.held:
+            if self.stored:
                 m.d.sync += self._entered_known.eq(0)
