@@ -146,7 +146,7 @@ def solve(
     ValueError
         An argument is wrong.
     MemoryError
-        The problem does not fit into the memory of the device.
+        The problem does not fit into the memory of the device or of this computer.
     RuntimeError
         There is no CUDA device that can be used.
     """

@@ -14,6 +14,7 @@ from beltline.gpu_ref.general.form import Form
 from beltline.gpu_ref.general.operator import Operator, no_policy, states_first
 from beltline.gpu_ref.general.outcome import converged, not_finite, solution_of, unfinished
 from beltline.gpu_ref.general.solution import Iterate, Prices, Progress, Solution
+from beltline.gpu_ref.memory import check_memory
 from beltline.gpu_ref.tables import Array
 
 MOVING_STEPS = 5
@@ -92,6 +93,8 @@ def solve(
     ValueError
         ``start`` has a wrong shape or an entry that is not finite, a number is out of range, or ``update`` or ``steps``
         is given with a horizon.
+    MemoryError
+        The problem does not fit into the memory of this computer; nothing was allocated.
 
     Example
     -------
@@ -112,13 +115,28 @@ def checked(
     ------
     ValueError
         An argument is out of range, or ``update`` or ``steps`` is given with a horizon.
+    MemoryError
+        The problem does not fit into the memory of this computer; nothing was allocated.
     """
     tol = checks.number("tol", tol)
     max_sweeps, steps = checks.whole("max_sweeps", max_sweeps, 1), checks.whole("steps", steps, 0)
-    V = form.start(start)
     if form.horizon is not None and (update is not None or steps):
         raise ValueError(f"{'update' if update else 'steps'} needs an infinite horizon, not horizon = {form.horizon}")
-    return V, tol, max_sweeps, steps
+    _check_fits(form)
+    return form.start(start), tol, max_sweeps, steps
+
+
+def _check_fits(form: Form) -> None:
+    """Raise ``MemoryError`` if the tables of the alternatives and the solution do not fit into the memory."""
+    regimes, points, states = form.shape
+    count = len(form.alternatives)
+    # Value and choice of each regime; values, policy and probabilities of each alternative.
+    solution = 12 * regimes + 20 * count
+    # At least wealth, cost, bounds and windows of each alternative (:mod:`beltline.gpu_ref.general.packed`).
+    needed = (32 * count + (form.horizon or 1) * solution) * points * states
+    ages = "" if form.horizon is None else f"{form.horizon:,} ages of "
+    named = f"{count} alternative{'' if count == 1 else 's'}"
+    check_memory(needed, f"a problem with {named} on {ages}{points:,} x {states} states")
 
 
 def _iterate(

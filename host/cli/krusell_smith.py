@@ -143,14 +143,11 @@ def run(given: argparse.Namespace, options: Callable[[list[str]], dict[str, Any]
         if name != "method" and name in vars(given):
             raise ProblemError(f"{name!r} is not an option of a device or method: use --{name.replace('_', '-')}")
     begin_work()
-    try:
-        result = krusell_smith(points=given.grid, **{name: getattr(given, name) for name in model.split()}).solve(
-            **{name: getattr(given, name) for name in run.split()},
-            progress=False if given.quiet else None,
-            **of_device,
-        )
-    except MemoryError as error:
-        raise ProblemError(str(error)) from None
+    result = krusell_smith(points=given.grid, **{name: getattr(given, name) for name in model.split()}).solve(
+        **{name: getattr(given, name) for name in run.split()},
+        progress=False if given.quiet else None,
+        **of_device,
+    )
     if not given.quiet:
         print(result)
     if given.compare:

@@ -1,9 +1,9 @@
 """The command line, ``beltline``.
 
 Exit codes are 0 if the problem was solved; 1 if it was not solved (the result is still written), if a device was lost
-or took too long, or if a file could not be read or written; 2 if the input was refused before any work; 130 if the
-command was interrupted (nothing is written except a checkpoint). A plot of a result that is not solved is drawn, with
-exit code 1.
+or took too long, or if a file could not be read or written; 2 if the input was refused before any work, or if the
+problem does not fit into the memory of this computer; 130 if the command was interrupted (nothing is written except a
+checkpoint). A plot of a result that is not solved is drawn, with exit code 1.
 """
 
 from __future__ import annotations
@@ -240,10 +240,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(stop.code or 0)
     from beltline.host.devices.base import DeviceError, DeviceLostError, DeviceTimeoutError
     from beltline.host.problem.checks import ProblemError
+    from beltline.host.problem.memory import memory_as_problem_error
 
     name = "beltline solve" if economy else f"beltline {given.command}"
     try:
-        return _solve_economy(given) if economy else COMMANDS[given.command][-1](given)
+        with memory_as_problem_error():
+            return _solve_economy(given) if economy else COMMANDS[given.command][-1](given)
     except (DeviceTimeoutError, DeviceLostError, OSError) as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 1

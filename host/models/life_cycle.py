@@ -9,6 +9,7 @@ import numpy as np
 from beltline.host.problem.checks import ProblemError, real, whole
 from beltline.host.problem.grids import grid_uniform
 from beltline.host.problem.markov import tauchen
+from beltline.host.problem.memory import check_tables
 from beltline.host.problem.model_parameters import chain_size, levels, parameter
 from beltline.host.problem.problem import HORIZON_LIMIT, Problem
 
@@ -70,7 +71,8 @@ def life_cycle(
     Raises
     ------
     ProblemError
-        An argument is out of range, or a worker with the lowest income cannot afford assets of ``low``.
+        An argument is out of range, a worker with the lowest income cannot afford assets of ``low``, or the tables do
+        not fit into the memory of this computer.
 
     Sources
     -------
@@ -90,6 +92,7 @@ def life_cycle(
     interest = real("interest", interest, "a number above -1", lambda v: -1 < v < math.inf)
     wage = real("wage", wage, "a number above 0", lambda v: 0 < v < math.inf)
     assets = grid_uniform(low, high, grid)
+    check_tables(8 * assets.size * states, grid=assets.size, states=states)
     log_e, transition = tauchen(states, rho, sigma, width=width)
     e = levels("productivity", log_e, "rho, sigma or width")
     wealth = (1 + interest) * assets[:, None] + wage * e

@@ -6,6 +6,7 @@ import numpy as np
 
 from beltline.host.problem.checks import ProblemError, real, whole
 from beltline.host.problem.markov import tauchen
+from beltline.host.problem.memory import check_tables
 from beltline.host.problem.model_parameters import chain_size, parameter
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import utility
@@ -65,7 +66,8 @@ def rbc(
     Raises
     ------
     ProblemError
-        An argument is out of range, or with these parameters capital cannot be maintained.
+        An argument is out of range, with these parameters capital cannot be maintained, or the tables do not fit into
+        the memory of this computer.
 
     Sources
     -------
@@ -88,6 +90,7 @@ def rbc(
     rho = parameter("rho", rho)
     sigma = parameter("sigma", sigma)
     width = parameter("width", width)
+    check_tables(7 * grid * states, grid=grid, states=states)
     log_z, transition = tauchen(states, rho, sigma, width=width)
     with np.errstate(all="ignore"):
         z = np.exp(log_z)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from beltline.host.problem.checks import ProblemError, first, place, plain_text, real, table, whole
+from beltline.host.problem.memory import memory_as_problem_error
 from beltline.host.problem.problem import ROW_SUM_TOLERANCE
 from beltline.host.problem.report import Report, as_html, as_text, report
 
@@ -334,12 +334,3 @@ def _state_name(number: int, shape: tuple[int, ...]) -> str:
     if len(shape) == 1:
         return f"state {number}"
     return f"endogenous state {number // shape[1]}, exogenous state {number % shape[1]}"
-
-
-@contextlib.contextmanager
-def memory_as_problem_error() -> Iterator[None]:
-    """Raise a :class:`ProblemError` in place of a ``MemoryError`` of the block."""
-    try:
-        yield
-    except MemoryError as error:
-        raise ProblemError(str(error) or "the problem does not fit in the memory of this computer") from error

@@ -15,8 +15,8 @@ from beltline.host.problem.discrete import (
     check_chances,
     check_every_state_has_action,
     discount,
-    memory_as_problem_error,
 )
+from beltline.host.problem.memory import memory_as_problem_error
 from beltline.host.problem.problem import ROW_SUM_TOLERANCE
 
 ENTRIES_PER_STEP = 2**24

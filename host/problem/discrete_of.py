@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.host.problem.checks import ProblemError, shown
-from beltline.host.problem.discrete import DiscreteProblem, memory_as_problem_error
+from beltline.host.problem.discrete import DiscreteProblem
+from beltline.host.problem.memory import memory_as_problem_error
 from beltline.host.problem.problem import Problem
 
 

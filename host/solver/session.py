@@ -10,6 +10,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Literal
 
+from beltline.gpu_ref.memory import check_memory
 from beltline.gpu_ref.timing import timed
 from beltline.host.devices import (
     ARGUMENTS,
@@ -32,6 +33,7 @@ from beltline.host.problem.checks import (
     whole,
 )
 from beltline.host.problem.general import WORKAROUND, extras
+from beltline.host.problem.memory import memory_as_problem_error
 from beltline.host.problem.problem import Problem
 from beltline.host.solver.checkpoint import Checkpoint
 from beltline.host.solver.complete import INVALID, Completed
@@ -379,6 +381,7 @@ class Session:
         """
         if self._closed:
             raise DeviceError("the session is closed")
+        _check_fits(work)
         if not self._in_use.acquire(blocking=False):
             raise DeviceInUseError(
                 "this session is solving another problem, in another thread or in a loop over solve_many"
@@ -477,3 +480,13 @@ def no_options(options: dict[str, Any]) -> None:
             f"option {name!r} can be set only when a device is opened, and this one is open"
             f"{suggestion(name, ARGUMENTS)}"
         )
+
+
+def _check_fits(work: Prepared) -> None:
+    """Check that the values and choices of all ages, which are read from the device, fit into the memory."""
+    ages = work.problem.horizon
+    if ages is None:
+        return
+    points, states = work.image.start.shape
+    with memory_as_problem_error():
+        check_memory(16 * ages * points * states, f"a run of {ages:,} ages of {points:,} x {states} states")

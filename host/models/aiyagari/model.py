@@ -14,6 +14,7 @@ from beltline.host.models.aiyagari.result import SUFFIXES, Economy
 from beltline.host.models.base import Model
 from beltline.host.problem.checks import ProblemError, check_progress, real, whole
 from beltline.host.problem.grids import GRID_SIZE_LIMIT
+from beltline.host.problem.memory import check_tables
 from beltline.host.problem.model_parameters import chain_size, parameter
 from beltline.host.solver.options import UNNAMED
 from beltline.host.solver.processor_session import ProcessorSession
@@ -131,7 +132,7 @@ def aiyagari(
     Raises
     ------
     ProblemError
-        An argument is out of range.
+        An argument is out of range, or the tables do not fit into the memory of this computer.
 
     Sources
     -------
@@ -158,5 +159,6 @@ def aiyagari(
         high=real("high", high, "a number above 0", lambda v: 0 < v < math.inf),
         power=real("power", power, "a number from 1", lambda v: 1 <= v < math.inf),
     )
+    check_tables(8 * model.grid * model.states, grid=model.grid, states=model.states)
     model.problem()
     return model

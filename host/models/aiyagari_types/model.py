@@ -169,7 +169,7 @@ def aiyagari_types(
     Raises
     ------
     ProblemError
-        An argument is out of range.
+        An argument is out of range, or the tables do not fit into the memory of this computer.
 
     Sources
     -------

@@ -17,6 +17,7 @@ from beltline.host.models.machines import on_machine
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, real, shown, whole
 from beltline.host.problem.grids import GRID_SIZE_LIMIT
+from beltline.host.problem.memory import check_tables
 from beltline.host.problem.model_parameters import chain_size, parameter
 from beltline.host.problem.problem import Problem
 from beltline.host.results.general_result import GeneralResult
@@ -206,7 +207,7 @@ def arellano(
     Raises
     ------
     ProblemError
-        An argument is out of range.
+        An argument is out of range, or the tables do not fit into the memory of this computer.
 
     Sources
     -------
@@ -236,5 +237,6 @@ def arellano(
         width=parameter("width", width),
         limit=real("limit", limit, "a number above 0", lambda v: 0 < v < math.inf),
     )  # fmt: skip
+    check_tables(24 * model.bonds * model.incomes, bonds=model.bonds, incomes=model.incomes)
     model.problem()
     return model

@@ -17,6 +17,7 @@ from beltline.host.models.cohort.result import CohortResult
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, real, shown, table, whole
 from beltline.host.problem.grids import GRID_SIZE_LIMIT
+from beltline.host.problem.memory import check_tables
 from beltline.host.problem.model_parameters import chain_size, parameter
 from beltline.host.results.general_result import GeneralResult
 
@@ -115,7 +116,7 @@ def cohort(
     Raises
     ------
     ProblemError
-        An argument is out of range.
+        An argument is out of range, or the tables do not fit into the memory of this computer.
 
     Sources
     -------
@@ -136,7 +137,7 @@ def cohort(
     transitory = math.sqrt(process.transitory) if transitory is None else transitory
     if income is None:
         income = process.income(np.arange(first, retirement + 1, dtype=np.float64))
-    return Cohort(
+    model = Cohort(
         grid=whole("grid", grid, f"a whole number from 2 to {GRID_SIZE_LIMIT}", lambda v: 2 <= v <= GRID_SIZE_LIMIT),
         states=chain_size("states", states),
         first=first,
@@ -156,6 +157,12 @@ def cohort(
         high=real("high", high, "a number above 0", lambda v: 0 < v < math.inf),
         power=real("power", power, "a number from 1", lambda v: 1 <= v < math.inf),
     )
+    # The dead are one state more.
+    states = model.states * model.shocks[0].size + 1
+    check_tables(
+        model.ages * states * (3 * model.grid + 2 * states), grid=model.grid, states=model.states, ages=model.ages
+    )
+    return model
 
 
 def _ages(first: int, retirement: int, last: int) -> tuple[int, int, int]:

@@ -14,6 +14,7 @@ from beltline.host.models.hopenhayn_rogerson.result import FirmEconomy
 from beltline.host.models.machines import on_machine
 from beltline.host.problem.checks import ProblemError, check_progress, real, shown, whole
 from beltline.host.problem.grids import GRID_SIZE_LIMIT
+from beltline.host.problem.memory import check_tables
 from beltline.host.problem.model_parameters import chain_size, parameter
 from beltline.host.solver.options import UNNAMED
 from beltline.host.solver.solve_general import check_device
@@ -160,7 +161,7 @@ def hopenhayn_rogerson(
     Raises
     ------
     ProblemError
-        An argument is out of range.
+        An argument is out of range, or the tables do not fit into the memory of this computer.
 
     Sources
     -------
@@ -193,5 +194,7 @@ def hopenhayn_rogerson(
     )
     if model.lowest < 1:
         raise ProblemError(f"share must leave entrants a state, but {model.share:g} of {model.states} is less than one")
+    tables = 29 if model.exits == BEFORE else 20
+    check_tables(tables * model.grid * model.states, grid=model.grid, states=model.states)
     model.problem()
     return model

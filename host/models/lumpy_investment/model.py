@@ -12,6 +12,7 @@ from beltline.host.models.lumpy_investment.plot import KINDS
 from beltline.host.models.lumpy_investment.result import LumpyInvestmentResult
 from beltline.host.problem.checks import ProblemError, real, whole
 from beltline.host.problem.grids import GRID_SIZE_LIMIT
+from beltline.host.problem.memory import check_tables
 from beltline.host.problem.model_parameters import chain_size, parameter
 from beltline.host.results.discrete_record import SUFFIXES as FILES
 from beltline.host.results.save import SUFFIXES
@@ -135,7 +136,7 @@ def lumpy_investment(
     Raises
     ------
     ProblemError
-        An argument is out of range.
+        An argument is out of range, or the tables do not fit into the memory of this computer.
 
     Sources
     -------
@@ -175,6 +176,7 @@ def lumpy_investment(
         low=low,
         high=high,
     )
+    check_tables(14 * points * model.states, points=points, states=model.states)
     # Looked at here, so that a chain that is out of range is refused before any work.
     _ = model.chain
     return model

@@ -12,6 +12,7 @@ from beltline.host.models.retirement.plot import KINDS
 from beltline.host.models.retirement.result import RetirementResult
 from beltline.host.problem.checks import real, whole
 from beltline.host.problem.grids import GRID_SIZE_LIMIT
+from beltline.host.problem.memory import check_tables
 from beltline.host.problem.model_parameters import parameter
 from beltline.host.problem.problem import HORIZON_LIMIT
 from beltline.host.results.general_result import GeneralResult
@@ -82,7 +83,7 @@ def retirement(
     Raises
     ------
     ProblemError
-        An argument is out of range.
+        An argument is out of range, or the tables do not fit into the memory of this computer.
 
     Sources
     -------
@@ -99,7 +100,7 @@ def retirement(
     low = real("low", low, "a number above 0", lambda v: 0 < v < math.inf)
     wage = real("wage", wage, f"a number above low = {low:g}", lambda v: low < v < math.inf)
     from_zero = "a number from 0"
-    return Retirement(
+    model = Retirement(
         grid=whole("grid", grid, f"a whole number from 3 to {GRID_SIZE_LIMIT}", lambda v: 3 <= v <= GRID_SIZE_LIMIT),
         ages=whole("ages", ages, f"a whole number from 1 to {HORIZON_LIMIT}", lambda v: 1 <= v <= HORIZON_LIMIT),
         wage=wage,
@@ -110,3 +111,5 @@ def retirement(
         low=low,
         high=real("high", high, f"a number above wage = {wage:g}", lambda v: wage < v < math.inf),
     )
+    check_tables(22 * model.grid, grid=model.grid)
+    return model

@@ -461,3 +461,32 @@ def test_help_names_units_and_defaults() -> None:
         "Exit code 0: solved; 1: not solved",
     ):
         assert piece in text
+
+
+@pytest.mark.parametrize(
+    ("model", "sentence"),
+    [
+        ("rbc --grid 1048576 --states 1024", "grid = 1,048,576 with states = 1,024 needs 56.00 GiB"),
+        ("arellano --bonds 1048575 --incomes 1024", "bonds = 1,048,575 with incomes = 1,024 needs 192.00 GiB"),
+    ],
+)
+def test_what_does_not_fit_into_the_memory_is_refused(
+    model: str, sentence: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("beltline.gpu_ref.memory.available", lambda: 2**34)
+    assert main(["solve", *model.split()]) == 2
+    rest = ", more than the 15.75 GiB that this computer has free"
+    assert capsys.readouterr().err == f"beltline solve: {sentence}{rest}\n"
+
+
+@pytest.mark.parametrize("text", ["", "Unable to allocate 8.00 GiB"])
+def test_memory_that_runs_out_is_reported_in_a_sentence(
+    text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(*given: Any, **more: Any) -> None:
+        raise MemoryError(text)
+
+    monkeypatch.setattr("beltline.host.solver.solve.solve", fails)
+    assert main(["solve", "--grid", "32"]) == 2
+    sentence = text or "the problem does not fit in the memory of this computer"
+    assert capsys.readouterr().err == f"beltline solve: {sentence}\n"

@@ -295,3 +295,11 @@ def test_the_last_solution_is_no_value_after_the_last_age() -> None:
 def test_a_timeout_ends_between_ages() -> None:
     with pytest.raises(bl.DeviceTimeoutError, match="^the run on device 'emulator' took more than 1e-06 seconds and"):
         bl.solve(with_ages("random", 1, 20, 2), timeout=1e-6, **EMULATOR)
+
+
+def test_ages_that_do_not_fit_into_the_memory_of_the_host_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("beltline.gpu_ref.memory.available", lambda: 2**28 + 1000)
+    with pytest.raises(
+        bl.ProblemError, match=r"^a run of 9,000 ages of 50 x 2 states needs 0\.01 GiB, more than the 0\."
+    ):
+        bl.solve(bl.life_cycle(grid=50, states=2, ages=9000), device="emulator")

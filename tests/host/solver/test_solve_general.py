@@ -421,3 +421,21 @@ def test_what_a_graphics_card_does_not_take_is_a_sentence(monkeypatch: pytest.Mo
             bl.solve(retirement(), update=bl.BondPrices(repay, default, face, 0.01))
     with pytest.raises(bl.ProblemError, match="^update must be a BondPrices on device 'gpu', not"):
         bl.solve(retirement(), device="gpu", update=lambda last: None)
+
+
+def test_what_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("beltline.gpu_ref.memory.available", lambda: 2**33)
+    sentence = (
+        r"^a problem with 3 alternatives on 60,000 ages of 2,000 x 1 states needs 9\.39 GiB, more than the 7\.75 GiB "
+        r"that this computer has free$"
+    )
+    model = bl.retirement(grid=2000, ages=60_000)
+    with pytest.raises(bl.ProblemError, match=sentence):
+        bl.solve(model)
+    # Refused before a device is looked for.
+    with pytest.raises(MemoryError, match=sentence):
+        general.solve(model.problem().form)
+    firm = bl.lumpy_investment(steps=3, states=500).problem()
+    monkeypatch.setattr("beltline.gpu_ref.memory.available", lambda: 2**28 + 1000)
+    with pytest.raises(bl.ProblemError, match=r"^a problem with 2 alternatives on \d+ x 500 states needs 0\.02 GiB"):
+        bl.solve(firm)
