@@ -12,15 +12,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from smm import Array, Study, estimate, plot, repeat, report
+from smm import Array, Study, check_options, estimate, plot, refusing, repeat, report
 
 import beltline as bl
+from beltline.host.bench.options import require_least
 
 TRUE = (0.01, 0.05, 0.1)
 """True parameters of the artificial panel: fixed cost, convex cost, standard deviation of productivity shocks."""
 
 YEARS, BEFORE = 17, 40
 """Years of a panel, as in Cooper and Haltiwanger (2006); and earlier simulated years that are discarded."""
+
+
+RANGES = {"share": (0.0, 1.0), "std": (1e-6, 1e6), "corr": (-1.0, 1.0)}
+"""Least and largest value of a moment of the data, by the first word of its name."""
 
 
 class Plants(Study):
@@ -56,12 +61,16 @@ class Plants(Study):
         self.known: dict[tuple[float, ...], Array] = {}
         self.states = self._productivity(samples * plants, seed)
 
+    def problem(self, point: Any) -> Any:
+        """Return the plant's problem at ``point``."""
+        names = dict(zip(self.names, map(float, point), strict=True))
+        return bl.lumpy_investment(steps=self.steps, low=0.003, high=200.0, **names)
+
     def _firm(self, point: Any) -> bl.LumpyInvestmentResult:
         """Return the solution of the plant's problem at ``point``."""
-        names = dict(zip(self.names, map(float, point), strict=True))
-        firm = bl.solve(bl.lumpy_investment(steps=self.steps, low=0.003, high=200.0, **names), progress=False)
+        firm = bl.solve(self.problem(point), progress=False)
         if not firm.success:
-            raise SystemExit(f"not solved at {names}: {firm.message}")
+            raise SystemExit(f"not solved at {dict(zip(self.names, point, strict=True))}: {firm.message}")
         return firm
 
     def _productivity(self, count: int, seed: int) -> NDArray[np.int64]:
@@ -109,6 +118,8 @@ class Plants(Study):
         return self._panels(point, self._productivity(self.plants, 1000 + seed))[0]
 
 
+# Investment that does not vary has no correlation, which smm.check_finite reports.
+@np.errstate(divide="ignore", invalid="ignore")
 def _correlation(first: Array, second: Array) -> Array:
     """Return the correlation over all plants and years of each panel, ``(panels,)``."""
     a, b = (each - each.mean(axis=(1, 2), keepdims=True) for each in (first, second))
@@ -139,11 +150,22 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, metavar="N", help="estimate from N panels, to check the standard errors")
     parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the objective near the estimate")
     given = parser.parse_args(words)
-    if given.samples <= 2 * len(Plants.moments):
-        parser.error(
-            f"--samples must be above {2 * len(Plants.moments)} for a covariance of moments, not {given.samples}"
-        )
+    check_options(parser, given, Plants)
+    require_least(parser, given, plants=2)
+    if given.moments is not None and given.seeds is not None:
+        parser.error("--seeds needs artificial panels: leave out --seeds or --moments")
+    for name, value in zip(Plants.moments, given.moments or (), strict=given.moments is not None):
+        low, high = RANGES[name.split()[0]]
+        if not low <= value <= high:
+            parser.error(f"--moments: {name} must be from {low:g} to {high:g}, not {value}")
+    with refusing(parser):
+        return run(given)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Estimate with checked options; return the exit code."""
     study = Plants(given.plants, given.samples, given.steps)
+    study.problem(given.true)
     if given.seeds:
         return 0 if repeat(study, given.true, range(given.seed, given.seed + given.seeds)) else 1
     true = given.true if given.moments is None else None

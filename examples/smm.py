@@ -6,7 +6,10 @@ moments are closest to those of the data. ``docs/estimation.md`` explains method
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,6 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 from scipy.stats import chi2
+
+import beltline as bl
+from beltline.host.bench.options import require_least
+from beltline.host.cli.arguments import check_writable
+from beltline.host.plots.figures import check_plot
 
 Array = NDArray[np.float64]
 
@@ -71,6 +79,48 @@ class Study(ABC):
         """
 
 
+@contextlib.contextmanager
+def refusing(parser: argparse.ArgumentParser) -> Iterator[None]:
+    """End the program with one sentence and exit code 2 if Beltline refuses an argument or cannot open a device."""
+    try:
+        yield
+    except (bl.ProblemError, bl.DeviceError) as error:
+        parser.error(str(error))
+
+
+def check_options(parser: argparse.ArgumentParser, given: argparse.Namespace, study: type[Study]) -> None:
+    """End the program with one sentence, before any work, if an option that both programs have cannot be used."""
+    least = 2 * len(study.moments)
+    if given.samples <= least:
+        parser.error(f"--samples must be above {least} for a covariance of moments, not {given.samples}")
+    require_least(parser, given, seed=0, seeds=1)
+    if given.plot is not None:
+        if given.seeds is not None:
+            parser.error("--plot draws a single estimation: leave out --seeds or --plot")
+        with refusing(parser):
+            check_plot(given.plot, "--plot")
+            check_writable("--plot", given.plot)
+
+
+def check_finite(study: Study | type[Study], moments: Array, of: str) -> None:
+    """Raise ``ProblemError`` if a moment is not a finite number; ``moments`` are those of one or several samples."""
+    for name, values in zip(study.moments, np.atleast_2d(moments).T, strict=True):
+        if not np.isfinite(values).all():
+            raise bl.ProblemError(
+                f"the moment {name!r} of {of} is not a finite number: its series do not vary, or by too little "
+                "(larger samples, a finer grid or more states may help)"
+            )
+
+
+def simulated(study: Study, *points: Array) -> list[Array]:
+    """Return the moments of :meth:`Study.of`, or raise ``ProblemError`` if one is not a finite number."""
+    found = study.of(*points)
+    for point, each in zip(points, found, strict=True):
+        where = ", ".join(f"{name} {value:.4g}" for name, value in zip(study.names, point, strict=True))
+        check_finite(study, each, f"a sample simulated at {where}")
+    return found
+
+
 def around(study: Study, point: Array) -> list[Array]:
     """Return the point, then for each parameter its upper and its lower neighbour for central differences.
 
@@ -84,7 +134,7 @@ def around(study: Study, point: Array) -> list[Array]:
 def jacobian(study: Study, point: Array) -> Array:
     """Return the derivatives of the mean moments, ``(moments, parameters)``, by central differences."""
     _, *near = around(study, point)
-    found = [each.mean(axis=0) for each in study.of(point, *near)[1:]]
+    found = [each.mean(axis=0) for each in simulated(study, point, *near)[1:]]
     size = range(len(study.names))
     return np.stack([(found[2 * j] - found[2 * j + 1]) / (near[2 * j] - near[2 * j + 1])[j] for j in size], axis=1)
 
@@ -96,7 +146,7 @@ def fit(study: Study, data: Array, weights: Array, start: Array) -> Any:
     """
 
     def gap(point: Array) -> Array:
-        return np.asarray(weights @ (study.of(*around(study, point))[0].mean(axis=0) - data))
+        return np.asarray(weights @ (simulated(study, *around(study, point))[0].mean(axis=0) - data))
 
     return least_squares(
         gap,
@@ -126,12 +176,15 @@ def estimate(study: Study, data: Array) -> dict[str, Any]:
 
     Raises
     ------
+    ProblemError
+        A moment of the data or of a simulated sample is not a finite number.
     SystemExit
-        The moments are linearly dependent at the first estimate.
+        A moment is the same in all simulated samples, or the moments are linearly dependent at the first estimate.
     """
+    check_finite(study, data, "the data")
     axes = [np.linspace(low, high, 5)[1:-1] for low, high in zip(study.low, study.high, strict=True)]
     guesses = [np.array(point) for point in np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, len(axes))]
-    samples = study.of(*guesses)
+    samples = simulated(study, *guesses)
     # A moment that is the same in all samples of a guess, such as a share of 0, would have infinite weight.
     spread = np.array([each.std(axis=0) for each in samples])
     spread = np.maximum(spread, LEAST * spread.max(axis=0))
@@ -139,9 +192,15 @@ def estimate(study: Study, data: Array) -> dict[str, Any]:
     best = int(np.argmin(((gaps / spread) ** 2).sum(axis=1)))
     first = fit(study, data, np.diag(1 / spread[best]), guesses[best])
     # The gap has the variance of the data's moments plus that of the mean of all simulated samples.
-    covariance = np.cov(study.of(first.x)[0].T) * (1 + 1 / study.samples)
+    covariance = np.cov(simulated(study, first.x)[0].T) * (1 + 1 / study.samples)
     spread = np.sqrt(np.diag(covariance))
-    if (spread <= 0.0).any() or np.linalg.eigvalsh(covariance / np.outer(spread, spread)).min() < DEPENDENT:
+    if (spread <= 0.0).any():
+        same = study.moments[int(np.argmin(spread))]
+        raise SystemExit(
+            f"the moment {same!r} is the same in all simulated samples at {first.x}, the guess closest to the data "
+            f"({', '.join(f'{value:.4g}' for value in data)}): correct the data, or leave this moment out"
+        )
+    if np.linalg.eigvalsh(covariance / np.outer(spread, spread)).min() < DEPENDENT:
         raise SystemExit(f"the moments are linearly dependent at {first.x}: leave one out")
     weights = np.linalg.cholesky(np.linalg.inv(covariance)).T
     second = fit(study, data, weights, first.x)
@@ -228,7 +287,7 @@ def plot(study: Study, data: Array, found: dict[str, Any], true: Any, path: Path
     figure = Figure(figsize=(11, 3.6), layout="constrained")
     steps, size = np.linspace(-4, 4, 17), len(study.names)
     lines = [[found["point"] + step * np.eye(size)[j] * found["errors"][j] for step in steps] for j in range(size)]
-    samples = iter(study.of(*(np.clip(point, study.low, study.high) for line in lines for point in line)))
+    samples = iter(simulated(study, *(np.clip(point, study.low, study.high) for line in lines for point in line)))
     sensitivity = found["weights"] @ found["slopes"]
     for j, axes in enumerate(np.atleast_1d(figure.subplots(1, size, sharey=True))):
         values = [float(((found["weights"] @ (next(samples).mean(axis=0) - data)) ** 2).sum()) for _ in steps]

@@ -8,6 +8,8 @@ import argparse
 def require_least(parser: argparse.ArgumentParser, given: argparse.Namespace, **least: int) -> None:
     """End the command with one sentence if an option, or an entry of a list of numbers, is below its least value.
 
+    An option without a value, None, is not checked.
+
     Examples
     --------
     >>> parser = argparse.ArgumentParser()
@@ -16,5 +18,5 @@ def require_least(parser: argparse.ArgumentParser, given: argparse.Namespace, **
     """
     for name, bound in least.items():
         value = getattr(given, name)
-        if min(value if isinstance(value, list) else [value]) < bound:
+        if value is not None and min(value if isinstance(value, list) else [value]) < bound:
             parser.error(f"--{name} must be at least {bound}, not {value}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import tempfile
 import textwrap
 from pathlib import Path
@@ -97,6 +98,26 @@ def kind_name(text: str) -> str:
     if not text.isidentifier() or len(text) > LONGEST_NAME // 4:
         raise argparse.ArgumentTypeError(f"{shown(text)} is not a kind of figure")
     return text
+
+
+def check_any_kind(kind: str | None) -> None:
+    """Check that there are results that have figures of this kind, before a result is loaded.
+
+    Raises
+    ------
+    ProblemError
+        No result has such figures.
+    """
+    from beltline.host.problem.checks import ProblemError, shown
+    from beltline.host.results.services import service, services
+
+    known: dict[str, None] = {}
+    for name in services():
+        if name.endswith(".plot"):
+            known |= dict.fromkeys(getattr(sys.modules[service(name).__module__], "KINDS", ()))
+            if kind is None or kind in known:
+                return
+    raise ProblemError(f"kind must be one of {', '.join(map(repr, known))} that the result has, not {shown(kind)}")
 
 
 def check_output(given: argparse.Namespace) -> None:

@@ -1,9 +1,9 @@
 """The command line, ``beltline``.
 
 Exit codes are 0 if the problem was solved; 1 if it was not solved (the result is still written), if a device was lost
-or took too long, or if a file could not be read or written; 2 if the input was refused before any work, or if the
-problem does not fit into the memory of this computer; 130 if the command was interrupted (nothing is written except a
-checkpoint). A plot of a result that is not solved is drawn, with exit code 1.
+or took too long, or if a file could not be written; 2 if the input was refused before any work, or if the problem does
+not fit into the memory of this computer; 130 if the command was interrupted (nothing is written except a checkpoint). A
+plot of a result that is not solved is drawn, with exit code 1.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from beltline.host import __version__
 from beltline.host.cli.arguments import (
     REFUSED,
     Parser,
+    check_any_kind,
     check_output,
     check_writable,
     file_name,
@@ -322,16 +323,20 @@ def _plot(given: argparse.Namespace) -> int:
     from beltline.host.problem.checks import ProblemError
     from beltline.host.results.load import load
 
+    check_any_kind(given.kind)
     out = given.out
     if out is None:
         ending = "" if given.kind in (None, "policy") else f"-{given.kind}"
         out = given.file.with_name(f"{given.file.stem}{ending}.png")
         if out.exists():
             raise ProblemError(f"{str(out)!r} exists already: pass it as --out to replace it")
-    check_plot(out)
-    check_writable("plot", out)
+    check_plot(out, "out")
+    check_writable("out", out)
     begin_work()
-    result = load(given.file)
+    try:
+        result = load(given.file)
+    except OSError as error:
+        raise ProblemError(f"FILE {str(given.file)!r} cannot be read: {error.strerror or error}") from None
     with warnings.catch_warnings():
         # Reported below, in one sentence with the name of the file.
         warnings.simplefilter("ignore")
@@ -413,7 +418,7 @@ COMMANDS: dict[
     "plot": (
         "draw a saved result",
         "Draw a figure of a result that was saved by `beltline solve --out` or `result.save`, and print its path.",
-        "Exit code 0: drawn; 1: drawn, but the result is not solved, or a file cannot be read or written; "
+        "Exit code 0: drawn; 1: drawn, but the result is not solved, or a file cannot be written; "
         "2: the input was refused; 130: interrupted.",
         _plot_arguments,
         _plot,

@@ -45,8 +45,10 @@ INTERVALS = 120
 """Number of intervals of the density of the stationary distribution."""
 
 
-def check_plot(path: str | os.PathLike[str] | None) -> None:
+def check_plot(path: str | os.PathLike[str] | None, name: str = "plot") -> None:
     """Check that figures can be drawn and, if there is a path, that one can be written there.
+
+    Messages call the path ``name``.
 
     Raises
     ------
@@ -54,7 +56,7 @@ def check_plot(path: str | os.PathLike[str] | None) -> None:
         Matplotlib is not installed, or ``path`` has another ending or is in a directory that cannot be written to.
     """
     if path is not None:
-        check_target("plot", path, SUFFIXES)
+        check_target(name, path, SUFFIXES)
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError:

@@ -139,3 +139,158 @@ def test_too_few_samples_are_refused(program: dict[str, Any], least: int, capsys
         program["main"](["--samples", "4"])
     assert stop.value.code == 2
     assert f"--samples must be above {least} for a covariance of moments, not 4" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("program", "words", "sentence"),
+    [
+        (ESTIMATION, ["--workers", "-1"], "--workers must be at least 1, not -1"),
+        (
+            ESTIMATION,
+            ["--workers", "1", "--scheduler", "a"],
+            "argument --scheduler: not allowed with argument --workers",
+        ),
+        (ESTIMATION, ["--periods", "2"], "--periods must be at least 10, not 2"),
+        (ESTIMATION, ["--seed", "-1"], "--seed must be at least 0, not -1"),
+        (ESTIMATION, ["--seeds", "-1"], "--seeds must be at least 1, not -1"),
+        (ESTIMATION, ["--seeds", "2", "--data", "a.csv"], "--seeds needs artificial data: leave out --seeds or --data"),
+        (ESTIMATION, ["--true", "1.2", "2", ".9"], "beta must be a number above 0 and below 1, not 1.2"),
+        (ESTIMATION, ["--grid", "1"], "grid must be a whole number from 2 to 1048576, not 1"),
+        (
+            ESTIMATION,
+            ["--device", "quantum"],
+            "device must be one of 'auto', 'emulator', 'rtl', 'pynq', 'f2', 'serial', 'xdma', 'cpu', 'gpu', "
+            "not 'quantum'",
+        ),
+        (ESTIMATION, ["--store", "FOLDER/no/a"], "store 'FOLDER/no/a' is in a directory that does not exist"),
+        (ESTIMATION, ["--plot", "FOLDER/no/a.png"], "--plot 'FOLDER/no/a.png' is in a directory that does not exist"),
+        (COSTS, ["--plot", "FOLDER/no/a.png"], "--plot 'FOLDER/no/a.png' is in a directory that does not exist"),
+        (COSTS, ["--plot", "a.txt"], "--plot must end in .png or .pdf or .svg, not 'a.txt'"),
+        (
+            COSTS,
+            ["--plot", "FOLDER/a.png", "--seeds", "2"],
+            "--plot draws a single estimation: leave out --seeds or --plot",
+        ),
+        (COSTS, ["--plants", "0"], "--plants must be at least 2, not 0"),
+        (COSTS, ["--steps", "0"], "steps must be a whole number from 1 to 1048576, not 0"),
+        (COSTS, ["--true", "nan", "1", "1"], "fixed must be a number from 0, not nan"),
+        (
+            COSTS,
+            ["--moments", ".8", ".1", ".2", "0", "nan"],
+            "--moments: corr with log productivity must be from -1 to 1, not nan",
+        ),
+        (COSTS, ["--moments", "1", "2", "3", "4", "5"], "--moments: share that sell must be from 0 to 1, not 2.0"),
+        (COSTS, ["--moments", *"00000"], "--moments: std investment rate must be from 1e-06 to 1e+06, not 0.0"),
+        (
+            COSTS,
+            ["--moments", ".8", ".1", ".2", "0", "0", "--seeds", "2"],
+            "--seeds needs artificial panels: leave out --seeds or --moments",
+        ),
+    ],
+)
+def test_options_that_cannot_be_used_are_refused_before_any_work(
+    program: dict[str, Any], words: list[str], sentence: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        program["main"]([word.replace("FOLDER", str(tmp_path)) for word in words])
+    assert stop.value.code == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("usage: ")
+    assert printed.err.splitlines()[-1].partition(": error: ")[2] == sentence.replace("FOLDER", str(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+HEADER = "output,consumption,capital"
+GOOD = [f"{1 + 0.01 * i},{0.5 + 0.01 * (i * i % 7)},{10 + i}" for i in range(12)]
+
+
+@pytest.mark.parametrize(
+    ("lines", "sentence"),
+    [
+        (None, "cannot be read: FILE not found."),
+        ([], "is empty: its first line must name the columns output, consumption, capital"),
+        (
+            ["output,capital", "1,2"],
+            "must name the columns output, consumption, capital in its first line, which lacks consumption",
+        ),
+        ([HEADER], "must have at least 10 periods, not 0"),
+        ([HEADER, *GOOD[:2]], "must have at least 10 periods, not 2"),
+        ([HEADER, *GOOD, "1,2"], "cannot be read: Some errors were detected ! Line #14 (got 2 columns instead of 3)"),
+        *(
+            (
+                [HEADER, *GOOD, f"1,{given},3"],
+                f"must have numbers above 0 in column consumption, not {value} in period "
+                "13 (text and empty cells are read as nan)",
+            )
+            for given, value in (
+                ("nan", "nan"),
+                ("x", "nan"),
+                ("", "nan"),
+                ("-1", "-1.0"),
+                ("0", "0.0"),
+                ("inf", "inf"),
+            )
+        ),
+        (
+            [HEADER, *(f"{line.rpartition(',')[0]},3.3" for line in GOOD)],
+            "must have a column capital that varies, or its moments are not defined; it is 3.3 in all periods",
+        ),
+    ],
+)
+def test_data_that_cannot_be_used_are_refused(
+    lines: list[str] | None, sentence: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "data.csv"
+    if lines is not None:
+        path.write_text("".join(f"{line}\n" for line in lines))
+    with pytest.raises(SystemExit) as stop:
+        ESTIMATION["main"](["--data", str(path)])
+    assert stop.value.code == 2
+    sentence = sentence.replace("FILE", str(path))
+    assert capsys.readouterr().err.splitlines()[-1] == f"estimation.py: error: --data {str(path)!r} {sentence}"
+
+
+def test_data_are_read_with_names_in_a_comment(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text("\n".join([f"# {HEADER}", *GOOD]))
+    assert list(ESTIMATION["read"](path)["capital"]) == [10.0 + i for i in range(12)]
+
+
+def test_samples_that_do_not_vary_are_refused_in_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    few = ["--device", "cpu", "--grid", "60", "--states", "3", "--samples", "12", "--periods", "200"]
+    with pytest.raises(SystemExit) as stop:
+        ESTIMATION["main"](few)
+    assert stop.value.code == 2
+    assert (
+        "error: the moment 'std log output' of the data is not a finite number: its series do not vary"
+        in capsys.readouterr().err
+    )
+
+
+def test_a_moment_that_is_the_same_in_all_samples_is_named() -> None:
+    class Same(ESTIMATION["Study"]):  # type: ignore[misc,name-defined]
+        names, moments, samples = ("a",), ("varies", "share"), 20
+        low, high, step = np.array([0.0]), np.array([1.0]), np.array([0.1])
+
+        def of(self, *points: Any) -> list[Any]:
+            draws = np.random.default_rng(0).random(self.samples)
+            # The share is above 0 only at a guess far from the data.
+            shares = np.where(draws > 0.5, 1.0, 0.0)
+            return [np.stack([point[0] + draws, shares * (point[0] > 0.6)], axis=1) for point in points]
+
+        def data(self, point: Any, seed: int) -> Any:
+            return self.of(point)[0][0]
+
+    with pytest.raises(SystemExit, match=r"^the moment 'share' is the same in all simulated samples at "):
+        ESTIMATION["estimate"](Same(), np.array([0.7, 0.0]))
+    with pytest.raises(bl.ProblemError, match=r"^the moment 'share' of the data is not a finite number"):
+        ESTIMATION["estimate"](Same(), np.array([0.7, np.nan]))
+
+
+def test_a_scheduler_without_an_address_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("distributed", reason="needs Dask's distributed")
+    with pytest.raises(SystemExit) as stop:
+        ESTIMATION["main"](["--device", "cpu", "--scheduler", "nonsense"])
+    assert stop.value.code == 2
+    assert "--scheduler must be the address of a Dask scheduler, such as " in capsys.readouterr().err

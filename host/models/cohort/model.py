@@ -137,7 +137,7 @@ def cohort(
     transitory = math.sqrt(process.transitory) if transitory is None else transitory
     if income is None:
         income = process.income(np.arange(first, retirement + 1, dtype=np.float64))
-    model = Cohort(
+    return _that_fits(
         grid=whole("grid", grid, f"a whole number from 2 to {GRID_SIZE_LIMIT}", lambda v: 2 <= v <= GRID_SIZE_LIMIT),
         states=chain_size("states", states),
         first=first,
@@ -157,6 +157,11 @@ def cohort(
         high=real("high", high, "a number above 0", lambda v: 0 < v < math.inf),
         power=real("power", power, "a number from 1", lambda v: 1 <= v < math.inf),
     )
+
+
+def _that_fits(**arguments: Any) -> Cohort:
+    """Return the model with these arguments, or refuse tables that do not fit into the memory."""
+    model = Cohort(**arguments)
     # The dead are one state more.
     states = model.states * model.shocks[0].size + 1
     check_tables(

@@ -381,14 +381,21 @@ def test_plot_of_a_result_that_is_not_solved(tmp_path: Path, capsys: pytest.Capt
     assert printed.err == f"beltline plot: {str(path)!r} is not solved: {result.message}\n"
 
 
+EVERY_KIND = (
+    "'policy', 'consumption', 'euler', 'distribution', 'irf', 'ages', 'life', 'regions', 'paths', 'inequality', "
+    "'default', 'prices', 'market', 'lorenz', 'law', 'path', 'wealth', 'band', 'hazard', 'investment', 'threshold', "
+    "'probability', 'shares'"
+)
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
         ([], 2, "the following arguments are required: FILE"),
         ([""], 2, "argument FILE: '' is not the name of a file"),
         (["a.npz", "--kind", "x/y"], 2, "argument --kind: 'x/y' is not a kind of figure"),
-        (["none.npz"], 1, "[Errno 2] No such file or directory: '{}/none.npz'"),
-        (["none.nc"], 1, "[Errno 2] No such file or directory: '{}/none.nc'"),
+        (["none.npz"], 2, "FILE '{}/none.npz' cannot be read: No such file or directory"),
+        (["none.nc"], 2, "FILE '{}/none.nc' cannot be read: No such file or directory"),
         (["a.csv"], 2, "path must end in .npz or .nc, not '{}/a.csv'"),
         (
             ["text.npz"],
@@ -398,12 +405,13 @@ def test_plot_of_a_result_that_is_not_solved(tmp_path: Path, capsys: pytest.Capt
         ),
         (["text.nc"], 2, "'{}/text.nc' is damaged or was not saved by Beltline: it is not a netCDF-4 file"),
         (
-            ["a.npz", "--kind", "x"],
+            ["a.npz", "--kind", "hazard"],
             2,
-            "kind must be one of 'policy', 'consumption', 'euler', 'distribution', 'irf', 'ages', 'life', not 'x'",
+            "kind must be one of 'policy', 'consumption', 'euler', 'distribution', 'irf', 'ages', 'life', not 'hazard'",
         ),
-        (["a.npz", "--out", "a.npz"], 2, "plot must end in .png or .pdf or .svg, not 'a.npz'"),
-        (["a.npz", "--out", "no/a.png"], 2, "plot 'no/a.png' is in a directory that does not exist"),
+        (["text.npz", "--kind", "x"], 2, f"kind must be one of {EVERY_KIND} that the result has, not 'x'"),
+        (["a.npz", "--out", "a.npz"], 2, "out must end in .png or .pdf or .svg, not 'a.npz'"),
+        (["none.npz", "--out", "no/a.png"], 2, "out 'no/a.png' is in a directory that does not exist"),
         (["a.npz", "--quite"], 2, "unrecognized arguments: --quite"),
     ],
 )
