@@ -34,7 +34,7 @@ QUICK = 2.0
 """Seconds up to which a solve is repeated."""
 
 COMPILES = 10.0
-"""How many times as long as calls on the grid before a first call takes at least that is taken to have compiled."""
+"""A first call that takes this many times as long as calls on the grid before has probably compiled."""
 
 BATCH = 1000
 """Number of calibrations of a batch on a GPU."""

@@ -133,7 +133,7 @@ def method_needed(name: str) -> ProblemError:
     from beltline.gpu_ref.methods import METHODS
 
     having = [method for method, has in METHODS.items() if name in has.options]
-    hint = "; a value from which to start is the problem's start" if name == "start" else ""
+    hint = "; for a first guess of your own, set start of the problem" if name == "start" else ""
     return ProblemError(f"option {name!r} needs a method that has it: {_named('method', having)}{hint}")
 
 

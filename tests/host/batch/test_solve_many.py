@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import re
@@ -128,16 +129,18 @@ def test_problems_are_taken_as_they_are_needed() -> None:
 
 
 def test_memory_stays_flat() -> None:
-    marks = {}
+    marks: dict[int, int] = {}
     tracemalloc.start()
     try:
         for attempt in bl.solve_many((tiny(i % 100) for i in range(300)), 10.0, progress=False, device="emulator"):
-            if attempt.index in (99, 299):
+            if attempt.index in (98, 99, 298, 299):
+                gc.collect()
                 marks[attempt.index] = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()
-    # A result and its problem take 5 kB; 200 of them would take 1 MB.
-    assert marks[299] - marks[99] < 100_000
+    # A result and its problem take 5 kB; 200 of them would take 1 MB. Other threads need some memory now and then.
+    first, last = (min(mark for index, mark in marks.items() if index // 100 == k) for k in (0, 2))
+    assert last - first < 50_000
 
 
 def test_only_tables_that_changed_are_moved() -> None:
@@ -506,7 +509,7 @@ ON_ACCELERATOR = ": leave it out, or name a device of the accelerator, such as d
          "'chunk'?"),
         ({"device": "cpu", "steps": -1}, "steps must be a whole number from 0, not -1"),
         ({"device": "cpu", "start": "coarse"}, "option 'start' needs a method that has it: add method='mpi' or "
-         "method='macqueen' or method='shift'"),
+         "method='macqueen' or method='shift'; for a first guess of your own, set start of the problem"),
         (
             {"device": "cpu", "method": "auto", "slot": 1},
             "device 'cpu' has no option 'slot' in a batch: it takes steps",
