@@ -47,7 +47,7 @@ ARRAYS, BLAS = "numba.np.arraymath", "scipy.linalg.cython_blas"
 """Numba's module of array functions, and the module of SciPy that it tries to import."""
 
 WAITING = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "1000"}
-"""Environment variables that set how waiting threads behave, with the values for this package's.
+"""Environment variables that set how waiting threads behave, with the values for threads of this package.
 
 Threads of GNU's OpenMP look 1,000 times, for some 30 microseconds, whether there is work, then sleep; others sleep at
 once. A thread that sleeps takes about 50 microseconds to wake, as long as a short sweep; one that does not sleep takes

@@ -30,39 +30,35 @@ class StatusLine:
 
     def __init__(self) -> None:
         self._begin = time.monotonic()
-        self._shown = self._closed = False
+        self.shown = self._closed = False
         self._notebook = _notebook()
         self._cell: Any = None
         self._last = ""
         self._lock = threading.RLock()
-        self._timer: threading.Timer | None = None
 
     def __call__(self, text: str) -> None:
         if not (self._notebook or sys.stderr.isatty()):
             return
         with self._lock:
             self._last = text
-            if time.monotonic() - self._begin >= QUIET_SECONDS:
-                self._show()
-            elif self._timer is None and not self._notebook:
-                self._timer = threading.Timer(QUIET_SECONDS, self._show)
-                self._timer.daemon = True
-                self._timer.start()
+            self.show()
+        if not self.shown and not self._notebook:
+            _watch.over(self)
 
-    def _show(self) -> None:
+    def show(self) -> None:
+        """Display the last text, unless it is too early or the line was closed."""
         with self._lock:
-            if not self._closed:
+            if not self._closed and time.monotonic() - self._begin >= QUIET_SECONDS:
                 self._write(self._last)
-                self._shown = True
+                self.shown = True
 
     def close(self) -> None:
         """Remove the line."""
-        if self._timer is not None:
-            self._timer.cancel()
+        _watch.end(self)
         with self._lock:
-            if self._shown:
+            if self.shown:
                 self._write("")
-            self._shown, self._closed = False, True
+            self.shown, self._closed = False, True
 
     def _write(self, text: str) -> None:
         if self._notebook is not None:
@@ -74,6 +70,48 @@ class StatusLine:
             return
         sys.stderr.write(f"\r\x1b[K{text}")
         sys.stderr.flush()
+
+
+class _Watch:
+    """Shows the newest line on a terminal when its two seconds are over, from a thread of its own.
+
+    The thread serves all lines, one after the other, and ends when no line is open: a thread for each would take as
+    long as a short solve.
+    """
+
+    def __init__(self) -> None:
+        self._line: StatusLine | None = None
+        self._lock = threading.Lock()
+        self._runs = False
+
+    def over(self, line: StatusLine) -> None:
+        """Begin to watch a line."""
+        with self._lock:
+            self._line = line
+            if not self._runs:
+                self._runs = True
+                threading.Thread(target=self._run, daemon=True).start()
+
+    def end(self, line: StatusLine) -> None:
+        """Do not watch the line any longer."""
+        with self._lock:
+            if self._line is line:
+                self._line = None
+
+    def _run(self) -> None:
+        while True:
+            time.sleep(QUIET_SECONDS / 8)
+            with self._lock:
+                line = self._line
+                if line is None:
+                    self._runs = False
+                    return
+            line.show()
+            if line.shown:
+                self.end(line)
+
+
+_watch = _Watch()
 
 
 @contextlib.contextmanager

@@ -432,10 +432,11 @@ def _outcome(
             text += "" if quality.independent else " Without verification the residual and the error have no bound."
         return Outcome.CONVERGED, text + unbounded
     largest = largest_value(found.value)
-    if math.isfinite(found.change) and found.change <= sweep_rounding(largest, problem.states, problem.eta):
+    rounding = sweep_rounding(largest, problem.states, problem.eta)
+    if rule != "own" and found.change <= rounding:
         return Outcome.LIMIT, (
-            f"{what} is still {found.change:.3g} {after}, not below {tol:g}, and more sweeps will not reduce it, as "
-            f"values of up to {largest:.3g} are rounded by as much in double precision: raise tol."
+            f"{what} is still {found.change:.3g} {after}, not below {tol:g}. More sweeps may not reduce it, as values "
+            f"of up to {largest:.3g} are rounded by up to {rounding:.3g} in double precision: raise tol."
         )
     return Outcome.LIMIT, (
         f"{what} is still {found.change:.3g} after the limit of {max_sweeps:,} sweep{'' if max_sweeps == 1 else 's'}, "

@@ -114,6 +114,7 @@ class RowWindows:
             with m.If(push):
                 m.d.sync += newest[s].eq(row)
             return
+        # Explicit decoding takes less logic. Other builds have the form above, with which their hashes are recorded.
         begins = ask & ~follows
         for k in range(len(known)):
             with m.If(s == k):

@@ -187,7 +187,10 @@ def test_unknown_devices_and_options() -> None:
     for name in ("board", 3):
         with pytest.raises(bl.ProblemError, match="^device must be one of 'auto', 'emulator', 'rtl', .*, not "):
             bl.open(name)  # type: ignore[arg-type]
-    sentence = r"^device 'cpu' is not a device of the accelerator: call bl.solve\(problem, device='cpu'\) or bl.open\("
+    sentence = (
+        r"^device 'cpu' is not a device of the accelerator: call bl.solve\(problem, device='cpu'\) or bl.open\('cpu'\)"
+        ", or open one of 'emulator', "
+    )
     with pytest.raises(bl.ProblemError, match=sentence):
         bl.Session("cpu")
     with pytest.raises(
