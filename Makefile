@@ -101,5 +101,5 @@ check:
 $(READY): pyproject.toml | check
 	@echo "Installing Beltline and its tools in $(VENV): some minutes the first time."
 	@$(RUN) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
-	@$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[rtl,serial,ecp5,xarray,docs,dev]'
+	@$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[rtl,serial,ecp5,xarray,docs,bench,dev]'
 	@touch $@

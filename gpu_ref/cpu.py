@@ -9,7 +9,6 @@ import functools
 import math
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from beltline.gpu_ref.methods import (
     METHODS,
     Arguments,
     Solution,
+    can_stay,
     check_arguments,
     error_bound,
     largest_before_shift,
@@ -33,7 +33,7 @@ from beltline.gpu_ref.methods import (
 )
 from beltline.gpu_ref.tables import Array, expectation
 from beltline.gpu_ref.threads import threads, threads_for
-from beltline.gpu_ref.timing import timed
+from beltline.gpu_ref.timing import Parts, timed
 from beltline.gpu_ref.utility import crra_utility
 from beltline.gpu_ref.value_iteration import ValueIteration
 from beltline.gpu_ref.vfi import sup_norm
@@ -52,6 +52,10 @@ def solve(
     epsilon: float,
     max_sweeps: int = 100_000,
     method: str = "warm",
+    *,
+    checked: bool = False,
+    least: float = math.nan,
+    bounded: bool = True,
     **options: Any,
 ) -> Solution:
     """Solve a table problem on the processor.
@@ -66,6 +70,11 @@ def solve(
         At least 1.
     method
         One of :data:`beltline.gpu_ref.methods.METHODS`, which also lists the ``options`` of each.
+    checked, least
+        As for :func:`beltline.gpu_ref.methods.check_arguments`.
+    bounded
+        Whether to bound the error. If not, :attr:`~beltline.gpu_ref.methods.Solution.error_bound` is infinite, which
+        saves a pass over the states after the last sweep.
 
     Returns
     -------
@@ -79,31 +88,34 @@ def solve(
     MemoryError
         The problem does not fit into the memory of this computer; nothing was allocated.
     """
-    given = check_arguments(X, W, Q, V0, beta, eta, epsilon, max_sweeps, method, options)
+    given = check_arguments(
+        X, W, Q, V0, beta, eta, epsilon, max_sweeps, method, options, checked=checked, least=least, bounded=bounded
+    )
     grid, states = given.W.shape
     run, needs = _SOLVERS[method]
     check_memory(needs(grid, states), f"method {method!r} on {grid:,} x {states} states")
     _compile(method, threads_for(given.W.size) > 1)
     begin = time.perf_counter()
     given = _writable(given)
-    copying = time.perf_counter() - begin
-    begin = time.perf_counter()
+    copied = time.perf_counter()
+    if given.start != "given" and not (given.stays or can_stay(given.X, given.W, given.eta)):
+        given = given._replace(start="given")
     if given.start == "coarse" and grid >= FEWEST:
         start = checked_start(given.X, given.W, given.Q, given.beta, given.eta, given.epsilon, given.V0)
-        given = replace(given, V0=start)
+        given = given._replace(V0=start)
     elif given.start != "given":
-        given = replace(given, V0=stay_start(given.X, given.W, given.beta, given.eta))
-    starting = time.perf_counter() - begin
+        given = given._replace(V0=stay_start(given.X, given.W, given.beta, given.eta))
+    started = time.perf_counter()
     found = run(given)
-    found.seconds["load"] += copying
-    found.seconds["solve"] += starting
+    found.seconds["load"] += copied - begin
+    found.seconds["solve"] += started - copied
     return found
 
 
 def _writable(given: Arguments) -> Arguments:
     """Return read-only tables as writable ones: for another array type Numba would compile everything again."""
-    X, W, Q, V0 = map(_as_writable, (given.X, given.W, given.Q, given.V0))
-    return replace(given, X=X, W=W, Q=Q, V0=V0)
+    X, W, Q, V0 = map(_as_writable, given[:4])
+    return given._replace(X=X, W=W, Q=Q, V0=V0)
 
 
 class _Memory:
@@ -116,9 +128,17 @@ class _Memory:
 
 
 def _as_writable(table: Array) -> Array:
-    """Return a table, if it is read-only with the type of a writable one; only small tables are copied."""
+    """Return a table, if it is read-only with the type of a writable one; only small tables are copied.
+
+    Only for code that does not write to it.
+    """
     if table.flags.writeable:
         return table
+    owner = table.base
+    if owner is not None and type(owner) is np.ndarray and owner.flags.writeable and owner.dtype == table.dtype:
+        whole: Array = owner
+        if whole.shape == table.shape and whole.strides == table.strides:
+            return whole
     return table.copy() if table.size < _LEAST_LENT else np.asarray(_Memory(table))
 
 
@@ -170,7 +190,7 @@ def solve_ages(
     following = given.V0
     with timed(seconds, "solve"):
         for age in range(ages - 1, -1, -1):
-            found = _SOLVERS[method][0](replace(given, V0=following, max_sweeps=1))
+            found = _SOLVERS[method][0](given._replace(V0=following, max_sweeps=1))
             value[age], policy[age] = found.value, found.policy
             following = found.value
     return value, policy, seconds
@@ -211,41 +231,40 @@ def _solution(
     ``proven`` says whether the last sweep found every maximum; ``largest`` and ``slack`` are as for
     :func:`error_bound`, ``size`` is its ``known``.
     """
-    proven = proven and METHODS[given.method].rule != "own"
-    bound = error_bound(h, value, given.Q, given.beta, given.eta, largest, slack, size) if proven else float("inf")
+    proven = proven and given.bounded and given.rule != "own"
+    bound = error_bound(h, value, given.Q, given.beta, given.eta, largest, slack, size) if proven else math.inf
     return Solution(value, policy, sweeps, maximising, h, bound, h < given.epsilon, seconds, given.method, **more)
 
 
 def _proving(given: Arguments) -> Solution:
     """Run a method whose maximising sweeps prove themselves (:mod:`beltline.gpu_ref.value_iteration`)."""
-    seconds: dict[str, float] = {}
-    count = threads_for(given.W.size)
+    parts = Parts()
     sweeps = maximising = exact = 0
-    with timed(seconds, "allocate"):
-        iteration = ValueIteration(given.X, given.W, given.Q, given.beta, given.eta, count)
-    with timed(seconds, "load"):
-        iteration.load(given.V0)
+    iteration = ValueIteration(given.X, given.W, given.Q, given.beta, given.eta, threads_for(given.W.size))
+    parts("allocate")
+    iteration.load(given.V0)
+    parts("load")
     while True:
-        with timed(seconds, "solve"):
-            _iterate(iteration, given, given.max_sweeps - sweeps)
+        _iterate(iteration, given, given.max_sweeps - sweeps)
+        parts("solve")
         sweeps += iteration.sweeps
         maximising += iteration.maximising_sweeps
         exact += iteration.exact_sweeps
-        with timed(seconds, "read"):
-            value, policy = iteration.read(given.rule)
+        value, policy = iteration.read(given.rule)
         largest = 0.0
         if given.rule != "change":
             largest = largest_before_shift(value, iteration.largest(), given.Q, given.beta, iteration.size)
+        parts("read")
         if not needs_restart(given, iteration.size, iteration.h, largest) or sweeps >= given.max_sweeps:
             break
-        with timed(seconds, "load"):
-            iteration.load(value)
-    with timed(seconds, "solve"):
-        slack = iteration.slack()
+        iteration.load(value)
+        parts("load")
+    slack = iteration.slack() if given.bounded else 0.0
+    parts("solve")
     iteration.close()
     return _solution(
         given,
-        seconds,
+        parts.seconds,
         value,
         policy,
         sweeps,
@@ -329,7 +348,8 @@ def _searching(given: Arguments) -> Solution:
             value = value.copy()
         with timed(seconds, "solve"):
             # The staged search can miss a maximum if there are several peaks: check by an exact sweep.
-            slack = missed_by_a_policy(X, W, ev, eta, value, policy) if given.method == "binary" else 0.0
+            bounding = given.bounded and given.method == "binary"
+            slack = missed_by_a_policy(X, W, ev, eta, value, policy) if bounding else 0.0
     proven = math.isfinite(slack)
     return _solution(
         given, seconds, value, policy, sweeps, maximising, h, proven, slack=slack, previous=new_value, choices=choices

@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -176,12 +176,11 @@ class Solution:
     complete: bool | None = None
 
 
-@dataclass(frozen=True)
-class Arguments:
+class Arguments(NamedTuple):
     """Checked arguments of a solve: contiguous ``float64`` tables, and options with defaults.
 
     ``start`` is the option of that name, or ``"given"`` if some state cannot afford to stay at its ``x``. If ``stays``
-    is false, it is not known whether every state can.
+    is false, it is not known whether every state can. ``bounded`` says whether the caller wants an error bound.
     """
 
     X: Array
@@ -196,6 +195,7 @@ class Arguments:
     options: dict[str, Any]
     start: str = "given"
     stays: bool = True
+    bounded: bool = True
 
     @property
     def rule(self) -> str:
@@ -247,11 +247,13 @@ def check_arguments(
     *,
     checked: bool = False,
     least: float = math.nan,
+    bounded: bool = True,
 ) -> Arguments:
     """Check all arguments of a solver.
 
     ``checked`` says that the tables are contiguous ``float64`` arrays that are known to meet all conditions. They are
     not read then, so :attr:`Arguments.stays` is false unless ``least``, the lowest ``W(x, s) - x``, is given.
+    ``bounded`` says whether the error is to be bounded.
 
     Raises
     ------
@@ -265,7 +267,7 @@ def check_arguments(
     full = check_options(method, options)
     ordered = method not in ("grid", "grid+howard", "interp")
     if checked:
-        X, W, Q, V0 = (np.asarray(table) for table in (X, W, Q, V0))
+        X, W, Q, V0 = cast("tuple[Array, Array, Array, Array]", (X, W, Q, V0))
     else:
         (X, W, Q, V0), least = measured_tables(X, W, Q, V0, beta, eta, ordered=ordered)
     # Rows of checked tables sum to 1 within the tolerance, so only with a beta near 1 can the modulus reach 1.
@@ -278,7 +280,8 @@ def check_arguments(
     stays = not math.isnan(least)
     if start != "given" and stays and not affords(least, eta):
         start = "given"
-    return Arguments(X, W, Q, V0, float(beta), float(eta), float(epsilon), int(max_sweeps), method, full, start, stays)
+    numbers = float(beta), float(eta), float(epsilon), int(max_sweeps)
+    return Arguments(X, W, Q, V0, *numbers, method, full, start, stays, bounded)
 
 
 @njit(cache=True)
@@ -379,8 +382,8 @@ def error_bound(
         Units of utility; ``inf`` if ``T`` is no contraction.
     """
     contraction = modulus(Q, beta)
-    if contraction >= 1.0 or not np.isfinite(h) or not np.isfinite(largest):
-        return float("inf")
+    if contraction >= 1.0 or not math.isfinite(h) or not math.isfinite(largest):
+        return math.inf
     largest = max(largest_value(value, known) + h, largest)
     # The shift is rounded, too: by a few units of the largest value times the condition of the linear system.
     rounding = sweep_rounding(largest, Q.shape[0], eta) + (8 + 4 * Q.shape[0]) * DOUBLE * largest

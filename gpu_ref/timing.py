@@ -1,4 +1,4 @@
-"""Measure the parts of a solve."""
+"""Measure the parts of a solve: with blocks that are timed apart, or as parts that follow each other."""
 
 from __future__ import annotations
 
@@ -27,3 +27,26 @@ class timed:
 
     def __exit__(self, *exception: object) -> None:
         self._seconds[self._part] = self._seconds.get(self._part, 0.0) + time.perf_counter() - self._begin
+
+
+class Parts:
+    """Times parts that follow each other: each call adds the seconds since the one before to ``seconds[part]``.
+
+    It takes less time than :class:`timed`, which matters in solves that take a few milliseconds.
+
+    >>> parts = Parts()
+    >>> parts("load")
+    >>> list(parts.seconds)
+    ['load']
+    """
+
+    __slots__ = ("_last", "seconds")
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def __call__(self, part: str) -> None:
+        now = time.perf_counter()
+        self.seconds[part] = self.seconds.get(part, 0.0) + now - self._last
+        self._last = now

@@ -117,7 +117,7 @@ def settle(cupy: Any, problem: Arguments, tables: Tables, i: int, outcome: Any) 
     V, sweeps = (tables["previous"][i], int(outcome[0]) - 1) if outcome[2] else (tables["V0"][i], 0)
     begun = sweeps
     if outcome[2]:
-        once = iterate(exact, replace(problem, max_sweeps=sweeps + 1), V, sweeps)
+        once = iterate(exact, problem._replace(max_sweeps=sweeps + 1), V, sweeps)
         lost = needs_restart(problem, largest_on(cupy, once.value), once.residual, once.largest)
         sweeps += 1
         if (once.residual < problem.epsilon and not lost) or sweeps >= problem.max_sweeps:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -82,7 +81,7 @@ class Start:
             lowest = (~tables["inverted"].get()).view(np.float64).tolist()
             for i, problem in enumerate(self.problems):
                 if problem.start != "given" and not affords(lowest[i], problem.eta):
-                    self.problems[i] = replace(problem, start="given", stays=True)
+                    self.problems[i] = problem._replace(start="given", stays=True)
         starts = [i for i, problem in enumerate(self.problems) if problem.start == "given"]
         for i in starts:
             tables["V0"][i].set(self.problems[i].V0)

@@ -439,7 +439,7 @@ def _once_more(cupy: Any, problem: Arguments, found: Solution, previous: bool) -
     left = problem.max_sweeps - found.sweeps
     if left < 1:
         return found
-    again = replace(problem, V0=found.value, start="given", max_sweeps=left)
+    again = problem._replace(V0=found.value, start="given", max_sweeps=left)
     after = solve_in_one_launch(cupy, [again], None, previous)[0]
     return replace(
         after,

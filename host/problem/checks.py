@@ -116,6 +116,9 @@ def real(name: str, value: Any, wanted: str, holds: Callable[[float], bool]) -> 
     ProblemError
         "``name`` must be ``wanted``, not ``value``".
     """
+    if type(value) is float and holds(value):
+        # Abstract classes take longer to test than the rest of a small solve's checks.
+        return value
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_):
@@ -147,6 +150,8 @@ def whole(name: str, value: Any, wanted: str, holds: Callable[[int], bool]) -> i
     ProblemError
         "``name`` must be ``wanted``, not ``value``".
     """
+    if type(value) is int and holds(value):
+        return value
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_) and holds(int(value)):
@@ -189,6 +194,9 @@ def numbers_of(name: str, values: Any, wanted: str, *, scalars: bool = False) ->
 def table(name: str, values: ArrayLike, dimensions: int) -> NDArray[np.float64]:
     """Return a read-only float64 copy of ``values`` if they are finite real numbers with ``dimensions`` axes.
 
+    It is a view of a writable array to which nothing else refers: compiled code takes that one, because it would have
+    to be compiled a second time for read-only arrays.
+
     Raises
     ------
     ProblemError
@@ -203,8 +211,9 @@ def table(name: str, values: ArrayLike, dimensions: int) -> NDArray[np.float64]:
     if bad.any():
         where = first(bad)
         raise ProblemError(f"{name} must be finite, but {place(name, where)} is {float(copy[where])}")
-    copy.flags.writeable = False
-    return copy
+    view = copy.view()
+    view.flags.writeable = False
+    return view
 
 
 def check_progress(progress: object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import math
 import os
@@ -22,6 +23,9 @@ Start = Literal["given", "last", "stay", "coarse", "problem"]
 """The value function with which a run begins. ``"given"``: ``problem.start``. ``"last"``: the last solution of the
 session. ``"stay"``, ``"coarse"``: those of :func:`beltline.host.solver.starts.start_value`. ``"problem"`` means the
 same as ``"given"``."""
+
+STARTS: tuple[str, ...] = get_args(Start)
+"""All of these names."""
 
 MachineMethod = Literal["shift"]
 """Methods of a sweep engine other than plain sweeps."""
@@ -82,29 +86,29 @@ class SolveOptions:
                 "solving needs the Python package numba, which is not installed here: compiled code checks the "
                 "results; `beltline selftest` makes most of its checks without it"
             )
-        if isinstance(device, str) and device in REFERENCES:
+        if isinstance(device, str) and device in (UNNAMED, *REFERENCES):
             for name in MACHINE_ONLY:
-                if getattr(self, name) is not None:
-                    raise ProblemError(
-                        f"{name} is not supported by device {device!r}: leave it out, or name a device of the "
-                        f"accelerator, such as device='emulator'"
-                    )
-        if isinstance(device, str) and device == UNNAMED:
-            for name in MACHINE_ONLY:
-                if getattr(self, name) is not None:
+                if getattr(self, name) is None:
+                    continue
+                if device == UNNAMED:
                     raise ProblemError(f"{name} needs a device of the accelerator: name one, as in device='emulator'")
-        checked: dict[str, object] = {
-            "start": start_named(self.start),
-            "max_sweeps": _sweep_limit(self.max_sweeps),
-            "verify": flag("verify", self.verify),
-            "timeout": _seconds_limit(self.timeout),
-            "tol": real("tol", self.tol, "a number above 0", lambda v: 0 < v < math.inf),
-            "value_bits": _fraction_bits("value_bits", self.value_bits, FRACTION_LIMIT),
-            "amount_bits": _fraction_bits("amount_bits", self.amount_bits, AMOUNT_BITS_LIMIT),
-        }
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+                raise ProblemError(
+                    f"{name} is not supported by device {device!r}: leave it out, or name a device of the "
+                    f"accelerator, such as device='emulator'"
+                )
+        self._store("start", start_named(self.start))
+        self._store("max_sweeps", whole("max_sweeps", self.max_sweeps, SWEEPS_WANTED, _fits_sweeps))
+        self._store("verify", flag("verify", self.verify))
+        self._store("timeout", _seconds_limit(self.timeout))
+        self._store("tol", real("tol", self.tol, "a number above 0", _positive))
+        self._store("value_bits", _fraction_bits("value_bits", self.value_bits, FRACTION_LIMIT))
+        self._store("amount_bits", _fraction_bits("amount_bits", self.amount_bits, AMOUNT_BITS_LIMIT))
         self.saving()
+
+    def _store(self, name: str, value: object) -> None:
+        """Replace an option by its checked value, if that is another object."""
+        if value is not getattr(self, name):
+            object.__setattr__(self, name, value)
 
     def saving(self) -> Checkpoint | None:
         """Return the checkpoint file to save to; None if the option was not given.
@@ -127,6 +131,49 @@ class SolveOptions:
         return self.method == "shift"
 
 
+def checked_options(
+    tol: float,
+    max_sweeps: int,
+    verify: bool,
+    value_bits: int | None,
+    amount_bits: int | None,
+    timeout: float | None,
+    checkpoint: str | os.PathLike[str] | None,
+    checkpoint_every: float | None,
+    method: str | None,
+    device: object,
+) -> SolveOptions:
+    """Return :class:`SolveOptions` of these arguments; those of the last solves are not checked again.
+
+    In a small solve the checks would take as long as loading the tables.
+
+    Raises
+    ------
+    ProblemError
+        As for :class:`SolveOptions`.
+
+    Examples
+    --------
+    >>> checked_options(1e-6, 100, True, None, None, None, None, None, "warm", "cpu").tol
+    1e-06
+    """
+    name = device if isinstance(device, str) else None
+    machine = value_bits, amount_bits, timeout, checkpoint, checkpoint_every
+    if all(one is None for one in machine):
+        try:
+            return _in_double(tol, max_sweeps, verify, method, name)
+        except TypeError:
+            # An argument that cannot be hashed: if it is wrong, the checks below say so.
+            pass
+    return SolveOptions(tol, max_sweeps, verify, *machine, method=method, device=name)
+
+
+@functools.lru_cache(maxsize=16, typed=True)
+def _in_double(tol: float, max_sweeps: int, verify: bool, method: str | None, device: str | None) -> SolveOptions:
+    """Return options without those that only devices of the accelerator have."""
+    return SolveOptions(tol, max_sweeps, verify, method=method, device=device)
+
+
 def start_named(start: object) -> Start:
     """Return a :data:`Start` under its main name: ``"problem"`` becomes ``"given"``.
 
@@ -135,8 +182,8 @@ def start_named(start: object) -> Start:
     ProblemError
         ``start`` is none of the names.
     """
-    if not isinstance(start, str) or start not in get_args(Start):
-        *names, last = (repr(name) for name in get_args(Start) if name != "problem")
+    if not isinstance(start, str) or start not in STARTS:
+        *names, last = (repr(name) for name in STARTS if name != "problem")
         raise ProblemError(f"start must be {', '.join(names)} or {last}, not {shown(start)}")
     return cast(Start, "given" if start == "problem" else start)
 
@@ -194,16 +241,22 @@ def flag(name: str, value: object) -> bool:
     return bool(value)
 
 
-def _sweep_limit(max_sweeps: object) -> int:
-    """Return ``max_sweeps`` if it fits the device's register."""
-    wanted = f"a whole number from 1 to {SWEEP_LIMIT_MAX}"
-    return whole("max_sweeps", max_sweeps, wanted, lambda v: 1 <= v <= SWEEP_LIMIT_MAX)
+SWEEPS_WANTED = f"a whole number from 1 to {SWEEP_LIMIT_MAX}"
+"""What ``max_sweeps`` must be to fit the device's register, in words."""
+
+
+def _fits_sweeps(max_sweeps: int) -> bool:
+    return 1 <= max_sweeps <= SWEEP_LIMIT_MAX
+
+
+def _positive(number: float) -> bool:
+    return 0.0 < number < math.inf
 
 
 def _seconds_limit(timeout: object) -> float | None:
     if timeout is None:
         return None
-    return real("timeout", timeout, "a number of seconds above 0, or None", lambda v: 0 < v < math.inf)
+    return real("timeout", timeout, "a number of seconds above 0, or None", _positive)
 
 
 def _fraction_bits(name: str, bits: object, most: int) -> int | None:

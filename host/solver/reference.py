@@ -6,11 +6,12 @@ exact sweep on the problem's tables.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +32,7 @@ from beltline.host.solver.verify_double import checked, confirms, measure
 
 if TYPE_CHECKING:
     from beltline.gpu_ref.comparison import Compared
-    from beltline.gpu_ref.methods import Solution
+    from beltline.gpu_ref.methods import Method, Solution
 
 AGES = {"cpu": ("grid", "binary", "monotone", "warm"), "gpu": ("monotone", "warm")}
 """Methods for problems with a finite horizon, by device."""
@@ -48,8 +49,7 @@ NEED_CONCAVE_START = ("binary",)
 """Methods whose search needs objectives with a single peak, and so a concave first guess."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Found:
+class _Found(NamedTuple):
     """What a solver returned.
 
     Parameters
@@ -62,8 +62,8 @@ class _Found:
         What the stopping rule measured, in units of utility.
     converged
         Whether the rule was met.
-    exact
-        Whether the rule guarantees an error bound.
+    rule
+        The stopping rule, a key of :data:`MEASURES`.
     bound
         The solver's own bound on ``max |V - V*|``, infinite if it has none.
     timing
@@ -79,11 +79,16 @@ class _Found:
     sweeps: int
     change: float
     converged: bool
-    exact: bool
+    rule: str
     bound: float
     timing: dict[str, float]
     compared: Compared | None = None
     complete: bool | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether the rule guarantees an error bound."""
+        return self.rule != "own"
 
     @property
     def infeasible(self) -> bool:
@@ -163,8 +168,6 @@ def _solved(
     problem: Problem, options: SolveOptions, device: str, more: dict[str, Any], report: Progress | None
 ) -> Result:
     """Solve as :func:`solve_reference` does, but only by the method of ``options``."""
-    from beltline.gpu_ref.methods import METHODS
-
     method = check_method(options.method or "warm")
     check_method_options(method, more)
     if problem.horizon is not None and method not in AGES[device]:
@@ -181,33 +184,33 @@ def _solved(
         with timed(timing, "open"):
             module = reference_module(device)
         if problem.horizon is None:
-            # Binary search has an error bound without verification only if the last sweep is repeated from the value
-            # before it, which the solver must then return.
-            known: dict[str, Any] = {}
-            if device == "gpu":
-                known = {
-                    "previous": method == "binary" and not options.verify,
-                    "checked": checked(begun),
-                    "contraction": problem.modulus if confirms(problem, options, method) else None,
-                }
-                if known["checked"] and more.get("start", "given") != "given":
-                    known["least"] = problem.least_left
+            known: dict[str, Any] = {"checked": checked(begun)}
+            if known["checked"] and more.get("start", "given") != "given":
+                known["least"] = problem.least_left
+            if device == "cpu":
+                # Verification bounds the error itself.
+                known["bounded"] = not options.verify
+            else:
+                # Binary search has an error bound without verification only if the last sweep is repeated from the
+                # value before it, which the solver must then return.
+                known["previous"] = method == "binary" and not options.verify
+                known["contraction"] = problem.modulus if confirms(problem, options, method) else None
             solution = module.solve(*tables, options.max_sweeps, method=method, **known, **more)
-            policy, exact = solution.policy, METHODS[method].rule != "own"
+            policy, rule = solution.policy, _methods()[method].rule
             if solution.choices is not None:
                 policy = nearest_index(problem.grid, solution.choices)[policy]
-            if not exact:
+            if rule == "own":
                 policy = np.minimum(policy, highest_affordable(problem))
             found = _Found(
-                solution.value, policy, solution.sweeps, solution.residual, solution.converged, exact,
+                solution.value, policy, solution.sweeps, solution.residual, solution.converged, rule,
                 solution.error_bound if device == "cpu" else _bound(problem, solution), timing | solution.seconds,
-                solution.compared, solution.complete if exact else None,
+                solution.compared, solution.complete if rule != "own" else None,
             )  # fmt: skip
         else:
             value, policy, seconds = module.solve_ages(*tables[:-1], problem.horizon, method=method, **more)
             # Verification computes a bound of its own.
             bound = math.inf if options.verify else _ages_bound(problem, value, policy, method)
-            found = _Found(value, policy, problem.horizon, 0.0, True, True, bound, timing | seconds)
+            found = _Found(value, policy, problem.horizon, 0.0, True, "change", bound, timing | seconds)
     except (ValueError, MemoryError) as error:
         raise ProblemError(f"{error}") from error
     return _result(problem, options, device, method, found, report, note)
@@ -218,6 +221,20 @@ def _begun(problem: Problem, method: str) -> tuple[Problem, str]:
     return with_concave_start(problem) if method in NEED_CONCAVE_START else (problem, "")
 
 
+@functools.cache
+def _cpu() -> Any:
+    """Return the module with the solver for ``"cpu"``."""
+    return importlib.import_module("beltline.gpu_ref.cpu")
+
+
+@functools.cache
+def _methods() -> dict[str, Method]:
+    """Return all methods by name; not imported before the first solve, because that takes long."""
+    from beltline.gpu_ref.methods import METHODS
+
+    return METHODS
+
+
 def check_method(method: object) -> str:
     """Return ``method`` if it is a method of the solvers in double precision.
 
@@ -226,10 +243,8 @@ def check_method(method: object) -> str:
     ProblemError
         It is not.
     """
-    from beltline.gpu_ref.methods import METHODS
-
-    if not isinstance(method, str) or method not in METHODS:
-        raise ProblemError(f"method must be one of {', '.join(map(repr, METHODS))}, not {shown(method)}")
+    if not isinstance(method, str) or method not in _methods():
+        raise ProblemError(f"method must be one of {', '.join(map(repr, _methods()))}, not {shown(method)}")
     return method
 
 
@@ -241,6 +256,8 @@ def check_method_options(method: str, more: Mapping[str, Any]) -> None:
     ProblemError
         The method does not have an option, or its value is wrong.
     """
+    if not more:
+        return
     from beltline.gpu_ref.methods import METHODS, check_options
 
     takes = METHODS[method].options
@@ -262,8 +279,6 @@ def solve_batch(problems: Sequence[Problem], options: SolveOptions, method: str,
     ProblemError, DeviceError
         As :func:`solve_reference`, for one of the problems or for all of them.
     """
-    from beltline.gpu_ref.methods import METHODS
-
     module = reference_module("gpu")
     if method not in module.BATCHED:
         raise ProblemError(
@@ -271,13 +286,13 @@ def solve_batch(problems: Sequence[Problem], options: SolveOptions, method: str,
         )
     begun = [_begun(one, method) for one in problems]
     tables = [(one.grid, one.wealth, one.transition, one.start, one.beta, one.eta) for one, _ in begun]
-    exact = METHODS[method].rule != "own"
+    rule = _methods()[method].rule
     results: dict[int, Result] = {}
 
     def seen(i: int, one: Solution) -> None:
         """Make and verify a result, while other problems are solved."""
         found = _Found(
-            one.value, one.policy, one.sweeps, one.residual, one.converged, exact, _bound(problems[i], one),
+            one.value, one.policy, one.sweeps, one.residual, one.converged, rule, _bound(problems[i], one),
             dict(one.seconds), one.compared, one.complete,
         )  # fmt: skip
         results[i] = _result(problems[i], options, "gpu", method, found, None, begun[i][1])
@@ -344,7 +359,7 @@ def reference_module(device: str) -> Any:
         The device cannot be used on this computer.
     """
     if device == "cpu":
-        return importlib.import_module("beltline.gpu_ref.cpu")
+        return _cpu()
     module = importlib.import_module("beltline.gpu_ref.cuda.solver")
     why = module.available()
     if why:
@@ -412,15 +427,13 @@ def nearest_index(grid: NDArray[np.float64], choices: NDArray[np.float64]) -> ND
 def _outcome(
     problem: Problem, options: SolveOptions, method: str, found: _Found, quality: Verification
 ) -> tuple[Outcome, str]:
-    from beltline.gpu_ref.methods import METHODS, largest_value, sweep_rounding
-
     sweeps, tol, max_sweeps = found.sweeps, options.tol, options.max_sweeps
     after = f"after {sweeps:,} sweep{'' if sweeps == 1 else 's'}"
     if found.infeasible:
         return Outcome.INFEASIBLE, f"No affordable choice of some state had a finite utility {after}."
     if quality.missed:
         return Outcome.NOT_VERIFIED, f"The run ended {after}, but {quality.missed}."
-    rule = METHODS[method].rule
+    rule = found.rule
     unbounded = UNBOUNDED if rule != "own" and not quality.independent and math.isinf(quality.error_bound) else ""
     if problem.horizon is not None:
         return Outcome.FINISHED, f"All {sweeps:,} age{' was' if sweeps == 1 else 's were'} solved.{unbounded}"
@@ -431,6 +444,8 @@ def _outcome(
             text += f" Method {method!r} is an approximation: the residual shows how close it is to the exact solution."
             text += "" if quality.independent else " Without verification the residual and the error have no bound."
         return Outcome.CONVERGED, text + unbounded
+    from beltline.gpu_ref.methods import largest_value, sweep_rounding
+
     largest = largest_value(found.value)
     rounding = sweep_rounding(largest, problem.states, problem.eta)
     if rule != "own" and found.change <= rounding:

@@ -17,7 +17,7 @@ from beltline.host.problem.solvable import Solvable
 from beltline.host.results.discrete_result import DiscreteResult
 from beltline.host.results.result import Result
 from beltline.host.solver.automatic import solve_automatic, solve_in_double
-from beltline.host.solver.options import UNNAMED, SolveOptions, machine_method, taken
+from beltline.host.solver.options import UNNAMED, checked_options, machine_method, taken
 from beltline.host.solver.processor_session import ProcessorSession, named
 from beltline.host.solver.session import Session, in_session
 from beltline.host.solver.solve_discrete import DEVICE, check_discrete
@@ -156,8 +156,8 @@ def solve(
     """
     check_progress(progress)
     where = _device_for(problem, named(device))
-    given = SolveOptions(
-        tol, max_sweeps, verify, value_bits, amount_bits, timeout, checkpoint, checkpoint_every, method, device=where
+    given = checked_options(
+        tol, max_sweeps, verify, value_bits, amount_bits, timeout, checkpoint, checkpoint_every, method, where
     )
     if isinstance(problem, DiscreteProblem):
         check_discrete(given, where, options)

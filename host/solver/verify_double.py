@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -24,8 +25,9 @@ launches and copies.
 
 def checked(problem: Problem) -> bool:
     """Return whether the tables are those that the problem has checked: only pickled copies of it can be changed."""
-    tables = problem.grid, problem.wealth, problem.transition, problem.start
-    return not any(table.flags.writeable for table in tables)
+    grid, wealth, transition, start = problem.grid, problem.wealth, problem.transition, problem.start
+    written = grid.flags.writeable or wealth.flags.writeable or transition.flags.writeable or start.flags.writeable
+    return not written
 
 
 def confirms(problem: Problem, options: SolveOptions, method: str) -> bool:
@@ -50,47 +52,57 @@ def measure(
     comparison with an exact sweep if the solver has made it.
     """
     contraction = problem.modulus
-    allowed, compare = Allowed(contraction * h), _comparison(problem, device, compared)
-    ages = value.shape[0] if problem.horizon is not None else 1
+    allowed = Allowed(contraction * h)
+    if problem.horizon is None:
+        found = compared or _comparison(problem, device)(value, value, policy, allowed)
+        bound = (found.residual + found.rounding) / (1 - contraction)
+        return Verification(found.residual, bound, True, _missed(found, problem.states))
+    compare = _comparison(problem, device)
     worst = bound = error = 0.0
     missed = ""
-    following = value if problem.horizon is None else problem.start
-    for age in range(ages - 1, -1, -1):
-        now, choice = (value, policy) if problem.horizon is None else (value[age], policy[age])
-        found = compare(following, now, choice, allowed)
-        if found.missed and not missed:
-            x, s = divmod(found.state, problem.states)
-            missed = (
-                f"an exact sweep in double precision finds an error of {found.amount:.3g} in value or choice "
-                f"at grid point {x}, state {s}" + ("" if problem.horizon is None else f", age {age + 1}")
-            )
-        residual, noise = found.residual, found.rounding
-        worst = max(worst, residual)
-        if problem.horizon is None:
-            bound = (residual + noise) / (1 - contraction)
-        else:
-            error = contraction * error + residual + noise
-            bound = max(bound, error)
-        following = now
+    following = problem.start
+    for age in range(value.shape[0] - 1, -1, -1):
+        found = compare(following, value[age], policy[age], allowed)
+        missed = missed or _missed(found, problem.states, f", age {age + 1}")
+        worst = max(worst, found.residual)
+        error = contraction * error + found.residual + found.rounding
+        bound = max(bound, error)
+        following = value[age]
     return Verification(worst, bound, True, missed)
 
 
-def _comparison(problem: Problem, device: str, made: Compared | None) -> Callable[..., Compared]:
-    """Return the function that compares a value and a policy with an exact sweep, unless that was ``made``.
+def _missed(found: Compared, states: int, age: str = "") -> str:
+    """Return a clause about the first state whose value or choice is wrong; empty if all are right."""
+    if not found.missed:
+        return ""
+    x, s = divmod(found.state, states)
+    return (
+        f"an exact sweep in double precision finds an error of {found.amount:.3g} in value or choice "
+        f"at grid point {x}, state {s}{age}"
+    )
+
+
+@functools.cache
+def _compare() -> Callable[..., Compared]:
+    """Return the comparison on the processor; not imported before the first solve, because that takes long."""
+    from beltline.gpu_ref.compare import compare
+
+    return compare
+
+
+def _comparison(problem: Problem, device: str) -> Callable[..., Compared]:
+    """Return the function that compares a value and a policy with an exact sweep.
 
     Solutions of a GPU are compared on the GPU, unless they have fewer than :data:`GPU_COMPARES` states. What is not
     confirmed there is compared again on the processor, which finds out in which state the maximum was missed.
     """
-    if made is not None:
-        return lambda *_: made
-    from beltline.gpu_ref.compare import compare
-
+    compare = _compare()
     tables, numbers = (problem.grid, problem.wealth, problem.transition), (problem.beta, problem.eta)
 
     def on_processor(V: Array, value: Array, policy: NDArray[np.int32], allowed: Allowed) -> Compared:
         return compare(*tables, V, *numbers, value, policy, allowed, checked=checked(problem))
 
-    if device != "gpu" or problem.points * problem.states < GPU_COMPARES:
+    if device == "cpu" or problem.points * problem.states < GPU_COMPARES:
         return on_processor
     from beltline.gpu_ref.cuda.device import available
 

@@ -79,6 +79,43 @@ def test_read_only_tables_are_neither_copied_nor_changed(method, monkeypatch):
         np.testing.assert_array_equal(table, one)
 
 
+def test_views_of_writable_tables_are_taken_without_a_copy():
+    owner = np.ones((8, 2))
+    view = owner.view()
+    view.flags.writeable = False
+    assert cpu._as_writable(view) is owner
+    for other in (owner[:4], owner[::-1], owner.T, np.frombuffer(bytes(64))):
+        other = other.view()
+        other.flags.writeable = False
+        found = cpu._as_writable(other)
+        assert found.flags.writeable
+        assert found is not owner
+        np.testing.assert_array_equal(found, other)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_checked_and_unbounded_solves_have_the_same_bits(method):
+    *tables, beta, eta = headline(64)
+    wanted = cpu.solve(*tables, beta, eta, 1e-6, 500, method)
+    found = cpu.solve(*tables, beta, eta, 1e-6, 500, method, checked=True, bounded=False)
+    same(found, wanted)
+    assert found.error_bound == np.inf
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_start_that_some_state_cannot_afford_is_replaced_in_checked_tables_too(known):
+    X, W, Q, V0, beta, eta = headline(64)
+    W = np.minimum(W, X[-1] - 0.01)
+    least = float((W - X[:, None]).min())
+    assert least < 0.0
+    for start in ("stay", "coarse"):
+        wanted = cpu.solve(X, W, Q, V0, beta, eta, 1e-6, 500, "shift", start=start)
+        given = {"least": least} if known else {}
+        found = cpu.solve(X, W, Q, V0, beta, eta, 1e-6, 500, "shift", start=start, checked=True, **given)
+        same(found, wanted)
+        assert found.converged
+
+
 @settings(derandomize=True, deadline=None, max_examples=60)
 @given(seed=st.integers(0, 2**32 - 1), tolerance=st.integers(2, 9))
 def test_exact_methods_have_the_bits_of_brute_force(seed, tolerance):

@@ -27,8 +27,8 @@ FAULTS = (
     Fault(
         "the measured bound of ages in double precision is not accumulated",
         SOLVER + "verify_double.py",
-        "error = contraction * error + residual + noise",
-        "error = residual + noise",
+        "error = contraction * error + found.residual + found.rounding",
+        "error = found.residual + found.rounding",
         (BOUNDS + "test_measured_errors_of_ages_in_double_precision_add_up",),
     ),
     Fault(

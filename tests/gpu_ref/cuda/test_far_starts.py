@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from types import SimpleNamespace
 from typing import Any
 
@@ -107,7 +106,7 @@ def test_doubt_about_peaks_is_settled_whether_or_not_the_proof_succeeds(
     def prove(cupy: Any, problem: Arguments, start: Any, first: Any, sweeps: int) -> Any:
         if proof == "none":
             return None
-        limited = dataclasses.replace(problem, max_sweeps=10_000 if proof == "ends" else sweeps + 3)
+        limited = problem._replace(max_sweeps=10_000 if proof == "ends" else sweeps + 3)
         return exact_sweeps.iterate(exact, limited, of_device(start), sweeps).solution(problem)
 
     monkeypatch.setattr(exact_sweeps, "Exact", lambda *arguments: exact)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from quantecon import markov
 from scipy import sparse
 
 import beltline as bl
@@ -100,7 +101,6 @@ def test_transitions_of_any_kind_are_solved() -> None:
 
 
 def test_discrete_dp_itself_agrees() -> None:
-    markov = pytest.importorskip("quantecon.markov")
     R, Q, beta, *_ = savings(30)
     for ddp in (markov.DiscreteDP(R, Q, beta), markov.DiscreteDP(*storage())):
         theirs = ddp.solve(method="policy_iteration")
