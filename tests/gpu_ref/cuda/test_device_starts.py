@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import numpy as np
@@ -68,7 +67,7 @@ def test_starts_that_may_be_near_a_solution_are_used(eta: float) -> None:
 
 def test_each_problem_of_a_batch_is_checked_by_itself() -> None:
     far = kinked(0.96)
-    batch = [far, *(dataclasses.replace(far, eta=eta) for eta in (1.0, 2.0)), dataclasses.replace(far, start="given")]
+    batch = [far, *(far._replace(eta=eta) for eta in (1.0, 2.0)), far._replace(start="given")]
     near = [stay_start(one.X, one.W, one.beta, one.eta) for one in batch]
     drawn = coarse_start(far.X, far.W, far.Q, far.beta, far.eta, far.epsilon)
     V0, policy = replaced(batch, [drawn, near[1], drawn, drawn])
