@@ -296,7 +296,7 @@ def _bench(given: argparse.Namespace) -> int:
     from beltline.host.problem.checks import ProblemError, shown
 
     try:
-        grids = [int(text) for text in given.grids.split(",")] if given.grids else list(GRIDS)
+        grids = [int(text) for text in given.grids.split(",")] if given.grids is not None else list(GRIDS)
     except ValueError:
         raise ProblemError(f"grids must be whole numbers with commas between, not {shown(given.grids)}") from None
     begin_work()

@@ -196,7 +196,7 @@ MODELS: dict[str, Entry] = {
     ),
     "hopenhayn-rogerson": Entry(
         hopenhayn_rogerson,
-        "Hopenhayn and Rogerson (1993): firms with firing costs, entry and exit; on device cpu or gpu",
+        "Hopenhayn and Rogerson (1993): firms with firing costs, entry and exit",
         {
             "grid": "grid points of workers",
             "tau": "firing cost per worker, in wages of one period, from 0",

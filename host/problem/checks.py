@@ -169,6 +169,19 @@ def first(mask: NDArray[np.bool_]) -> tuple[int, ...]:
     return tuple(int(i) for i in np.unravel_index(int(np.argmax(mask)), mask.shape))
 
 
+def check_unmasked(name: str, values: Any, wanted: str) -> None:
+    """Check that no entry of a masked array is masked: NumPy would use the number that the mask hides.
+
+    Raises
+    ------
+    ProblemError
+        One is; "``name`` must be ``wanted``, not one whose entry ... is masked".
+    """
+    if np.ma.is_masked(values):
+        where = first(np.ma.getmaskarray(values))
+        raise ProblemError(f"{name} must be {wanted}, not one whose entry {place('', where)} is masked")
+
+
 def numbers_of(name: str, values: Any, wanted: str, *, scalars: bool = False) -> NDArray[Any]:
     """Return ``values`` as an array if they are real numbers, none of them masked.
 
@@ -179,9 +192,7 @@ def numbers_of(name: str, values: Any, wanted: str, *, scalars: bool = False) ->
     ProblemError
         "``name`` must be ``wanted``, not ...".
     """
-    if np.ma.is_masked(values):
-        where = first(np.ma.getmaskarray(values))
-        raise ProblemError(f"{name} must be {wanted}, not one whose entry {place('', where)} is masked")
+    check_unmasked(name, values, wanted)
     try:
         given = np.asarray(values)
     except ValueError:

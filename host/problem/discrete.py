@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from beltline.host.problem.checks import ProblemError, first, place, plain_text, real, table, whole
+from beltline.host.problem.checks import ProblemError, check_unmasked, first, place, plain_text, real, table, whole
 from beltline.host.problem.memory import memory_as_problem_error
 from beltline.host.problem.problem import ROW_SUM_TOLERANCE
 from beltline.host.problem.report import Report, as_html, as_text, report
@@ -266,6 +266,7 @@ def _rows_of(
 
 
 def _array(name: str, given: Any) -> NDArray[Any]:
+    check_unmasked(name, given, "an array")
     try:
         return np.asarray(given)
     except ValueError:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from beltline.host.problem.checks import ProblemError, first, place, shown, whole
+from beltline.host.problem.checks import ProblemError, check_unmasked, first, place, shown, whole
 from beltline.host.problem.discrete import (
     INDEX_LIMIT,
     DiscreteProblem,
@@ -140,6 +140,7 @@ class _Pairs:
 
 
 def _rewards(R: Any) -> NDArray[np.float64]:
+    check_unmasked("R", R, "an array of real numbers, -inf where an action cannot be taken")
     try:
         given = np.asarray(R)
     except ValueError:
@@ -207,6 +208,7 @@ def _by_pairs(R: NDArray[np.float64], Q: Any, s_indices: Any, a_indices: Any) ->
 
 
 def _dense(Q: Any) -> NDArray[Any]:
+    check_unmasked("Q", Q, "an array of real numbers")
     try:
         given = np.asarray(Q)
     except ValueError:
@@ -217,6 +219,7 @@ def _dense(Q: Any) -> NDArray[Any]:
 
 
 def _indices(name: str, given: Any, count: int, most: int) -> NDArray[np.int64]:
+    check_unmasked(name, given, "an array of whole numbers")
     found = np.asarray(given) if given is not None else np.empty(0)
     if given is None or found.dtype.kind not in "iu" or found.shape != (count,):
         raise ProblemError(f"{name} must be {count} whole numbers, one for each of the pairs of R, not {shown(given)}")

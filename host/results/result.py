@@ -61,7 +61,8 @@ class Result:
     error_bound : float
         Proven upper bound on the largest ``|V - V*|``, from the contraction property and ``residual``.
     verified : bool
-        Whether ``residual`` and ``error_bound`` were recomputed from ``value``.
+        Whether ``residual`` and ``error_bound`` were recomputed from ``value``. If ``success`` is true, too, every
+        choice is the best on the grid, except those of the methods ``egm`` and ``interp``, which are approximations.
     tol : float
         Tolerance of the solve.
     clocks : int

@@ -190,8 +190,10 @@ def aiyagari_types(
         middle = parameter("beta", beta)
         margin = min(middle, 1 - middle)
         wanted = f"a number from 0 and below {margin:.6g}, so that all betas are above 0 and below 1"
-        half = real("spread", spread, wanted, lambda v: 0 <= v < margin and 0 < middle - v and middle + v < 1)
-        betas = np.linspace(middle - half, middle + half, count) if count > 1 else [middle]
+        betas = [middle]
+        if count > 1:
+            half = real("spread", spread, wanted, lambda v: 0 <= v < margin and 0 < middle - v and middle + v < 1)
+            betas = np.linspace(middle - half, middle + half, count)
     patience = _each("betas", betas, "beta")
     aversion = _each("etas", np.full(len(patience), parameter("eta", eta)) if etas is None else etas, "eta")
     shares = table("weights", np.full(len(patience), 1.0 / len(patience)) if weights is None else weights, 1)

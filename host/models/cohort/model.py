@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from beltline.host.models.aged import AgedModel
 from beltline.host.models.cohort.calibration import Calibration
 from beltline.host.models.cohort.plot import KINDS
-from beltline.host.models.cohort.published import EDUCATION, SURVIVAL, SURVIVAL_BEGINS, IncomeProcess
+from beltline.host.models.cohort.published import EDUCATION, PUBLISHED_AGES, SURVIVAL, SURVIVAL_BEGINS, IncomeProcess
 from beltline.host.models.cohort.result import CohortResult
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, real, shown, table, whole
@@ -135,8 +135,8 @@ def cohort(
     replacement = process.replacement if replacement is None else replacement
     sigma = math.sqrt(process.permanent) if sigma is None else sigma
     transitory = math.sqrt(process.transitory) if transitory is None else transitory
-    if income is None:
-        income = process.income(np.arange(first, retirement + 1, dtype=np.float64))
+    survival = _life_table(first, last) if survival is None else survival
+    income = _published(process, first, retirement) if income is None else income
     return _that_fits(
         grid=whole("grid", grid, f"a whole number from 2 to {GRID_SIZE_LIMIT}", lambda v: 2 <= v <= GRID_SIZE_LIMIT),
         states=chain_size("states", states),
@@ -144,7 +144,7 @@ def cohort(
         retirement=retirement,
         last=last,
         income=_by_age("income", income, first, retirement, math.inf),
-        survival=_by_age("survival", _life_table(first, last) if survival is None else survival, first, last - 1, 1.0),
+        survival=_by_age("survival", survival, first, last - 1, 1.0),
         beta=parameter("beta", beta),
         eta=parameter("eta", eta),
         interest=real("interest", interest, "a number above -1", lambda v: -1 < v < math.inf),
@@ -181,6 +181,17 @@ def _process(education: str) -> IncomeProcess:
     if not isinstance(education, str) or education not in EDUCATION:
         raise ProblemError(f"education must be one of {', '.join(map(repr, EDUCATION))}, not {shown(education)}")
     return EDUCATION[education]
+
+
+def _published(process: IncomeProcess, first: int, retirement: int) -> Array:
+    """Return the published income at the ages from ``first`` to ``retirement``."""
+    youngest, oldest = PUBLISHED_AGES
+    if first < youngest or retirement > oldest:
+        raise ProblemError(
+            f"published incomes cover ages {youngest} to {oldest}, but first = {first} and retirement = {retirement}: "
+            f"pass income"
+        )
+    return process.income(np.arange(first, retirement + 1, dtype=np.float64))
 
 
 def _life_table(begins: int, ends: int) -> tuple[float, ...]:

@@ -49,6 +49,9 @@ EDUCATION = {
 }
 """Income processes by education."""
 
+PUBLISHED_AGES = 20, 65
+"""First and last age that the income processes cover."""
+
 SURVIVAL_BEGINS = 20
 """Age of the first entry of :data:`SURVIVAL`."""
 

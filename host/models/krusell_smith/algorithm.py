@@ -90,7 +90,10 @@ def _iterate(economy: Calibration, household: Household, options: Options, repor
         except NotSolved as error:
             problem = str(error)
             if found is None:
-                raise DeviceError(f"{problem} No iteration was completed.") from None
+                raise DeviceError(
+                    f"{problem} No iteration was completed, so there is no result: choose another household, or a law "
+                    f"nearer to the equilibrium, whose K without shocks is {economy.steady_capital:.4g}."
+                ) from None
             break
         parts["household"] += time.perf_counter() - clock
         clock = time.perf_counter()
@@ -130,19 +133,19 @@ def _iterate(economy: Calibration, household: Household, options: Options, repor
 def _short(found: Equilibrium) -> str:
     """Return which grid is too short for the last panel and what to do, or an empty text if none is."""
     economy = found.economy
-    near_top = found.near_top
-    if near_top > NEAR_TOP_SHARE:
-        return (
-            f"{near_top:.2%} of households own more than nine tenths of the largest capital of the grid of k, "
-            f"{economy.top:g}, and at most {NEAR_TOP_SHARE:.0%} may: raise top."
-        )
     used = found.capital[found.discard : -1]
     off = int(((used < economy.low) | (used > economy.high)).sum())
     if off > GRID_END_SHARE * used.size:
         return (
             f"K is off its grid, {economy.low:g} to {economy.high:g}, in {off:,} of {used.size:,} periods, and at most "
-            f"{GRID_END_SHARE:.2%} are allowed: K ranges from {used.min():.4g} to {used.max():.4g}, so change low or "
-            f"high."
+            f"{GRID_END_SHARE:.2%} are allowed: K ranges from {used.min():.4g} to {used.max():.4g}, and without shocks "
+            f"it is {economy.steady_capital:.4g}, so change low or high."
+        )
+    near_top = found.near_top
+    if near_top > NEAR_TOP_SHARE:
+        return (
+            f"{near_top:.2%} of households own more than nine tenths of the largest capital of the grid of k, "
+            f"{economy.top:g}, and at most {NEAR_TOP_SHARE:.0%} may: raise top."
         )
     return ""
 

@@ -114,7 +114,7 @@ class KrusellSmith(Calibration, Model):
         ProblemError
             An argument is out of range, or an option of :func:`beltline.solve` does not apply.
         DeviceError
-            The device cannot be opened or failed.
+            The device cannot be opened or failed, or the first household was not solved, so that there is no result.
         MemoryError
             The panel does not fit into the memory.
         KeyboardInterrupt

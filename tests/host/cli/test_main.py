@@ -172,6 +172,7 @@ def test_kind_without_plot_of_an_economy(capsys: pytest.CaptureFixture[str]) -> 
         (["--seconds", "inf"], "seconds must be a number of seconds above 0, not inf"),
         (["--budget", "nan"], "budget must be a number of seconds above 0, not nan"),
         (["--budget", "0"], "budget must be a number of seconds above 0, not 0.0"),
+        (["--grids", ""], "grids must be whole numbers with commas between, not ''"),
         (["--grids", "x" * 400], f"grids must be whole numbers with commas between, not '{'x' * 56}..."),
         (["--out", ""], "argument --out: '' is not the name of a file"),
     ],

@@ -278,7 +278,7 @@ def test_report_saving_and_figures(path: bl.TransitionPath, tmp_path: Path) -> N
     assert (rate.lines[0].get_ydata() == 100 * path.interest).all()
     assert [len(axes.lines) for axes in (eaten, wage)] == [3, 2]
     dates, allowed, after = path.plot(kind="market").axes[0].lines
-    assert (dates.get_ydata() == np.abs(path.excess[:-1])).all()
+    assert (dates.get_ydata() == np.maximum(np.abs(path.excess[:-1]), np.finfo(float).tiny)).all()
     assert set(allowed.get_ydata()) == {1e-6}
     assert (list(after.get_xdata()), list(after.get_ydata())) == ([120], [abs(path.excess[-1])])
     with pytest.raises(bl.ProblemError, match="^kind must be one of 'path', 'inequality', 'market', not 'irf'$"):

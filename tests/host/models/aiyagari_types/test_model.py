@@ -88,6 +88,10 @@ def test_one_kind_is_aiyagaris_economy() -> None:
     assert one.ginis[0] == pytest.approx(one.gini, rel=1e-12)
 
 
+def test_one_type_has_no_spread() -> None:
+    assert bl.aiyagari_types(types=1, beta=0.995).betas == (0.995,)
+
+
 def test_kinds_by_their_spread() -> None:
     model = bl.aiyagari_types(types=5, beta=0.95, spread=0.02, eta=2.0)
     assert model.betas == pytest.approx([0.93, 0.94, 0.95, 0.96, 0.97], rel=1e-14)

@@ -198,6 +198,14 @@ def test_incomes_and_survival_of_ones_own() -> None:
         ({"first": 21.5}, "first must be an age from 0 to 149, not 21.5"),
         ({"last": 20}, "last must be an age above first = 21, at most 150, not 20"),
         ({"retirement": 101}, "retirement must be an age from first = 21 to last = 100, not 101"),
+        (
+            {"retirement": 66},
+            "published incomes cover ages 20 to 65, but first = 21 and retirement = 66: pass income",
+        ),
+        (
+            {"first": 18, "survival": np.full(82, 0.99)},
+            "published incomes cover ages 20 to 65, but first = 18 and retirement = 65: pass income",
+        ),
         ({"first": 18}, "the life table has ages from 20 to 100, not from first = 18 to last = 100: pass survival"),
         ({"income": [1.0, 2.0]}, "income must have one number for each age from 21 to 65, 45, not 2"),
         ({"income": [1.0] * 44 + [0.0]}, "income must be above 0, but at age 65 it is 0"),

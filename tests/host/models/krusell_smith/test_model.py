@@ -19,6 +19,7 @@ from beltline.gpu_ref.krusell_smith.shocks import aggregate_chain
 from beltline.host.analysis.policy import refined
 from beltline.host.cli.main import main
 from beltline.host.devices import open_device
+from beltline.host.models.krusell_smith.algorithm import _short
 from beltline.host.models.krusell_smith.calibration import TRANSITION
 from beltline.host.models.krusell_smith.law import forecast, regression
 from beltline.hw.interface.parameters import MachineParameters
@@ -160,8 +161,13 @@ def test_a_grid_that_ends_too_early_is_no_success() -> None:
     assert (away.success, away.status) == (False, "grid ends too early")
     assert away.message == (
         f"K is off its grid, 42 to 50, in {off} of 250 periods, and at most 0.10% are allowed: "
-        f"K ranges from {stored.min():.4g} to {stored.max():.4g}, so change low or high."
+        f"K ranges from {stored.min():.4g} to {stored.max():.4g}, and without shocks it is "
+        f"{away.economy.steady_capital:.4g}, so change low or high."
     )
+    # A grid of K that is too short comes first: with another one households may stay below the end of the grid of k.
+    both = replace(away, grid=np.array([0.0, np.quantile(away.wealth, 0.9)]))
+    assert both.near_top > 0.01
+    assert _short(both).startswith("K is off its grid, ")
     short = equilibrium(**FAST | {"top": 60.0, "tol": 1e-3})
     assert short.near_top == (short.wealth > 54).mean() > 0.01
     assert (short.success, short.status) == (False, "grid ends too early")
@@ -318,7 +324,11 @@ def test_an_unsolved_household_is_reported(monkeypatch: pytest.MonkeyPatch) -> N
     assert (result.success, result.status, result.iterations) == (False, "household not solved", 2)
     assert result.message.startswith("The household's k' still changed by 0.5 after ")
     calls[:] = [1, 1]
-    with pytest.raises(bl.DeviceError, match=r"still changed by 0\.5 .* No iteration was completed\.$"):
+    sentence = (
+        r"still changed by 0\.5 .* No iteration was completed, so there is no result: choose another household, or a "
+        r"law nearer to the equilibrium, whose K without shocks is \d+\.\d+\.$"
+    )
+    with pytest.raises(bl.DeviceError, match=sentence):
         equilibrium(**FAST)
 
 
