@@ -25,7 +25,7 @@ from beltline.gpu_ref.timing import timed
 from beltline.host.devices import DeviceError, Progress
 from beltline.host.models.krusell_smith.calibration import Calibration
 from beltline.host.models.krusell_smith.household import Household, NotSolved, TableHousehold, opened
-from beltline.host.models.krusell_smith.law import regressed, regression
+from beltline.host.models.krusell_smith.law import ConstantCapital, regressed, regression
 from beltline.host.models.krusell_smith.options import HouseholdOptions, LawOptions, PanelOptions
 from beltline.host.models.krusell_smith.panel import check_panel, simulator
 from beltline.host.models.krusell_smith.result import NEAR_TOP_SHARE, Equilibrium
@@ -80,7 +80,7 @@ def _iterate(economy: Calibration, household: Household, options: Options, repor
     believed, tol = options.law.begin, options.law.tol
     same_start = False
     found: Equilibrium | None = None
-    problem = None
+    problem, failed = None, Outcome.HOUSEHOLD
     for done in range(1, options.law.max_iterations + 1):
         so_far = f"iteration {done}" + ("; " if found is None else f", law off by {found.change:.2g}; ")
         report_panel = None if report is None else lambda text, so_far=so_far: report(so_far + text)
@@ -100,7 +100,13 @@ def _iterate(economy: Calibration, household: Household, options: Options, repor
         report_period = None if report_panel is None else lambda t, to=report_panel: to(f"panel: period {t:,}")
         run = simulate(policy, household.grid, economy.mean_grid, start, options.panel.interpolation, report_period)
         parts["panel"] += time.perf_counter() - clock
-        found = _estimated(economy, household, options, drawn, run, policy, start, believed, done)
+        try:
+            found = _estimated(economy, household, options, drawn, run, policy, start, believed, done)
+        except ConstantCapital as error:
+            problem, failed = f"{error}: change low, high or top.", Outcome.GRID
+            if found is None:
+                raise DeviceError(f"{problem} No iteration was completed, so there is no result.") from None
+            break
         if not math.isfinite(found.change) or found.change < tol:
             break
         same_start = same_start or found.change < SETTLED
@@ -119,8 +125,8 @@ def _iterate(economy: Calibration, household: Household, options: Options, repor
     timing["all"] = time.perf_counter() - begin
     after = f"after {found.iterations:,} iteration{'' if found.iterations == 1 else 's'}"
     if problem is not None:
-        status, message = Outcome.HOUSEHOLD.value, f"{problem} This occurred {after}."
-        return replace(found, success=False, status=status, message=message, timing=timing)
+        message = f"{problem} This occurred {after}."
+        return replace(found, success=False, status=failed.value, message=message, timing=timing)
     if found.success and (short := _short(found)):
         return replace(found, success=False, status=Outcome.GRID.value, message=short, timing=timing)
     if found.success:

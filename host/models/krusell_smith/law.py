@@ -12,6 +12,10 @@ from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError
 
 
+class ConstantCapital(ProblemError):
+    """Aggregate capital does not vary in a state, so that its law of motion cannot be estimated."""
+
+
 def regressed(aggregate: NDArray[np.int8], a: int) -> NDArray[np.bool_]:
     """Return which periods are in aggregate state ``a``.
 
@@ -49,7 +53,9 @@ def regression(capital: Array, aggregate: NDArray[np.int8]) -> tuple[Array, Arra
     Raises
     ------
     ProblemError
-        A state occurs in fewer than three periods, or ``K`` is constant in it.
+        A state occurs in fewer than three periods.
+    ConstantCapital
+        ``K`` is constant in a state.
     """
     log = np.log(capital)
     law, r2 = np.empty((2, 2)), np.empty(2)
@@ -57,7 +63,7 @@ def regression(capital: Array, aggregate: NDArray[np.int8]) -> tuple[Array, Arra
         here = regressed(aggregate, a)
         x, y = log[:-1][here], log[1:][here]
         if np.ptp(x) == 0:
-            raise ProblemError(f"K is constant in the {AGGREGATES[a]} state, so that its law cannot be estimated")
+            raise ConstantCapital(f"K is constant in the {AGGREGATES[a]} state, so that its law cannot be estimated")
         dx, dy = x - x.mean(), y - y.mean()
         slope = float(dx @ dy / (dx @ dx))
         law[a] = y.mean() - slope * x.mean(), slope

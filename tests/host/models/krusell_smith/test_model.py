@@ -19,6 +19,7 @@ from beltline.gpu_ref.krusell_smith.shocks import aggregate_chain
 from beltline.host.analysis.policy import refined
 from beltline.host.cli.main import main
 from beltline.host.devices import open_device
+from beltline.host.models.krusell_smith import algorithm
 from beltline.host.models.krusell_smith.algorithm import _short
 from beltline.host.models.krusell_smith.calibration import TRANSITION
 from beltline.host.models.krusell_smith.law import forecast, regression
@@ -175,6 +176,20 @@ def test_a_grid_that_ends_too_early_is_no_success() -> None:
         f"{short.near_top:.2%} of households own more than nine tenths of the largest capital of the grid of k, 60, "
         f"and at most 1% may: raise top."
     )
+
+
+def test_constant_capital_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All households reach the end of the grid, so that K no longer varies."""
+    model = bl.krusell_smith(beta=0.98, low=5, high=8)
+    options: dict[str, Any] = {"agents": 500, "periods": 200, "progress": False}
+    found = bl.solve(model, **options)
+    assert (found.success, found.status, found.iterations) == (False, "grid ends too early", 1)
+    reason = "K is constant in the bad state, so that its law cannot be estimated: change low, high or top."
+    assert found.message == f"{reason} This occurred after 1 iteration."
+    constant = np.full(201, 6.0)
+    monkeypatch.setattr(algorithm, "regression", lambda capital, states: regression(constant[: capital.size], states))
+    with pytest.raises(bl.DeviceError, match=f"^{reason} No iteration was completed, so there is no result\\.$"):
+        bl.solve(model, **options)
 
 
 def test_gini_of_known_distributions() -> None:
