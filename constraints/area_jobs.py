@@ -75,6 +75,7 @@ def build_of(board: Board) -> dict[str, Any]:
         "taste",
         "bounds",
         "linear",
+        "overlap",
     )
     sizes = {**asdict(board.machine), **named}
     return {name: value for name, value in sizes.items() if name not in absent}

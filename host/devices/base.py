@@ -21,6 +21,7 @@ from beltline.hw.interface.registers import (
     IDENTITY,
     LINEAR_BIT,
     MIDPOINTS_ENGINE,
+    OVERLAP_BIT,
     PRICES_ENGINE,
     PROVING_ENGINE,
     READABLE,
@@ -283,7 +284,8 @@ def built_sizes(device: Device) -> MachineParameters:
         No build has such parameters, or this host does not know the engine.
     """
     word = read_steady(device, "ENGINE")
-    number, slots, multipliers = word & 0xFFFF, word >> 16 & ~(1 << LINEAR_BIT - 16 | 1 << BOUNDS_BIT - 16), 0
+    flags = 1 << LINEAR_BIT | 1 << BOUNDS_BIT | 1 << OVERLAP_BIT
+    number, slots, multipliers = word & 0xFFFF, (word & ~flags) >> 16, 0
     if number & 0xFF in (ALTERNATIVES_ENGINE, PRICES_ENGINE, TASTE_ENGINE):
         # Its expectation may take multipliers in turn.
         number, multipliers = number & 0xFF, number >> 8
@@ -311,7 +313,7 @@ def built_sizes(device: Device) -> MachineParameters:
         kinds |= {"multipliers": multipliers, "slots": slots, "prices": prices, "taste": taste}
         # Without alternatives it has no meaning, and remains at its default.
         kinds["linear"] = not alternatives or bool(word >> LINEAR_BIT & 1)
-        kinds["bounds"] = bool(word >> BOUNDS_BIT & 1)
+        kinds |= {"bounds": bool(word >> BOUNDS_BIT & 1), "overlap": bool(word >> OVERLAP_BIT & 1)}
         return MachineParameters(**sizes, **kinds, engine=Engine(number), multiplier=multiplier)
     except ValueError as error:
         raise DeviceError(f"device {device.name!r} reports sizes that no build has: {error}") from None

@@ -39,6 +39,8 @@ OPTIONS = {
     "prices=1 and taste=1 (default 0)",
     "slots": "number of lanes of a sweep engine that share a row bus, 4 or 8: with 4, rows come twice as fast, and the "
     "buses take twice their LUTs (default 4 with up to 16 lanes, else 8)",
+    "overlap": "1 for a sweep engine that computes the expected values of points during the local search of others, "
+    "which saves clocks; needs lanes=, and excludes proof=1 (default 0)",
 }
 
 
@@ -103,13 +105,13 @@ def check_options(**options: object) -> None:
                     f"option {name!r} is for the assembly line, but lanes = {lanes} selects the sweep engine: leave "
                     f"out one of them"
                 )
-    name = "midpoints"
-    if name in options and whole(name, options[name], "0 or 1", lambda v: v in (0, 1)) and "lanes" not in options:
-        raise ProblemError(f"option {name!r} needs the sweep engine: pass lanes=, too")
+    for name in ("midpoints", "overlap"):
+        if name in options and whole(name, options[name], "0 or 1", lambda v: v in (0, 1)) and "lanes" not in options:
+            raise ProblemError(f"option {name!r} needs the sweep engine: pass lanes=, too")
     proves = "proof" in options and whole("proof", options["proof"], "0 or 1", lambda v: v in (0, 1))
     if proves and "lanes" not in options:
         raise ProblemError("option 'proof' needs the sweep engine: pass lanes=, too")
-    if proves and options.get(name):
+    for name in filter(options.get, ("midpoints", "overlap") if proves else ()):
         raise ProblemError(f"option {name!r} is for a sweep engine without proofs: leave out {name!r} or 'proof'")
     costs = "costs" in options and whole("costs", options["costs"], "0 or 1", lambda v: v in (0, 1))
     if costs and not proves:
@@ -187,6 +189,7 @@ def made(
     prices: int | None = None,
     taste: int | None = None,
     bounds: int | None = None,
+    overlap: int | None = None,
 ) -> MachineParameters:
     """Return the parameters of an accelerator with at least these sizes and these options.
 
@@ -200,7 +203,7 @@ def made(
         kinds: dict[str, Any] = {"proof": bool(proof), "costs": bool(costs), "alternatives": bool(alternatives)}
         kinds |= {"midpoints": bool(midpoints), "prices": bool(prices), "bounds": bool(bounds), "taste": bool(taste)}
         turns = in_turn(multipliers or 0, build.states, bool(prices))
-        return replace(build, **kinds, multipliers=turns, slots=slots or 0)
+        return replace(build, **kinds, multipliers=turns, slots=slots or 0, overlap=bool(overlap))
     return replace(
         parameters,
         fold=parameters.fold if fold is None else fold,

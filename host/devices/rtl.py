@@ -111,6 +111,7 @@ def open_rtl(
     taste: int | None = None,
     bounds: int | None = None,
     slots: int | None = None,
+    overlap: int | None = None,
 ) -> RtlDevice:
     """Generate and compile the gateware, or load it from the cache, and open its simulation.
 
@@ -120,7 +121,8 @@ def open_rtl(
         Sizes; by default 256 grid points and 4 exogenous states.
     progress
         Called with lines of progress.
-        fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, taste, bounds, slots
+        fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, taste, bounds, slots,
+        overlap
         Options of the build, which ``beltline.host.devices.made.OPTIONS`` describes.
 
     Raises
@@ -134,7 +136,7 @@ def open_rtl(
         machine = made(
             parameters or MachineParameters(grid=256), fold, evaluators, lanes,
             proof=proof, costs=costs, alternatives=alternatives, midpoints=midpoints, multipliers=multipliers,
-            slots=slots, prices=prices, taste=taste, bounds=bounds,
+            slots=slots, prices=prices, taste=taste, bounds=bounds, overlap=overlap,
         )  # fmt: skip
         files = _verilog(machine, progress)
     except ImportError as error:

@@ -233,6 +233,7 @@ def open_model(
     taste: int | None = None,
     bounds: int | None = None,
     slots: int | None = None,
+    overlap: int | None = None,
 ) -> ModelDevice:
     """Open the emulator: the bit-exact software model of an accelerator.
 
@@ -242,7 +243,8 @@ def open_model(
         Sizes; by default 65,536 grid points and 4 exogenous states.
     progress
         Called with lines of progress.
-        fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, taste, bounds, slots
+        fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, taste, bounds, slots,
+        overlap
         Options of the build, which ``beltline.host.devices.made.OPTIONS`` describes.
     """
     if progress:
@@ -250,7 +252,7 @@ def open_model(
     build = made(
         parameters or MachineParameters(), fold, evaluators, lanes,
         proof=proof, costs=costs, alternatives=alternatives, midpoints=midpoints, multipliers=multipliers,
-        slots=slots, prices=prices, taste=taste, bounds=bounds,
+        slots=slots, prices=prices, taste=taste, bounds=bounds, overlap=overlap,
     )  # fmt: skip
     from beltline.hw.top.engine_table import ENGINES
 

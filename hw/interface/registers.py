@@ -123,6 +123,12 @@ Engines 5, 7 and 8 have it, except those that were generated before it existed.
 BOUNDS_BIT = 21
 """Bit of register ``ENGINE`` that says that window ``X`` has a second table: the candidates of each state."""
 
+OVERLAP_BIT = 22
+"""Bit of register ``ENGINE`` that says that a sweep engine computes expected values during local searches.
+
+A driver need not know it: only clocks depend on it.
+"""
+
 ENGINE_MEANINGS = {
     int(Engine.ASSEMBLY_LINE): "assembly line",
     int(Engine.SWEEP): "sweep engine",
@@ -316,7 +322,8 @@ def _layout() -> dict[str, Register]:
             False,
             "bits 0 to 7: the engine; bits 8 to 15: multipliers of its expectation if it takes them in turn, else 0; "
             "bits 16 to 19: lanes that share a row bus, 4 or 8; 0 for 4 with up to 16 lanes and 8 with more; "
-            "bit 20: utility may be linear; bit 21: window `X` also has bounds of each state's choice",
+            "bit 20: utility may be linear; bit 21: window `X` also has bounds of each state's choice; bit 22: expected "
+            "values are computed during local searches, which changes clocks alone",
         ),
         (
             "LANES",

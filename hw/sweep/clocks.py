@@ -20,6 +20,7 @@ from beltline.hw.sweep.bus_clocks import CHECKS, RESTS, SCANS, SEARCHES, grant
 from beltline.hw.sweep.check import PREPARE_CLOCKS, CheckParameters
 from beltline.hw.sweep.datapath import ROUND_BEGINS
 from beltline.hw.sweep.extremes import shift_clocks
+from beltline.hw.sweep.follow_clocks import followed
 from beltline.hw.sweep.gather import GatherParameters
 from beltline.hw.sweep.gather_clocks import (
     ARRIVED,
@@ -165,7 +166,7 @@ def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ign
     lane_bits, bits, top, lane_shift, part_shift, fetch = of_build[:6]
     fetch_search, check_behind, prepared, after, ring, decided, by_state = of_build[6:]
     choices, searched, counts, log, unchecked = tables
-    checked, ends, found = results
+    checked, ends, found, passed = results
     lanes, contexts = counts.shape
     points, states = choices.shape
     width = lane_shift - ROW_SHIFT
@@ -254,6 +255,7 @@ def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ign
                     searched[first:last],
                     log[lane * contexts : (lane + 1) * contexts],
                     found[first:last],
+                    passed[first:last],
                     part_shift,
                     bits,
                     ring,
@@ -288,11 +290,14 @@ class LaneClocks:
         int64, ``(lanes,)``: first clock in which ``busy`` of each lane's local search is low again.
     found
         int64, ``(N_k, N_z)``: the result of each state that was searched. Of size 0 if results were not requested.
+    passed
+        int64, ``(N_k, N_z)``: as ``passed`` of :mod:`beltline.hw.sweep.search_clocks`. Of size 0 without ``overlap``.
     """
 
     checked: NDArray[np.int64]
     ends: NDArray[np.int64]
     found: NDArray[np.int64]
+    passed: NDArray[np.int64]
 
 
 _Scans = tuple[NDArray[np.int64], NDArray[np.int64], int, int, int]
@@ -333,6 +338,7 @@ def lane_clocks(
     checked = np.full(build.lanes, NEVER, np.int64)
     ends = np.full(build.lanes, NEVER, np.int64)
     found = np.full(log.choices.shape if results else (0, 0), NEVER, np.int64)
+    passed = np.full(log.choices.shape if build.overlap else (0, 0), NEVER, np.int64)
     _groups(
         build.slots,
         np.asarray(begins, np.int64) + np.where(log.unchecked, 0, 1 if build.prepares else of_check.begin),
@@ -352,10 +358,10 @@ def lane_clocks(
             build.alternatives,
         ),
         (log.choices, log.searched, log.counts, log.probes, log.unchecked),
-        (checked, ends, found),
+        (checked, ends, found, passed),
         scans,
     )
-    return LaneClocks(checked, ends, found)
+    return LaneClocks(checked, ends, found, passed)
 
 
 _GO = -1
@@ -419,6 +425,11 @@ def pass_clocks(
             notes |= np.repeat(repaired, 1 << dealt.lane_shift)[: dealt.grid]
         ends = np.full(build.lanes, finish)
         done = max(done, finish + 2)
+    if build.overlap and log is not None:
+        starts = np.where(log.unchecked, _GO, lanes.checked + JUDGED)
+        points = dealt.lane_shift, dealt.part_shift
+        done = max(done, followed(dealt.search, points, lanes.passed, notes, starts, ends))
+        notes[:] = False
     busy, last = np.zeros(build.lanes, np.int64), np.zeros(build.lanes, np.int64)
     patches(notes, dealt.lane_shift, dealt.states, turns, busy, last)
     for lane in range(build.lanes):

@@ -141,6 +141,7 @@ class SweepSoftwareMachine(SoftwareMachine):
             prices=build.prices,
             bounds=build.bounds,
             taste=build.taste,
+            overlap=build.overlap,
         )
 
     @property

@@ -75,6 +75,9 @@ class SweepParameters:
     bounds
         Whether each state has a lowest and a highest candidate of its own (:mod:`beltline.hw.interface.bounds`).
         Requires ``alternatives``, and excludes ``prices``.
+    overlap
+        Whether the expectations of points whose states a local search has finished are computed during that search
+        (:mod:`beltline.hw.sweep.search.follow`), and not in a patch after it. Excludes ``proof``.
 
     Raises
     ------
@@ -95,6 +98,7 @@ class SweepParameters:
     prices: bool = False
     bounds: bool = False
     taste: bool = False
+    overlap: bool = False
 
     def __post_init__(self) -> None:
         check_lanes(self.lanes, self.grid)
@@ -107,6 +111,8 @@ class SweepParameters:
             raise ValueError("alternatives of a build must be False without costs, or with 1 state")
         if self.midpoints and self.proof:
             raise ValueError("midpoints of a build must be False with proof")
+        if self.overlap and self.proof:
+            raise ValueError("overlap of a build must be False with proof")
         if self.multipliers and not self.alternatives:
             raise ValueError("multipliers of a build must be 0 without alternatives")
         if self.prices and not self.multipliers:
@@ -125,7 +131,7 @@ class SweepParameters:
         sizes = machine.grid, machine.states, machine.lanes, machine.row_slots
         kinds = machine.proof, machine.costs, machine.alternatives, machine.midpoints
         more = machine.multipliers, machine.prices, machine.bounds, machine.taste
-        return cls(*sizes, machine.multiplier, *kinds, *more)
+        return cls(*sizes, machine.multiplier, *kinds, *more, overlap=machine.overlap)
 
     @property
     def prepares(self) -> bool:

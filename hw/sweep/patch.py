@@ -100,11 +100,15 @@ class Patch(wiring.Component):
         Its exogenous state.
     last : out, 1 bit
         It is the last state of its point.
+    note_write, note_row, notes : out, 1 bit, row, ``NOTES`` bits
+        Only with ``overlap``: writes notes of neighbouring points into the memory of
+        :class:`beltline.hw.sweep.search.follow.Follow`.
     """
 
     def __init__(self, parameters: PatchParameters) -> None:
         self.parameters = parameters
         build = parameters.build
+        rows = -(-(1 << build.point_bits) // NOTES)
         super().__init__(
             {
                 "clear": In(1),
@@ -121,6 +125,7 @@ class Patch(wiring.Component):
                 "state": Out(max(4, build.state_bits)),
                 "last": Out(1),
                 **({"last_turn": In(build.turn_bits)} if build.multipliers else {}),
+                **({"note_write": Out(1), "note_row": Out(range(rows)), "notes": Out(NOTES)} if build.overlap else {}),
             }
         )
 
@@ -148,6 +153,12 @@ class Patch(wiring.Component):
             notes.write_address.eq(number[_NOTE_BITS:]),
             notes.write_data.eq(word),
         ]
+        if build.overlap:
+            m.d.comb += [
+                self.note_write.eq(notes.write),
+                self.note_row.eq(notes.write_address),
+                self.notes.eq(notes.write_data),
+            ]
 
         # Read words while there is space for them in the queue.
         last_word = Signal(build.point_bits + 1)

@@ -12,6 +12,9 @@ log
     int32, ``(contexts, m)``: evaluations of each search, as in :class:`beltline.hw.sweep.clocks.SweepLog`.
 found
     int64, ``(points, N_z)``, or of size 0: receives the clock of each state's result.
+passed
+    int64, ``(points, N_z)``, or of size 0: receives the clock in which the first turn of a state's search begins after
+    that search has passed it: it works on a later state, or looks for the next one from a later point on.
 part_shift, state_bits
     Each search has ``2**part_shift`` points; the lowest ``state_bits`` bits of its number are its exogenous state.
 ring
@@ -42,7 +45,8 @@ _HALVES = 1 << (TABLE_BITS - 1)
 (TURN, CONTEXT, FOUND, LACKS, LEFT, LAST, MOVED, REGISTERS) = range(GATHERS, GATHERS + 8)
 
 # Indexes of a search's registers. It stores one half-row with an even number and one with an odd number.
-(_ACTIVE, _WAITING, _POINT, _COUNT, _HALF0, _HALF1, _NUMBER0, _NUMBER1, _STATE, _NEXT, _AHEAD, FIELDS) = range(12)
+(_ACTIVE, _WAITING, _POINT, _COUNT, _HALF0, _HALF1, _NUMBER0, _NUMBER1, _STATE, _NEXT, _AHEAD, _PASSED) = range(12)
+FIELDS = 12
 
 
 @njit(cache=True)
@@ -57,7 +61,7 @@ def search_begin(r, searches, points, part_shift, state_bits, states, ring):  # 
         w = searches[k]
         w[:] = 0
         w[_HALF0] = w[_HALF1] = w[_AHEAD] = OFF_GRID
-        w[_POINT] = (k >> state_bits) << part_shift
+        w[_POINT] = w[_PASSED] = (k >> state_bits) << part_shift
         if k & ((1 << state_bits) - 1) >= states or w[_POINT] >= points:
             w[_POINT] = points
         else:
@@ -75,6 +79,7 @@ def search_run(  # type: ignore[no-untyped-def]
     searched,
     log,
     found,
+    passed,
     part_shift,
     state_bits,
     ring,
@@ -137,6 +142,10 @@ def search_run(  # type: ignore[no-untyped-def]
                     r[LAST] = max(r[LAST], t - 2 + decided)
                     w[_POINT] = points
                     w[_ACTIVE] = -1
+            if passed.size:
+                low = w[_STATE] if w[_ACTIVE] == 1 else min(w[_POINT], limit)
+                passed[w[_PASSED] : low, s] = t - 2 + ring
+                w[_PASSED] = max(w[_PASSED], low)
         # For the search whose turn began one clock ago: is its half-row stored?
         context = -1
         if t > r[BEGIN] + 1:

@@ -233,6 +233,12 @@ def option_parser(prog: str) -> argparse.ArgumentParser:
         help="build a sweep engine whose shifts follow from the smallest and the largest change of each state",
     )
     parser.add_argument(
+        "--overlap",
+        action="store_const",
+        const=True,
+        help="build a sweep engine that computes expected values during local searches",
+    )
+    parser.add_argument(
         "--baud",
         type=int,
         metavar="N",

@@ -13,6 +13,7 @@ from beltline.hw.memory.ram import READ_LATENCY
 from beltline.hw.sweep.check import Check, CheckParameters
 from beltline.hw.sweep.lane.expects import Expects
 from beltline.hw.sweep.lane.judge import Judge
+from beltline.hw.sweep.lane.listing import add_follow
 from beltline.hw.sweep.lane.parameters import LaneParameters
 from beltline.hw.sweep.lane.passes import Passes
 from beltline.hw.sweep.lane.prices import Listed, add_prices
@@ -189,6 +190,8 @@ class Lane(wiring.Component):
         written = [getattr(expects, name) for name in ("write", "word", "row", "ev")]
         if build.prices:
             listed, written = add_prices(m, self, passes, patch, expects)
+        if build.overlap:
+            listed = add_follow(m, passes, search, patch, tables, expects)
         m.d.comb += [
             passes.checked.eq(judge.valid & (judge.position == self.count - 1)),
             passes.any_mark.eq(judge.any_mark),
@@ -240,7 +243,7 @@ class Lane(wiring.Component):
             expects.new.eq(values.new),
             expects.patch_valid.eq(listed.valid),
             expects.patch_point.eq(listed.point),
-            expects.read.eq(tables.value),
+            *([] if build.overlap else [expects.read.eq(tables.value)]),
             *(getattr(rows, name).eq(word) for name, word in zip(("write", "word", "row", "ev"), written, strict=True)),
             rows.bank.address.eq(self.bank.address),
             self.bank.data.eq(rows.bank.data),

@@ -27,6 +27,7 @@ class Passes(wiring.Component):
     these, and a patch. Without a check (``unchecked``) it is a local search of all states and a patch. In a build with
     ``proof`` the lane waits before the patch (``met``), and makes a scan in each ``round``, followed by a local search
     (repair) if the scan found better choices, until ``finish``. With ``multipliers`` every sweep ends with a patch.
+    With ``overlap`` no patch follows a local search; its points are listed while it is in progress (``following``).
 
     Without ``proof`` a lane's choices are final when it has judged its last state, or when its local search has ended.
     It then starts its next check, which is held until ``go``, so that its first request is ready (``PREPARE_CLOCKS`` of
@@ -35,7 +36,7 @@ class Passes(wiring.Component):
     Latency: a local search starts a clock after ``checked``, and a patch in the first clock in which the local search
     is not busy. ``done`` rises 2 clocks after the first clock in which the last pass is not busy, or 3 clocks after
     ``checked`` if the last pass is a check, and not before :attr:`LaneParameters.settle` + 2 clocks after the last
-    ``works``.
+    ``works``. With ``overlap`` the end of a local search counts as such.
 
     Attributes
     ----------
@@ -83,6 +84,8 @@ class Passes(wiring.Component):
         Only with ``proof``: the lane waits for ``round`` or ``finish``.
     settled : out, 1 bit
         Only with ``proof``: ``done`` rises in the next clock.
+    following : in, 1 bit
+        Only with ``overlap``: points that the local search has finished are listed, from the clock after its start.
     pricing, list_busy : in, 1 bit each
         Only with prices: the pass lists all states to compute prices; the list is in progress, from the clock after its
         start.
@@ -106,6 +109,7 @@ class Passes(wiring.Component):
                 **(_OF_PROOF if build.proof else {}),
                 **({"hold": Out(1), "drop": Out(1)} if build.prepares else {}),
                 **(_OF_PRICES if build.prices else {}),
+                **({"following": In(1)} if build.overlap else {}),
             }
         )
 
@@ -179,14 +183,23 @@ class Passes(wiring.Component):
                     with m.If(self.seek):
                         m.next = "SETTLE"
                     with m.Else():
-                        m.d.comb += [self.start_check.eq(1), self.start_patch.eq(1)]
-                        m.d.sync += self.patching.eq(1)
-                        m.next = "PATCH"
+                        m.d.comb += self.start_check.eq(1)
+                        if self.parameters.build.overlap:
+                            # The next check has to be prepared before the lane is done.
+                            m.d.sync += settling.eq(self.parameters.settle)
+                            m.next = "FOLLOW"
+                        else:
+                            m.d.comb += self.start_patch.eq(1)
+                            m.d.sync += self.patching.eq(1)
+                            m.next = "PATCH"
             if self._proves:
                 self._rounds(m)
             if self._prices:
                 with m.State("LIST"), m.If(~self.list_busy):
                     m.d.sync += self.listing.eq(0)
+                    m.next = "SETTLE"
+            if self.parameters.build.overlap:
+                with m.State("FOLLOW"), m.If(~self.following):
                     m.next = "SETTLE"
             with m.State("PATCH"), m.If(~self.patch_busy):
                 m.d.sync += self.patching.eq(0)

@@ -20,7 +20,8 @@ class Tables(wiring.Component):
     Each table is a memory with one read and one write port. ``cached`` stands for cached utilities: the utilities of
     ``i - 1``, ``i`` and ``i + 1`` around the choice ``i``, and whether each is feasible (``CACHED_BITS``). A build with
     ``proof`` has two copies of the values, before and after the sweep, and three copies of the choices, so that a state
-    and its two neighbours are read at once.
+    and its two neighbours are read at once. A build with ``overlap`` has two equal copies of the values, so that local
+    search and expectation read them at once.
 
     Latency: ``READ_LATENCY`` for a pass, one clock more for ``word``. Throughput: a read and a write a clock for each
     memory. Contract: no ready; the pass in progress has the read ports, otherwise the host.
@@ -56,7 +57,8 @@ class Tables(wiring.Component):
     place, new : in, ``position_bits`` and signed 64 bits
         Its address, and the value.
     fresh : out, 64 bits
-        With ``proof``, the value after the sweep at the address of ``value``; without, the same as ``value``.
+        With ``proof``, the value after the sweep at the address of ``value``; with ``overlap``, the value at
+        ``patch_position``; otherwise the same as ``value``.
     values : in, 1 bit
         Only with ``proof``: which copy holds the values before the sweep. A sweep writes the other one. The host writes
         both and reads the one before the sweep.
@@ -133,7 +135,7 @@ class Tables(wiring.Component):
         m.submodules.choice = choice = Ram(build.index_bits, cells)
         m.submodules.cached = cached = Ram(CACHED_BITS, cells)
         own = Mux(self.searching, self.search_old, Mux(self.patching, self.patch_position, self.read_address))
-        values = [Ram(WIDTH, cells, WORD_BYTES) for _ in range(2 if build.proof else 1)]
+        values = [Ram(WIDTH, cells, WORD_BYTES) for _ in range(2 if build.proof or build.overlap else 1)]
         for number, value in enumerate(values):
             # The host writes both copies. A sweep writes the one that does not hold the values before it.
             m.submodules["value" if number == 0 else "second_value"] = value
@@ -145,6 +147,8 @@ class Tables(wiring.Component):
                 value.write_data.eq(Mux(self.written, self.new, self.data)),
                 value.read_address.eq(Mux(self.checking, self.check_old, own)),
             ]
+        if build.overlap:
+            m.d.comb += values[1].read_address.eq(self.patch_position)
         read_values = [value.read_data for value in values]
         if build.proof:
             read_values = [Mux(self.values, *pair) for pair in (read_values[::-1], read_values)]

@@ -14,6 +14,7 @@ from beltline.hw.sweep.search.commit import Commit
 from beltline.hw.sweep.search.compare import LENT, Compare
 from beltline.hw.sweep.search.course import Course
 from beltline.hw.sweep.search.ends import Ends
+from beltline.hw.sweep.search.follow import Follow, noted
 from beltline.hw.sweep.search.guess import Guess
 from beltline.hw.sweep.search.halves import Halves
 from beltline.hw.sweep.search.limits import Limits
@@ -110,6 +111,9 @@ class LocalSearch(wiring.Component):
         the whole grid.
     least, most : in, ``index_bits`` each
         Only with bounds: those of the state whose choice is read, with ``choice_data``.
+    note_write, note_row, notes, following, listed, listed_point, listed_position : in, in, in, out, out, out, out
+        Only with ``overlap``: ports ``note_write``, ``note_row``, ``notes``, ``busy``, ``valid``, ``point`` and
+        ``position`` of :class:`beltline.hw.sweep.search.follow.Follow`, which begins with every pass without ``seek``.
     """
 
     def __init__(self, parameters: SearchParameters) -> None:
@@ -162,6 +166,7 @@ class LocalSearch(wiring.Component):
                     else {}
                 ),
                 **(self._of_candidates() if build.alternatives else {}),
+                **(self._of_follow() if build.overlap else {}),
             }
         )
 
@@ -169,6 +174,32 @@ class LocalSearch(wiring.Component):
         """Return the inputs with the candidates of all exogenous states, or of the state whose choice is read."""
         build = self.parameters.build
         return {name: In(build.index_bits) for name in ("least", "most")} if build.bounds else Limits.vectors(build)
+
+    def _of_follow(self) -> dict[str, wiring.Member]:
+        """Return the ports that only a build with ``overlap`` has."""
+        build = self.parameters.build
+        return {
+            **noted(build),
+            "following": Out(1),
+            "listed": Out(1),
+            "listed_point": Out(build.point_bits),
+            "listed_position": Out(build.position_bits),
+        }
+
+    def _follow(self, m: Module, ring: Ring) -> None:
+        """Add the unit that lists the points whose states the search has finished."""
+        m.submodules.follow = follow = Follow(self.parameters)
+        names = ("force", "points", "last_state", "note_write", "note_row", "notes")
+        turns = ("context", "mine", "beginning", "limit", "search", "search_later")
+        m.d.comb += [
+            follow.start.eq(self.start & ~self.seek),
+            *(getattr(follow, name).eq(getattr(self, name)) for name in names),
+            *(getattr(follow, name).eq(getattr(ring, name)) for name in turns),
+            self.following.eq(follow.busy),
+            self.listed.eq(follow.valid),
+            self.listed_point.eq(follow.point),
+            self.listed_position.eq(follow.position),
+        ]
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -284,4 +315,6 @@ class LocalSearch(wiring.Component):
             ends.was_over.eq(commit.old.over),
             ends.idle.eq(requests.asked == halves.arrived),
         ]
+        if parameters.build.overlap:
+            self._follow(m, ring)
         return m

@@ -498,7 +498,7 @@ ON_ACCELERATOR = ": leave it out, or name a device of the accelerator, such as d
             {"slot": 1},
             "device 'emulator' has no option 'slot': "
             "it takes fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, taste, "
-            "bounds, slots; did you mean 'slots'?",
+            "bounds, slots, overlap; did you mean 'slots'?",
         ),
         ({"fold": [1, 99]}, "fold must be a whole number from 1 to 16, not 99"),
         (

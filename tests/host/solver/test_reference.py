@@ -178,7 +178,7 @@ def test_kinks_that_a_local_search_would_miss(bonus: float) -> None:
         (
             {"device": "emulator", "interval": 3},
             r"^device 'emulator' has no option 'interval': it takes fold, evaluators, lanes, proof, costs, "
-            r"alternatives, midpoints, multipliers, prices, taste, bounds, slots$",
+            r"alternatives, midpoints, multipliers, prices, taste, bounds, slots, overlap$",
         ),
     ],
 )

@@ -197,13 +197,13 @@ def test_unknown_devices_and_options() -> None:
         bl.ProblemError,
         match="^device 'emulator' has no option 'slot': "
         "it takes fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, taste, "
-        "bounds, slots; did you mean 'slots'\\?$",
+        "bounds, slots, overlap; did you mean 'slots'\\?$",
     ):
         bl.open("emulator", slot=1)
     with pytest.raises(
         bl.ProblemError,
         match="it takes fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, taste, "
-        "bounds, slots; did you mean 'lanes'\\?$",
+        "bounds, slots, overlap; did you mean 'lanes'\\?$",
     ):
         bl.open("emulator", lane=1)
     with pytest.raises(bl.ProblemError, match="; did you mean 'max_sweeps'\\?$"):

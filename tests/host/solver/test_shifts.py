@@ -95,7 +95,7 @@ def test_weights_move_with_the_transition() -> None:
             {"lanes": 2, "start": "stay"},
             "device 'emulator' has no option 'start': "
             "it takes fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, taste, "
-            "bounds, slots",
+            "bounds, slots, overlap",
         ),
     ],
 )

@@ -551,7 +551,7 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
             ["--device", "emulator", "--option", "slot=1"],
             "device 'emulator' has no option 'slot': "
             "it takes fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, taste, "
-            "bounds, slots; did you mean 'slots'?",
+            "bounds, slots, overlap; did you mean 'slots'?",
         ),
         (["--option", "magic=1"], "household 'euler' has no options, but 'magic' is given"),
         (["--discard", "1099"], "1 periods are too few: 0 of them are in the bad state, whose law needs 3"),

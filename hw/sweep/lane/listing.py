@@ -1,0 +1,38 @@
+"""The expectations of a lane in a build with ``overlap``: points are listed while the local search is in progress."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, Mux
+
+from beltline.hw.sweep.lane.expects import Expects
+from beltline.hw.sweep.lane.parameters import SHIFT_CLOCKS
+from beltline.hw.sweep.lane.passes import Passes
+from beltline.hw.sweep.lane.prices import Listed
+from beltline.hw.sweep.lane.tables import Tables
+from beltline.hw.sweep.patch import Patch
+from beltline.hw.sweep.search.follow import BEHIND
+from beltline.hw.sweep.search.local_search import LocalSearch
+
+
+def add_follow(
+    m: Module, passes: Passes, search: LocalSearch, patch: Patch, tables: Tables, expects: Expects
+) -> Listed:
+    """Connect the list of the points that the local search has finished; returns what it or the patch lists.
+
+    The patch lists states in the prologue alone. Both read the second copy of the values.
+    """
+    sizes = search.parameters
+    # The value of a search's last state is written ``decided + 1 + SHIFT_CLOCKS`` clocks after the beginning of a turn.
+    # It is read ``2**state_bits + BEHIND`` clocks after the beginning of the next one.
+    assert sizes.clocks + (1 << sizes.build.state_bits) + BEHIND > sizes.decided + 1 + SHIFT_CLOCKS
+    m.d.comb += [
+        *(getattr(search, name).eq(getattr(patch, name)) for name in ("note_write", "note_row", "notes")),
+        passes.following.eq(search.following),
+        expects.read.eq(tables.fresh),
+    ]
+    return Listed(
+        patch.valid | search.listed,
+        Mux(search.listed, search.listed_point, patch.point),
+        Mux(search.listed, search.listed_position, patch.position),
+        passes.patching,
+    )
