@@ -5,7 +5,7 @@ those of its formula (:func:`beltline.hw.line.clocks.run_clocks`), clocks of the
 (:mod:`beltline.hw.sweep.clocks`); tests find both equal to the gateware's counter at sizes that can be simulated. Times
 are at 250 MHz, if timing closes: no bitstream was made. A coarse start is computed by the host, whose time is printed
 separately. A lane is busy in a clock in which it has a state to check, an evaluation to make, or a state to read again
-for the expectations of its point.
+for the expectations of its point; with ``overlap`` it may do two of these at once, and no share is printed.
 """
 
 from __future__ import annotations
@@ -56,14 +56,15 @@ def _row(name: str, sweeps: int, clocks: int, source: str, line: int, more: str)
     return f"| {name} | {sweeps:,} | {clocks:,} | {source} | {ms} ms | {shown(line / clocks)} | {more} |"
 
 
-def _work(solved: Solved, states: int) -> str:
+def _work(solved: Solved, states: int, overlap: bool = False) -> str:
     evaluations = f"{sum(solved.evaluations) / solved.sweeps / states:.2g} evaluations per state and sweep"
     if later := solved.evaluations[FIRST:]:
         evaluations += f", {sum(later) / len(later) / states:.2g} after {FIRST} sweeps"
     others = f"{len(solved.others):,} choices differ from full search"
     if solved.others:
         others += f", by objectives of {max(other.gap for other in solved.others):.1e} at most"
-    return f"{evaluations}; lanes busy {solved.busy:.0%}; residual {solved.residual:.2g}; {others}"
+    busy = "" if overlap else f"lanes busy {solved.busy:.0%}; "
+    return f"{evaluations}; {busy}residual {solved.residual:.2g}; {others}"
 
 
 def start_seconds(problem: Problem, way: Way, tol: float) -> float:
@@ -101,6 +102,8 @@ def rows(grid: int, lanes: int, tol: float, listed: list[tuple[str, Other]]) -> 
         quick = solve(problem, build_of(grid, lanes, SLOTS[0]), PLAIN, tol)
         name += f", `slots={SLOTS[0]}`"
         yield _row(name, quick.sweeps, quick.clocks, _MODEL, line, _work(quick, states))
+    at_once = solve(problem, build_of(grid, lanes, SLOTS[0], overlap=True), PLAIN, tol)
+    yield _row(f"{name}, `overlap=1`", at_once.sweeps, at_once.clocks, _MODEL, line, _work(at_once, states, True))
     for goal in (tol, tol / TIGHTER):
         begun = start_seconds(problem, FAST, goal)
         for way, kind in ((FAST, "shifts"), (FASTER, "shifts by mid-points")):

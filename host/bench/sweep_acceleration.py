@@ -138,15 +138,18 @@ class Solved:
     others: list[Other]
 
 
-def build_of(grid: int, lanes: int, slots: int = 0) -> SweepParameters:
+def build_of(grid: int, lanes: int, slots: int = 0, overlap: bool = False) -> SweepParameters:
     """Return the sweep engine of a machine with this number of lanes, and of lanes that share a bus.
+
+    ``overlap`` is that of :class:`beltline.hw.interface.parameters.MachineParameters`.
 
     Raises
     ------
     ValueError
         No machine has these sizes.
     """
-    return SweepParameters.of(MachineParameters(grid=grid, engine=Engine.SWEEP, lanes=lanes, slots=slots))
+    machine = MachineParameters(grid=grid, engine=Engine.SWEEP, lanes=lanes, slots=slots, overlap=overlap)
+    return SweepParameters.of(machine)
 
 
 def solve(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -13,7 +13,7 @@ from beltline.hw.sweep.lane.passes import Passes
 from beltline.hw.sweep.parameters import SweepParameters
 from support.streams import Clocks
 
-PARAMETERS = LaneParameters(SweepParameters(grid=64, states=3, lanes=2, slots=4))
+BUILD = SweepParameters(grid=64, states=3, lanes=2, slots=4)
 FLAGS = ("prologue", "cold", "fixed", "seek")
 PULSES = ("go", "checked", "any_mark", "moved", "search_busy", "patch_busy", "works")
 OUTPUTS = ("start_check", "start_search", "start_patch", "checking", "searching", "patching", "unchecked", "done")
@@ -57,13 +57,15 @@ SWEEPS = [
 
 
 @pytest.mark.gateware
-@pytest.mark.parametrize("seed", [1, 2])
-def test_begins_and_ends(clocks: Clocks, seed: int) -> None:
+@pytest.mark.parametrize(("seed", "overlap"), [(1, False), (2, False), (3, True)])
+def test_begins_and_ends(clocks: Clocks, seed: int, overlap: bool) -> None:
     rng = random.Random(seed)
-    settle = PARAMETERS.settle
+    parameters = LaneParameters(replace(BUILD, overlap=overlap))
+    settle = parameters.settle
     sweeps = [*SWEEPS, *(random_sweep(rng) for _ in range(40))]
     count = sum(sum(sweep.clocks) + sweep.quiet + 2 * settle + 20 for sweep in sweeps)
-    columns = {name: [0] * count for name in (*PULSES, *FLAGS, "points", "count")}
+    names = *PULSES, *FLAGS, "points", "count", *(["following"] if overlap else [])
+    columns = {name: [0] * count for name in names}
     wanted = {name: [0] * count for name in OUTPUTS}
     go, many_moved, unchecked = 3, False, False
     wanted["done"][: go + 1] = [1] * (go + 1)
@@ -77,7 +79,7 @@ def test_begins_and_ends(clocks: Clocks, seed: int) -> None:
             flags & {"cold", "seek"} or (many_moved and "fixed" not in flags)
         )
         wanted["drop"][go] = int("prologue" in flags or skips_check)
-        end, works = one_sweep(sweep, skips_check, go, columns, wanted)
+        end, works = one_sweep(sweep, skips_check, go, settle, columns, wanted)
         if sweep.points:
             # Two clocks after the end of the last pass, or after the clocks in which the last read settles.
             done = max(end, works + settle) + 2
@@ -95,18 +97,23 @@ def test_begins_and_ends(clocks: Clocks, seed: int) -> None:
             columns[name][go:then] = [getattr(sweep, name)] * (then - go)
         many_moved = sweep.moves + sweep.count // 2 >= sweep.count
         go = then
-    found = clocks(Passes(PARAMETERS), {name: column[:go] for name, column in columns.items()})
+    found = clocks(Passes(parameters), {name: column[:go] for name, column in columns.items()})
     for name in OUTPUTS:
         assert found[name] == wanted[name][:go], name
 
 
 def one_sweep(
-    sweep: Sweep, skips_check: bool, go: int, columns: dict[str, list[int]], wanted: dict[str, list[int]]
+    sweep: Sweep,
+    skips_check: bool,
+    go: int,
+    settle: int,
+    columns: dict[str, list[int]],
+    wanted: dict[str, list[int]],
 ) -> tuple[int, int]:
     """Mark the clocks of each pass; return the clock in which the last one ends, and that of its last read."""
     check, search, patch = sweep.clocks
     searches = skips_check or sweep.marks
-    at, works = go, go - PARAMETERS.settle
+    at, works = go, go - settle
     if not sweep.points:
         return go, works
 
@@ -141,12 +148,20 @@ def one_sweep(
             if not searches:
                 prepares()
                 return at, works
+        began = at
         at = under_way("search", search)
         first = at - min(search, sweep.moves)
         columns["moved"][first:at] = [1] * (at - first)
         if "seek" in sweep.flags:
             return at, works
         prepares()
+        if "following" in columns:
+            # The list of points ends before or after the search, whose end counts as a read.
+            end = max(began + 2, at - 4 + patch)
+            columns["following"][began + 1 : end] = [1] * (end - began - 1)
+            if not sweep.settled:
+                columns["works"][end - 1] = 1
+            return max(at + 1, end), at if sweep.settled else max(at, end - 1)
     begun = at
     at = under_way("patch", patch)
     if not sweep.settled:

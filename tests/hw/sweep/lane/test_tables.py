@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from amaranth.lib.wiring import In
@@ -44,14 +45,17 @@ BITS = {"wealth": 64, "value": 64, "choice": BUILD.index_bits, "cached": CACHED_
 
 
 @pytest.mark.gateware
-def test_reads_and_writes(clocks: Clocks) -> None:
+@pytest.mark.parametrize("overlap", [False, True])
+def test_reads_and_writes(clocks: Clocks, overlap: bool) -> None:
+    """With ``overlap`` the second copy of the values, ``fresh``, is read at an address of its own in every clock."""
     rng = random.Random(17)
+    reads = READS | ({"fresh": {"": "patch_position"}} if overlap else {})
     count = 6000
     writes = ("wealth_write", "value_write", "write_address", "data", "found", "found_position", "found_choice")
     writes += ("found_cached", "written", "place", "new")
     passes = ("checking", "searching", "patching", "choosing")
     columns: dict[str, list[int]] = {name: [] for name in (*ADDRESSES, *writes, *passes, "read_wealth", "read_policy")}
-    tables: dict[str, dict[int, int]] = {name: {} for name in BITS}
+    tables: dict[str, dict[int, int]] = {name: {} for name in reads}
     wanted: dict[tuple[str, int], int | None] = {}
     of_host: dict[int, dict[str, int | None]] = {}
     running = ""
@@ -82,8 +86,10 @@ def test_reads_and_writes(clocks: Clocks) -> None:
             stores.append(("value", row["place"], row["new"], (1 << 64) - 1))
         if row["found"]:
             stores += [(name, row["found_position"], row[f"found_{name}"], -1) for name in ("choice", "cached")]
+        if overlap:
+            stores += [("fresh", *store[1:]) for store in stores if store[0] == "value"]
         known: dict[str, int | None] = {}
-        for name, readers in READS.items():
+        for name, readers in reads.items():
             reader = readers.get(running, readers.get("", "check_cached"))
             address = row[reader]
             # A read in the clock of a write may return the old or the new word.
@@ -95,7 +101,7 @@ def test_reads_and_writes(clocks: Clocks) -> None:
             tables[name][address] = tables[name].get(address, 0) & ~mask | word & mask
         for name, column in columns.items():
             column.append(row[name])
-    found = clocks(Tables(PARAMETERS), columns)
+    found = clocks(Tables(LaneParameters(replace(BUILD, overlap=overlap))), columns)
     seen = 0
     for (name, t), expected in wanted.items():
         if expected is not None and t < count:
