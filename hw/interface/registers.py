@@ -322,8 +322,8 @@ def _layout() -> dict[str, Register]:
             False,
             "bits 0 to 7: the engine; bits 8 to 15: multipliers of its expectation if it takes them in turn, else 0; "
             "bits 16 to 19: lanes that share a row bus, 4 or 8; 0 for 4 with up to 16 lanes and 8 with more; "
-            "bit 20: utility may be linear; bit 21: window `X` also has bounds of each state's choice; bit 22: expected "
-            "values are computed during local searches, which changes clocks alone",
+            "bit 20: utility may be linear; bit 21: window `X` also has bounds of each state's choice; "
+            "bit 22: expected values are computed during local searches, which changes clocks alone",
         ),
         (
             "LANES",

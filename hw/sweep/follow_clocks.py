@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from beltline.compiled import njit
 from beltline.hw.sweep.lane.parameters import LaneParameters
-from beltline.hw.sweep.search.follow import BEHIND
+from beltline.hw.sweep.search.follow import DECISION_CLOCKS
 from beltline.hw.sweep.search.parameters import MARKS, SearchParameters
 
 
@@ -55,7 +55,7 @@ def follows(passed, notes, starts, searches, sizes, last, ends):  # type: ignore
                     for s in range(states):
                         while passed[first + at, s] > turn + s:
                             turn += ring
-                decided = turn + (1 << state_bits) - 1 + BEHIND
+                decided = turn + (1 << state_bits) - 1 + DECISION_CLOCKS
                 if at < end:
                     last[lane] = max(last[lane], decided + states)
                 place = at + 1 if at < end else word
@@ -72,7 +72,7 @@ def followed(
     starts: NDArray[np.int64],
     ends: NDArray[np.int64],
 ) -> int:
-    """Return the clock in which the last lane with a local search is done, 0 if there is none.
+    """Return the clock in which the last lane with a local search is done; 0 if no lane has one.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Mux
+from amaranth.hdl import Module, Mux, Signal, Value
 
 from beltline.hw.sweep.lane.expects import Expects
 from beltline.hw.sweep.lane.parameters import SHIFT_CLOCKS
@@ -10,7 +10,7 @@ from beltline.hw.sweep.lane.passes import Passes
 from beltline.hw.sweep.lane.prices import Listed
 from beltline.hw.sweep.lane.tables import Tables
 from beltline.hw.sweep.patch import Patch
-from beltline.hw.sweep.search.follow import BEHIND
+from beltline.hw.sweep.search.follow import DECISION_CLOCKS
 from beltline.hw.sweep.search.local_search import LocalSearch
 
 
@@ -23,8 +23,8 @@ def add_follow(
     """
     sizes = search.parameters
     # The value of a search's last state is written ``decided + 1 + SHIFT_CLOCKS`` clocks after the beginning of a turn.
-    # It is read ``2**state_bits + BEHIND`` clocks after the beginning of the next one.
-    assert sizes.clocks + (1 << sizes.build.state_bits) + BEHIND > sizes.decided + 1 + SHIFT_CLOCKS
+    # It is read ``2**state_bits + DECISION_CLOCKS`` clocks after the beginning of the next one.
+    assert sizes.clocks + (1 << sizes.build.state_bits) + DECISION_CLOCKS > sizes.decided + 1 + SHIFT_CLOCKS
     m.d.comb += [
         *(getattr(search, name).eq(getattr(patch, name)) for name in ("note_write", "note_row", "notes")),
         passes.following.eq(search.following),
@@ -36,3 +36,10 @@ def add_follow(
         Mux(search.listed, search.listed_position, patch.position),
         passes.patching,
     )
+
+
+def last_position(m: Module, count: Value) -> Signal:
+    """Return the number of the lane's last state, from a register, which shortens the path to the control of passes."""
+    last = Signal(len(count))
+    m.d.sync += last.eq(count - 1)
+    return last

@@ -13,7 +13,7 @@ from beltline.hw.memory.ram import READ_LATENCY, Ram
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.search.parameters import MARK_BITS, MARKS, SearchParameters
 
-BEHIND = 2
+DECISION_CLOCKS = 2
 """Clocks from the turn of the last search of a part until the part's next point is decided: ``Follow`` needs one for
 the comparison and one for the decision."""
 
@@ -39,9 +39,9 @@ class Follow(wiring.Component):
     ``n + 1``. Without such a point the place becomes the next word. So every part lists a point, or skips a word, in
     each round of the ring; together they list a state a clock.
 
-    Latency: the part of a search that has its turn in clocks ``t`` to ``t + 2**state_bits - 1`` lists its states from
-    clock ``t + 2**state_bits + BEHIND`` on. In the first round after ``start`` every part is put at its first point.
-    Throughput: a state a clock. Contract: no ready.
+    Latency: a part whose searches have their turns in clocks ``t`` to ``t + 2**state_bits - 1`` lists its states from
+    clock ``t + 2**state_bits + DECISION_CLOCKS`` on. In the first round after ``start`` every part is put at its first
+    point. Throughput: a state a clock. Contract: no ready.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ class Follow(wiring.Component):
         # The decision: the part lists its point, skips the rest of the word, or waits.
         decides, lists = Signal(), Signal()
         moved = Signal(_place(parameters))
-        last = p.delay(p.input(of_state.value.all()), BEHIND).value
+        last = p.delay(p.input(of_state.value.all()), DECISION_CLOCKS).value
         m.d.comb += [
             decides.eq(last & decided.valid & ~decided.beginning & ~decided.over),
             lists.eq(decides & hit & passed),
@@ -153,7 +153,7 @@ class Follow(wiring.Component):
             m.d.comb += [moved.place.eq(decided.after), moved.over.eq(after_over)]
         with m.Elif(decides & ~hit):
             m.d.comb += [moved.place.eq(decided.word), moved.over.eq(word_over)]
-        loop = parameters.clocks - time - ((1 << build.state_bits) - 1 + BEHIND)
+        loop = parameters.clocks - time - ((1 << build.state_bits) - 1 + DECISION_CLOCKS)
         assert loop > 0
         m.d.comb += came.eq(p.delay(p.input(moved.as_value()), loop).value)
         self._list(m, lists, decided)
@@ -207,14 +207,14 @@ class Follow(wiring.Component):
         return ready, time
 
     def _passed(self, m: Module, p: Pipeline, part: Any, of_state: Timed) -> Signal:
-        """Return whether all searches of the part have passed its noted point, ``BEHIND`` after the last one's turn."""
+        """Return whether all searches of the part have passed its noted point, valid in the clock of the decision."""
         later = self.search_later
         no_search = ~p.delay(p.input(self.mine), 1).value
         beyond = p.register(
             no_search | Mux(later.active, later.item.position >= part.bound, later.point > part.at), 1
         ).value
         so_far, passed = Signal(), Signal()
-        first = p.delay(p.input(of_state.value == 0), BEHIND).value
+        first = p.delay(p.input(of_state.value == 0), DECISION_CLOCKS).value
         m.d.comb += passed.eq(beyond & (first | so_far))
         m.d.sync += so_far.eq(passed)
         return passed

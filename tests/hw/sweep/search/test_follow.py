@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from beltline.hw.sweep.parameters import SweepParameters
-from beltline.hw.sweep.search.follow import BEHIND, Follow
+from beltline.hw.sweep.search.follow import DECISION_CLOCKS, Follow
 from beltline.hw.sweep.search.parameters import MARKS, SearchParameters
 from support.layouts import any_word, pack
 from support.streams import Clocks
@@ -17,7 +17,7 @@ INPUTS = ("start", "force", "points", "last_state", "note_write", "note_row", "n
 INPUTS += ("limit", "search", "search_later")
 
 CASES = [
-    # Two words in a part and places of nobody, or several parts in a word and a search in every place.
+    # Two words in a part and empty places, or several parts in a word and a search in every place.
     (SearchParameters(SweepParameters(grid=256, states=4, lanes=1, slots=4), 32), 5),
     (SearchParameters(SweepParameters(grid=64, states=3, lanes=2, slots=4), 64), 1),
     (SearchParameters(SweepParameters(grid=128, states=1, lanes=1, slots=4), 8), 5),
@@ -133,7 +133,7 @@ class Stimulus:
                 clock += ring
                 word = (place // MARKS + 1) * MARKS
                 noted = [n for n in range(place, min(word, limit)) if one.force or one.notes[n]]
-                decided = clock + (1 << bits) - 1 + BEHIND
+                decided = clock + (1 << bits) - 1 + DECISION_CLOCKS
                 if not noted:
                     place = word
                 elif all(self.passed(one, part << bits | s, clock + s, begin, noted[0]) for s in range(one.states)):
