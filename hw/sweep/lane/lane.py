@@ -13,7 +13,7 @@ from beltline.hw.memory.ram import READ_LATENCY
 from beltline.hw.sweep.check import Check, CheckParameters
 from beltline.hw.sweep.lane.expects import Expects
 from beltline.hw.sweep.lane.judge import Judge
-from beltline.hw.sweep.lane.listing import add_follow, last_position
+from beltline.hw.sweep.lane.listing import last_position, listed_points
 from beltline.hw.sweep.lane.parameters import LaneParameters
 from beltline.hw.sweep.lane.passes import Passes
 from beltline.hw.sweep.lane.prices import Listed, add_prices
@@ -187,12 +187,10 @@ class Lane(wiring.Component):
         last_state = Signal(build.state_bits)
         m.d.sync += last_state.eq(self.states - 1)
         last = last_position(m, self.count) if build.overlap else self.count - 1
-        listed = Listed(patch.valid, patch.point, patch.position, passes.patching)
+        listed = listed_points(m, passes, search, patch, tables, expects)
         written = [getattr(expects, name) for name in ("write", "word", "row", "ev")]
         if build.prices:
             listed, written = add_prices(m, self, passes, patch, expects)
-        if build.overlap:
-            listed = add_follow(m, passes, search, patch, tables, expects)
         m.d.comb += [
             passes.checked.eq(judge.valid & (judge.position == last)),
             passes.any_mark.eq(judge.any_mark),

@@ -1,4 +1,6 @@
-"""The expectations of a lane in a build with ``overlap``: points are listed while the local search is in progress."""
+"""The states whose points' expectations a lane computes apart from the check: those of the patch or, in a build with
+``overlap``, those that are listed while the local search is in progress.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +16,17 @@ from beltline.hw.sweep.search.follow import DECISION_CLOCKS
 from beltline.hw.sweep.search.local_search import LocalSearch
 
 
-def add_follow(
+def listed_points(
     m: Module, passes: Passes, search: LocalSearch, patch: Patch, tables: Tables, expects: Expects
 ) -> Listed:
-    """Connect the list of the points that the local search has finished; returns what it or the patch lists.
+    """Return what the patch lists; with ``overlap``, connect the list of the points that the local search has finished,
+    and return what it or the patch lists.
 
-    The patch lists states in the prologue alone. Both read the second copy of the values.
+    With ``overlap`` the patch lists states in the prologue alone. Both read the second copy of the values.
     """
     sizes = search.parameters
+    if not sizes.build.overlap:
+        return Listed(patch.valid, patch.point, patch.position, passes.patching)
     # The value of a search's last state is written ``decided + 1 + SHIFT_CLOCKS`` clocks after the beginning of a turn.
     # It is read ``2**state_bits + DECISION_CLOCKS`` clocks after the beginning of the next one.
     assert sizes.clocks + (1 << sizes.build.state_bits) + DECISION_CLOCKS > sizes.decided + 1 + SHIFT_CLOCKS

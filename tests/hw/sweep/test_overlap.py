@@ -15,7 +15,7 @@ from beltline.host.models.rbc import rbc
 from beltline.host.solver.driver import run
 from beltline.host.solver.fixed_point import Image, fixed_point
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import OVERLAP_BIT, STEPS_FIELD, Engine, Mode, Status
+from beltline.hw.interface.registers import OVERLAP_BIT, STEPS_FIELD, Command, Engine, Mode, Status
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
 from support.machines import opened
@@ -116,6 +116,21 @@ def test_machine(pair: Pair, mode: int) -> None:
         for sweeps in (1, 2, 3, 6):
             pair.run(image, sweeps, mode)
         assert pair.run(image, 10_000, mode).status == Status.DONE | Status.CONVERGED
+
+
+@pytest.mark.gateware
+@pytest.mark.parametrize("clocks", [700, 1_100, 1_500])
+def test_a_reset_during_a_local_search_leaves_no_state(pair: Pair, clocks: int) -> None:
+    """The first sweeps search every state: a reset leaves points of which some states are searched, and some listed."""
+    image = fixed_point(rbc(grid=pair.parameters.grid, states=pair.parameters.states), 1e-10)
+    pair.run(image, 1, 0)
+    pair.device.write_register("SWEEP_LIMIT", 5)
+    begin = pair.device.clocks_simulated
+    pair.device.write_register("COMMAND", Command.RUN)
+    while pair.device.clocks_simulated < begin + clocks:
+        assert pair.device.read_register("STATUS") == Status.BUSY
+    pair.device.write_register("COMMAND", Command.RESET)
+    pair.run(image, 3, 0)
 
 
 @pytest.mark.gateware
