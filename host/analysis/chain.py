@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError
@@ -28,6 +26,9 @@ def chain_distribution(transition: Array) -> Array:
     >>> chain_distribution(np.array([[1.0, 1e-20], [3e-20, 1.0]])).round(12)
     array([0.75, 0.25])
     """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
     count, group = connected_components(csr_array(transition > 0.0), connection="strong")
     today, tomorrow = np.nonzero(transition > 0.0)
     left = np.unique(group[today[group[today] != group[tomorrow]]])
