@@ -241,6 +241,7 @@ def _proving(given: Arguments) -> Solution:
     parts = Parts()
     sweeps = maximising = exact = 0
     iteration = ValueIteration(given.X, given.W, given.Q, given.beta, given.eta, threads_for(given.W.size))
+    value, policy = np.empty(given.W.shape), np.empty(given.W.shape, np.int32)
     parts("allocate")
     iteration.load(given.V0)
     parts("load")
@@ -250,7 +251,7 @@ def _proving(given: Arguments) -> Solution:
         sweeps += iteration.sweeps
         maximising += iteration.maximising_sweeps
         exact += iteration.exact_sweeps
-        value, policy = iteration.read(given.rule)
+        iteration.read(given.rule, value, policy)
         largest = 0.0
         if given.rule != "change":
             largest = largest_before_shift(value, iteration.largest(), given.Q, given.beta, iteration.size)

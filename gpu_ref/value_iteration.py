@@ -80,10 +80,10 @@ def _cut(dtype: type, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, NDArra
 
 
 _stored: dict[tuple[int, ...], Tables] = {}
-"""Arrays of the last small problem that was solved, by the shape of its ``W``."""
+"""Arrays of the last small problems that were solved, by the shape of ``W``."""
 
-_STORED_STATES = 4096
-"""Largest number of states of such a problem."""
+_STORED_STATES, _STORED_SHAPES = 4096, 4
+"""Largest number of states of such a problem, and of their shapes."""
 
 
 def _allocated(grid: int, states: int, **given: Any) -> Tables:
@@ -118,7 +118,7 @@ class ValueIteration:
 
     ``X`` to ``eta`` as in :mod:`beltline.gpu_ref`, checked, with ``W`` non-decreasing in ``x``; ``count`` is the number
     of threads to use. The constructor only allocates; :meth:`load` fills the arrays, :meth:`sweep` and :meth:`evaluate`
-    iterate, and :meth:`read` returns the result. :meth:`close` is optional.
+    iterate, and :meth:`read` writes the result. :meth:`close` is optional.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ class ValueIteration:
     h
         What the stopping rule measured in the last maximising sweep.
     size
-        Largest absolute value that :meth:`read` returned, units of utility; infinity if one was not finite.
+        Largest absolute value that :meth:`read` wrote, units of utility; infinity if one was not finite.
     low, high
         ``(N_z,)``: lowest and highest change in that sweep, by exogenous state.
     """
@@ -253,15 +253,16 @@ class ValueIteration:
     def close(self) -> None:
         """Keep the arrays of a small problem for the next one of its size. No other method may be called after it."""
         if self._source.size <= _STORED_STATES:
-            _stored.clear()
             _stored[self._source.shape] = self._tables
+            for shape in list(_stored)[:-_STORED_SHAPES]:
+                _stored.pop(shape, None)
 
     def largest(self) -> float:
         """Return a bound on the largest change in the last maximising sweep, units of utility."""
         return max(float(np.abs(self.low).max()), float(np.abs(self.high).max()))
 
-    def read(self, rule: str) -> tuple[Array, Indexes]:
-        """Return the value, shifted as the stopping rule requires, and the policy, ``(N_k, N_z)`` each."""
+    def read(self, rule: str, value: Array, policy: Indexes) -> None:
+        """Write the value, shifted as the stopping rule requires, and the policy, into arrays ``(N_k, N_z)``."""
         t = self._tables
         shift = _no_shift(t.Q.shape[0])
         if rule != "change":
@@ -269,6 +270,4 @@ class ValueIteration:
             if rule == "span":
                 middle = np.full_like(middle, (self.low.min() + self.high.max()) / 2.0)
             shift = shifts(middle, t.Q, t.beta)
-        value, policy = np.empty(self._source.shape), np.empty(self._source.shape, np.int32)
         self.size = self._copy(t, self._now, shift, value, policy)
-        return value, policy

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from beltline.gpu_ref import brute_force, cpu, value_iteration
 from beltline.gpu_ref.chunk_sweeps import MOST_MOVED, _between_chunks, _update_moved
@@ -13,9 +14,16 @@ from beltline.gpu_ref.chunk_tables import piece
 from beltline.gpu_ref.exact import divide_and_conquer
 from beltline.gpu_ref.proven_groups import GROUP
 from beltline.gpu_ref.row_search import choose
-from beltline.gpu_ref.tables import expectation
+from beltline.gpu_ref.tables import Array, expectation
 from beltline.gpu_ref.value_iteration import ValueIteration
 from beltline.gpu_ref.window_clocks import BLOCK, WIDE, window
+
+
+def read(iteration: ValueIteration, rule: str = "change") -> tuple[Array, NDArray[np.int32]]:
+    """Return value and policy."""
+    value, policy = np.empty(iteration._source.shape), np.empty(iteration._source.shape, np.int32)
+    iteration.read(rule, value, policy)
+    return value, policy
 
 
 def rough(points: int = 300, states: int = 3, seed: int = 0) -> tuple[Any, ...]:
@@ -45,7 +53,7 @@ def test_chunks_change_no_bit(seed: int, monkeypatch: pytest.MonkeyPatch) -> Non
     for fewest in (7, 64, 512):
         monkeypatch.setattr(value_iteration, "_FEWEST", fewest)
         iteration = swept(problem, 40)
-        value, policy = iteration.read("change")
+        value, policy = read(iteration)
         np.testing.assert_array_equal(policy, choices, err_msg=f"chunks of {fewest}")
         np.testing.assert_array_equal(value, V, err_msg=f"chunks of {fewest}")
     assert iteration.exact_sweeps < 40
@@ -79,7 +87,7 @@ def test_after_a_scan_nothing_is_known_of_a_piece_but_its_choices() -> None:
         if sweep == 0:
             assert (iteration._tables.quiet == -np.inf).all()
             assert (iteration._tables.until[:, 1:-1] == -np.inf).all()
-        for a, b in zip(iteration.read("change"), other.read("change"), strict=True):
+        for a, b in zip(read(iteration), read(other), strict=True):
             np.testing.assert_array_equal(a, b)
 
 
@@ -135,7 +143,7 @@ def test_a_choice_repaired_between_chunks_counts_in_the_change_of_its_block() ->
 
 def test_threads_change_no_bit() -> None:
     one, two = (swept(rough(2000), 30, threads) for threads in (1, 2))
-    for a, b in zip(one.read("spans"), two.read("spans"), strict=True):
+    for a, b in zip(read(one, "spans"), read(two, "spans"), strict=True):
         np.testing.assert_array_equal(a, b)
     assert (one.h, one.slack()) == (two.h, two.slack())
 
@@ -163,14 +171,14 @@ def test_clocks_cover_what_a_sweep_changes(seed: int, fewest: int, monkeypatch: 
     iteration = swept((X, W, Q, beta, eta, V), 3)
     proven = measured = 0
     for _ in range(30):
-        before, clocks = expectation(Q, iteration.read("change")[0], beta), clocks_of(iteration)
+        before, clocks = expectation(Q, read(iteration)[0], beta), clocks_of(iteration)
         divided, common = iteration.exact_sweeps, iteration._tables.clocks[:, 0].copy()
         iteration.sweep("change", 0.0, 1)
         if iteration.exact_sweeps > divided:
             continue
         proven += 1
         measured += int((iteration._tables.clocks[:, 0] == common).all())
-        change = expectation(Q, iteration.read("change")[0], beta) - before
+        change = expectation(Q, read(iteration)[0], beta) - before
         passed = clocks_of(iteration) - clocks
         assert (passed >= spreads_of(change) - 1e-12).all()
         assert (passed <= 50.0 * np.ptp(change, axis=1)[:, None] + 1e-12).all()
@@ -195,9 +203,9 @@ def test_clocks_include_policy_evaluation_steps() -> None:
     iteration = swept((X, W, Q, beta, eta, V), 3)
     iteration.sweep("change", 0.0, 4)
     for _ in range(3):
-        before, clocks = expectation(Q, iteration.read("change")[0], beta), clocks_of(iteration)
+        before, clocks = expectation(Q, read(iteration)[0], beta), clocks_of(iteration)
         iteration.evaluate(7)
-        spreads = spreads_of(expectation(Q, iteration.read("change")[0], beta) - before)
+        spreads = spreads_of(expectation(Q, read(iteration)[0], beta) - before)
         assert (spreads[:, 0] > 0.0).all()
         assert (clocks_of(iteration) - clocks >= spreads - 1e-12).all()
         iteration.sweep("change", 0.0, 1)
@@ -223,7 +231,7 @@ def test_an_exogenous_state_in_which_nothing_can_be_afforded_misses_nothing() ->
     X, W, _, beta, eta, V = rough(states=2)
     W[:, 0] = X[0] - 1.0
     iteration = swept((X, W, np.array([[0.0, 1.0], [0.0, 1.0]]), beta, eta, V), 60)
-    assert (iteration.read("change")[1][:, 0] == -1).all()
+    assert (read(iteration)[1][:, 0] == -1).all()
     alone = swept((X, W[:, 1:], np.eye(1), beta, eta, V[:, 1:]), 60)
     assert 0.0 < iteration.slack() <= 2.0 * alone.slack()
 
@@ -248,3 +256,7 @@ def test_arrays_of_the_problem_before_change_no_bit(method: str) -> None:
     assert not np.shares_memory(again.value, value_iteration._stored[200, 3].values)
     cpu.solve(*rough(2000, 3)[:3], rough(2000, 3)[5], 0.93, 2.0, 1e-3, method=method)
     assert (2000, 3) not in value_iteration._stored
+    # The arrays of the last four sizes are stored.
+    for grid in (10, 11, 12, 13):
+        cpu.solve(*rough(grid, 3)[:3], rough(grid, 3)[5], 0.93, 2.0, 1e-3, method=method)
+    assert list(value_iteration._stored) == [(grid, 3) for grid in (10, 11, 12, 13)]
