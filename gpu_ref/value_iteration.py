@@ -83,7 +83,7 @@ _stored: dict[tuple[int, ...], Tables] = {}
 """Arrays of the last small problems that were solved, by the shape of ``W``."""
 
 _STORED_STATES, _STORED_SHAPES = 4096, 4
-"""Largest number of states of such a problem, and of their shapes."""
+"""Largest number of states of such a problem, and largest number of shapes for which arrays are stored."""
 
 
 def _allocated(grid: int, states: int, **given: Any) -> Tables:

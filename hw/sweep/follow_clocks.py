@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from beltline.compiled import njit
 from beltline.hw.sweep.lane.parameters import LaneParameters
+from beltline.hw.sweep.patch import NOTES
 from beltline.hw.sweep.search.follow import DECISION_CLOCKS
-from beltline.hw.sweep.search.parameters import MARKS, SearchParameters
+from beltline.hw.sweep.search.parameters import SearchParameters
 
 
 @njit(cache=True)
@@ -47,7 +48,7 @@ def follows(passed, notes, starts, searches, sizes, last, ends):  # type: ignore
             decided, over = turn, False
             while not over:
                 turn += ring
-                word = (place // MARKS + 1) * MARKS
+                word = (place // NOTES + 1) * NOTES
                 at, end = place, min(word, limit)
                 while at < end and not notes[first + at]:
                     at += 1

@@ -18,9 +18,19 @@ from beltline.hw.sweep.parameters import SweepParameters
 NOTES = 16
 """Notes in a word of the notes' memory, one bit for each point."""
 
-_NOTE_BITS = NOTES.bit_length() - 1
+NOTE_BITS = NOTES.bit_length() - 1
 _AHEAD = 8
 """Words that are read ahead. More than the latency of memory and queue, so that a word is ready in every clock."""
+
+
+def note_words(build: SweepParameters) -> int:
+    """Return the number of words of ``NOTES`` notes for the points of a lane."""
+    return -(-(1 << build.point_bits) // NOTES)
+
+
+def note_ports(build: SweepParameters, flow: wiring.Flow) -> dict[str, wiring.Member]:
+    """Return the ports by which notes are written, in the direction ``flow``."""
+    return {"note_write": flow(1), "note_row": flow(range(note_words(build))), "notes": flow(NOTES)}
 
 
 @dataclass(frozen=True)
@@ -108,7 +118,6 @@ class Patch(wiring.Component):
     def __init__(self, parameters: PatchParameters) -> None:
         self.parameters = parameters
         build = parameters.build
-        rows = -(-(1 << build.point_bits) // NOTES)
         super().__init__(
             {
                 "clear": In(1),
@@ -125,7 +134,7 @@ class Patch(wiring.Component):
                 "state": Out(max(4, build.state_bits)),
                 "last": Out(1),
                 **({"last_turn": In(build.turn_bits)} if build.multipliers else {}),
-                **({"note_write": Out(1), "note_row": Out(range(rows)), "notes": Out(NOTES)} if build.overlap else {}),
+                **(note_ports(build, Out) if build.overlap else {}),
             }
         )
 
@@ -133,7 +142,7 @@ class Patch(wiring.Component):
         m = Module()
         p = Pipeline(m)
         build = self.parameters.build
-        word_count = -(-(1 << build.point_bits) // NOTES)
+        word_count = note_words(build)
         m.submodules.notes = notes = Ram(NOTES, word_count)
         m.submodules.words = words = Queue(NOTES, _AHEAD)
 
@@ -142,7 +151,7 @@ class Patch(wiring.Component):
         number, last_point = Signal(build.point_bits + 1), Signal(build.point_bits + 1)
         m.d.sync += last_point.eq(self.points - 1)
         gathered, word = Signal(NOTES), Signal(NOTES)
-        low = number[:_NOTE_BITS]
+        low = number[:NOTE_BITS]
         m.d.comb += word.eq(Mux(low == 0, 0, gathered) | (self.note << low))
         with m.If(self.note_valid):
             m.d.sync += [gathered.eq(word), number.eq(number + 1)]
@@ -150,7 +159,7 @@ class Patch(wiring.Component):
             m.d.sync += number.eq(0)
         m.d.comb += [
             notes.write.eq(self.note_valid & (low.all() | (number == last_point))),
-            notes.write_address.eq(number[_NOTE_BITS:]),
+            notes.write_address.eq(number[NOTE_BITS:]),
             notes.write_data.eq(word),
         ]
         if build.overlap:
@@ -162,7 +171,7 @@ class Patch(wiring.Component):
 
         # Read words while there is space for them in the queue.
         last_word = Signal(build.point_bits + 1)
-        m.d.comb += last_word.eq(last_point[_NOTE_BITS:])
+        m.d.comb += last_word.eq(last_point[NOTE_BITS:])
         left = Signal(build.point_bits + 1)
         on_the_way = Signal(range(_AHEAD + 1))
         read, pop = Signal(), Signal()
@@ -179,20 +188,20 @@ class Patch(wiring.Component):
         ]
 
         # Process the words in order, point by point; skip the points after the last note of a word.
-        step = Signal(_NOTE_BITS + 1)
+        step = Signal(NOTE_BITS + 1)
         of_word = Signal(range(word_count))
         base, following = Signal(build.position_bits), Signal(build.position_bits)
         state = self.state
         here, rest = Signal(), Signal()
         noted = Cat(words.head | self.force.replicate(NOTES), 0)
         m.d.comb += [
-            self.point.eq(Cat(step[:_NOTE_BITS], of_word) + (step[-1] << _NOTE_BITS)),
+            self.point.eq(Cat(step[:NOTE_BITS], of_word) + (step[-1] << NOTE_BITS)),
             here.eq(Array(noted)[step]),
             rest.eq(Cat(noted[k] & (step <= k) for k in range(NOTES)).any() & (self.point != self.points)),
             pop.eq(words.head_valid & ~rest),
             self.valid.eq(words.head_valid & rest & here),
             self.last.eq(state == self.states - 1),
-            following.eq(base + (self.states << _NOTE_BITS)),
+            following.eq(base + (self.states << NOTE_BITS)),
         ]
         if build.multipliers:
             pause = Signal(build.turn_bits)

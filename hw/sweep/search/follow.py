@@ -10,22 +10,12 @@ from amaranth.lib.wiring import In, Out
 
 from beltline.hw.arithmetic.pipeline import Pipeline, Timed
 from beltline.hw.memory.ram import READ_LATENCY, Ram
-from beltline.hw.sweep.parameters import SweepParameters
-from beltline.hw.sweep.search.parameters import MARK_BITS, MARKS, SearchParameters
+from beltline.hw.sweep.patch import NOTE_BITS, NOTES, note_ports, note_words
+from beltline.hw.sweep.search.parameters import SearchParameters
 
 DECISION_CLOCKS = 2
 """Clocks from the turn of the last search of a part until the part's next point is decided: ``Follow`` needs one for
 the comparison and one for the decision."""
-
-
-def note_rows(build: SweepParameters) -> int:
-    """Return the number of words of ``MARKS`` notes for the points of a lane."""
-    return -(-(1 << build.point_bits) // MARKS)
-
-
-def noted(build: SweepParameters) -> dict[str, wiring.Member]:
-    """Return the inputs by which notes are written."""
-    return {"note_write": In(1), "note_row": In(range(note_rows(build))), "notes": In(MARKS)}
 
 
 class Follow(wiring.Component):
@@ -33,7 +23,7 @@ class Follow(wiring.Component):
 
     The points of a part belong to ``2**state_bits`` searches with neighbouring places in the ring, one for each
     exogenous state. A part has a *place*: all points below it are listed. While these searches have their turns, the
-    unit compares each with the next noted point ``n`` from the place on in the same word of ``MARKS`` notes. It has
+    unit compares each with the next noted point ``n`` from the place on in the same word of ``NOTES`` notes. It has
     passed ``n`` if it works on a state of a later point, or if it has no state and will look for the next one from a
     later point on. If all have passed ``n``, the states of ``n`` are listed, one a clock, and the place becomes
     ``n + 1``. Without such a point the place becomes the next word. So every part lists a point, or skips a word, in
@@ -53,8 +43,8 @@ class Follow(wiring.Component):
         Points of the lane, at least 1.
     last_state : in, ``state_bits``
         ``N_z - 1``.
-    note_write, note_row, notes : in, 1 bit, row, ``MARKS`` bits
-        Writes the notes of points ``MARKS * note_row`` and following, before the pass.
+    note_write, note_row, notes : in, 1 bit, row, ``NOTES`` bits
+        Writes the notes of points ``NOTES * note_row`` and following, before the pass.
     context, mine, beginning, limit, search, search_later : in
         The turn of a search, from :class:`beltline.hw.sweep.search.ring.Ring`.
     busy : out, 1 bit
@@ -74,7 +64,7 @@ class Follow(wiring.Component):
                 "force": In(1),
                 "points": In(build.point_bits + 1),
                 "last_state": In(build.state_bits),
-                **noted(build),
+                **note_ports(build, In),
                 "context": In(parameters.context_bits),
                 "mine": In(1),
                 "beginning": In(1),
@@ -176,20 +166,20 @@ class Follow(wiring.Component):
         build, width = self.parameters.build, self.parameters.searched_bits
         states = Signal(build.count_bits)
         m.d.sync += states.eq(self.last_state + 1)
-        m.submodules.notes = notes = Ram(MARKS, note_rows(build))
+        m.submodules.notes = notes = Ram(NOTES, note_words(build))
         m.d.comb += [
             notes.write.eq(self.note_write),
             notes.write_address.eq(self.note_row),
             notes.write_data.eq(self.notes),
-            notes.read_address.eq(came.place[MARK_BITS:]),
+            notes.read_address.eq(came.place[NOTE_BITS:]),
         ]
         here = p.delay(p.input(came.as_value()), READ_LATENCY)
         place = here.value[:width]
-        first, any_note = Signal(range(MARKS)), Signal()
-        for k in reversed(range(MARKS)):
-            with m.If((notes.read_data[k] | self.force) & (place[:MARK_BITS] <= k)):
+        first, any_note = Signal(range(NOTES)), Signal()
+        for k in reversed(range(NOTES)):
+            with m.If((notes.read_data[k] | self.force) & (place[:NOTE_BITS] <= k)):
                 m.d.comb += [first.eq(k), any_note.eq(1)]
-        at = p.register(Cat(first, place[MARK_BITS:]), here.time)
+        at = p.register(Cat(first, place[NOTE_BITS:]), here.time)
         products = p.products(at.map(lambda value: value[: build.point_bits]), p.input(states, at.time))
         base = p.total(products, build.position_bits)
         bound = p.compute(lambda value: value + states, base)
@@ -200,7 +190,7 @@ class Follow(wiring.Component):
             ready.noted.eq(p.delay(p.register(any_note, here.time), time - at.time).value),
             ready.at.eq(p.delay(at, time - at.time).value),
             ready.after.eq(ready.at + 1),
-            ready.word.eq(Cat(Const(0, MARK_BITS), ready.place[MARK_BITS:] + 1)),
+            ready.word.eq(Cat(Const(0, NOTE_BITS), ready.place[NOTE_BITS:] + 1)),
             ready.base.eq(p.delay(base, time - base.time).value),
             ready.bound.eq(bound.value),
         ]

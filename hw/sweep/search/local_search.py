@@ -9,12 +9,13 @@ from amaranth.lib.wiring import In, Out
 from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.arithmetic.utility import constant_ports
 from beltline.hw.sweep.check import CACHED_BITS
+from beltline.hw.sweep.patch import note_ports
 from beltline.hw.sweep.row_buses import RowPort
 from beltline.hw.sweep.search.commit import Commit
 from beltline.hw.sweep.search.compare import LENT, Compare
 from beltline.hw.sweep.search.course import Course
 from beltline.hw.sweep.search.ends import Ends
-from beltline.hw.sweep.search.follow import Follow, noted
+from beltline.hw.sweep.search.follow import Follow
 from beltline.hw.sweep.search.guess import Guess
 from beltline.hw.sweep.search.halves import Halves
 from beltline.hw.sweep.search.limits import Limits
@@ -179,7 +180,7 @@ class LocalSearch(wiring.Component):
         """Return the ports that only a build with ``overlap`` has."""
         build = self.parameters.build
         return {
-            **noted(build),
+            **note_ports(build, In),
             "following": Out(1),
             "listed": Out(1),
             "listed_point": Out(build.point_bits),

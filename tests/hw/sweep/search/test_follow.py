@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import pytest
 
 from beltline.hw.sweep.parameters import SweepParameters
+from beltline.hw.sweep.patch import NOTES
 from beltline.hw.sweep.search.follow import DECISION_CLOCKS, Follow
-from beltline.hw.sweep.search.parameters import MARKS, SearchParameters
+from beltline.hw.sweep.search.parameters import SearchParameters
 from support.layouts import any_word, pack
 from support.streams import Clocks
 
@@ -48,7 +49,7 @@ def drawn(parameters: SearchParameters, part_shift: int, rng: random.Random) -> 
         end, turns = at + (1 << part_shift), [at]
         pace = rng.choice([0.2, 0.5, 1.0])
         while at < end:
-            at = min(end, at + (rng.choice([1, 1, 2, MARKS]) if rng.random() < pace else 0))
+            at = min(end, at + (rng.choice([1, 1, 2, NOTES]) if rng.random() < pace else 0))
             turns.append(at)
         reached.append(turns)
     notes = [int(rng.random() < density) for _ in range(points)]
@@ -105,10 +106,10 @@ class Stimulus:
             column.append(int(row.get(name, 0)))
 
     def add_pass(self, one: Pass) -> None:
-        for row in range(-(-one.points // MARKS)):
-            word = sum(note << k for k, note in enumerate(one.notes[MARKS * row : MARKS * (row + 1)]))
+        for row in range(-(-one.points // NOTES)):
+            word = sum(note << k for k, note in enumerate(one.notes[NOTES * row : NOTES * (row + 1)]))
             # Notes of points that the lane does not have are not looked at.
-            word |= self.rng.getrandbits(MARKS) << len(one.notes[MARKS * row :]) & (1 << MARKS) - 1
+            word |= self.rng.getrandbits(NOTES) << len(one.notes[NOTES * row :]) & (1 << NOTES) - 1
             self.add(one, note_write=1, note_row=row, notes=word)
         for _ in range(self.rng.randrange(self.parameters.clocks)):
             self.add(one)
@@ -131,7 +132,7 @@ class Stimulus:
             limit = min(one.points, place + (1 << self.part_shift))
             while True:
                 clock += ring
-                word = (place // MARKS + 1) * MARKS
+                word = (place // NOTES + 1) * NOTES
                 noted = [n for n in range(place, min(word, limit)) if one.force or one.notes[n]]
                 decided = clock + (1 << bits) - 1 + DECISION_CLOCKS
                 if not noted:
