@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +13,11 @@ import beltline as bl
 from beltline.host.bench import defaults
 from beltline.host.bench.defaults import LOOP, OURS, THEIRS, main
 from support.clock import FakeClock
+from support.quantecon_import import markov as markov
+from support.quantecon_import import run_import
 
 
+@pytest.mark.usefixtures("markov")
 def test_values_agree_and_times_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--points", "100", "--repeats", "1"]) == 0
     out = capsys.readouterr().out
@@ -22,6 +26,7 @@ def test_values_agree_and_times_are_reported(capsys: pytest.CaptureFixture[str])
     assert re.search(r"DiscreteDP, policy iteration +[\d.]+ ms|QuantEcon is not installed", out)
 
 
+@pytest.mark.usefixtures("markov")
 def test_values_that_differ_are_reported(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def wrong(*arguments: Any, **more: Any) -> bl.Result:
         result: bl.Result = bl.solve(*arguments, **more)
@@ -83,3 +88,13 @@ def test_bad_numbers_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--points", "500", "2"])
     assert "--points must be at least 8, not [500, 2]" in capsys.readouterr().err
+
+
+def test_quantecon_that_crashes_while_it_is_imported_skips_a_test() -> None:
+    def ended(status: int) -> Any:
+        return lambda command, **_: subprocess.CompletedProcess(command, status, "", "no such module")
+
+    with pytest.raises(pytest.skip.Exception, match="ended by signal 6"):
+        run_import(run=ended(-6))
+    with pytest.raises(AssertionError, match="no such module"):
+        run_import(run=ended(1))

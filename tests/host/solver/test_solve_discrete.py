@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
-from quantecon import markov
 from scipy import sparse
 
 import beltline as bl
 from beltline.gpu_ref.discrete import exact_step
 from support.discrete import by_brute_force, growth, random_dp, savings, storage
+from support.quantecon_import import markov as markov
 
 PRINTED_POLICY = [0, 0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 4, 5, 5, 5, 5]
 """Policy of the storage problem, as the lecture prints it."""
@@ -100,7 +101,7 @@ def test_transitions_of_any_kind_are_solved() -> None:
         np.testing.assert_allclose(result.value, by_brute_force(R, Q, 0.95)[0], atol=1e-8)
 
 
-def test_discrete_dp_itself_agrees() -> None:
+def test_discrete_dp_itself_agrees(markov: ModuleType) -> None:
     R, Q, beta, *_ = savings(30)
     for ddp in (markov.DiscreteDP(R, Q, beta), markov.DiscreteDP(*storage())):
         theirs = ddp.solve(method="policy_iteration")
