@@ -242,6 +242,7 @@ class Problem:
             raise ProblemError(f"negative must be True or False, not {shown(self.negative)}")
         for name in ("transition", "wealth"):
             keep(name, table(name, getattr(self, name), 3 if dimensions(getattr(self, name)) == 3 else 2))
+        self._check_square()
         start = table("start", self.start, 3 if dimensions(self.start) == 3 else 2)
         keep("start", start)
         if isinstance(self.beta, int | float):
@@ -400,12 +401,16 @@ class Problem:
                 f"is not above grid[{i}] = {self.grid[i]:.17g}"
             )
 
-    def _check_transition(self) -> None:
-        rows, columns = self.transition.shape
+    def _check_square(self) -> None:
+        rows, columns = self.transition.shape[-2:]
         if rows != columns or rows < 1:
             raise ProblemError(
-                f"transition must be square, one row and one column per exogenous state, not of shape {rows, columns}"
+                "transition must be square, one row and one column per exogenous state, not of shape "
+                f"{self.transition.shape}"
             )
+
+    def _check_transition(self) -> None:
+        self._check_square()
         negative = self.transition < 0
         if negative.any():
             where = first(negative)

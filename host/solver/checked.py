@@ -23,7 +23,7 @@ from beltline.host.solver.transfers import read_table, write_table
 from beltline.hw.arithmetic.log_sum_constants import TERMS
 from beltline.hw.interface.layout import Words
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import Command, Status, Table
+from beltline.hw.interface.registers import Command, Status, Table, status_text
 from beltline.hw.interface.sums import MODULUS, WRITTEN, table_sum
 
 
@@ -367,7 +367,7 @@ class Report:
             or (Status.PEAKS in status and not seeks)
             or (Status.PROVEN in status and not proven)
         ):
-            return f"its status is {status!r}"
+            return f"its status is {status_text(status)}"
         stopped, tested = Status.STOPPED in status, sweeps > 0 and not asked.horizon
         if (
             sweeps > limit
@@ -375,12 +375,13 @@ class Report:
             or (stopped and sweeps == limit)
             or (Status.CONVERGED in status and not tested)
         ):
-            return f"it made {sweeps:,} sweeps of at most {limit:,} (status {status!r})"
+            return f"it made {sweeps:,} sweeps of at most {limit:,} (status {status_text(status)})"
         # A run does not end with a sweep that extrapolates or evaluates a policy, so it can be stopped after one whose
         # change is below the tolerance.
         # Nor does it converge with a sweep from whose values other prices follow.
         below = self.norm < asked.epsilon
         may_continue = (asked.shift and stopped) or (asked.updates and below)
         if tested and not failed and below != (Status.CONVERGED in status) and not may_continue:
-            return f"the last change of V is {self.norm}, where one below {asked.epsilon} ends it (status {status!r})"
+            ends = f"where one below {asked.epsilon} ends it (status {status_text(status)})"
+            return f"the last change of V is {self.norm}, {ends}"
         return ""

@@ -33,7 +33,7 @@ from beltline.host.solver.shifts import shift_weights
 from beltline.hw.interface.bounds import words_of
 from beltline.hw.interface.layout import Layout, Words
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import UPDATE_FIELD, Command, Mode, Status, Table
+from beltline.hw.interface.registers import UPDATE_FIELD, Command, Mode, Status, Table, status_text
 
 SWEEP_LIMIT_MAX = 2**32 - 1
 """Largest sweep limit that fits the register."""
@@ -198,10 +198,8 @@ class Driver:
                 raise self._late(timeout, run)
 
     def _late(self, timeout: float | None, run: Run) -> DeviceTimeoutError:
-        return DeviceTimeoutError(
-            f"the run on device {self.device.name!r} took more than {timeout:g} seconds and was stopped "
-            f"after {run.sweeps:,} sweeps (status {run.status!r})"
-        )
+        after = f"more than {timeout:g} seconds and was stopped after {run.sweeps:,} sweeps"
+        return DeviceTimeoutError(f"the run on device {self.device.name!r} took {after}")
 
     def _run_ages(
         self,
@@ -296,7 +294,9 @@ class Driver:
         device.write_register("COMMAND", Command.RESET)
         if not device.wait(waiting.POLL_SECONDS):
             status = Status(device.read_register("STATUS"))
-            raise DeviceTimeoutError(f"device {device.name!r} is busy and a reset does not end it (status {status!r})")
+            raise DeviceTimeoutError(
+                f"device {device.name!r} is busy and a reset does not end it (status {status_text(status)})"
+            )
 
     def _forget(self) -> None:
         """Clear the registers of the last run, so that they cannot be taken for those of a run that did not start."""
@@ -306,7 +306,7 @@ class Driver:
             status = Status(read_steady(device, "STATUS"))
             if not status:
                 return
-        raise DeviceError(f"device {device.name!r} is not reset by command RESET (status {status!r})")
+        raise DeviceError(f"device {device.name!r} is not reset by command RESET (status {status_text(status)})")
 
     def _begin_clocks(self, image: Image) -> int:
         """Return the number of clocks of a run before its first sweep."""
@@ -430,11 +430,10 @@ class Driver:
         device = self.device
         report = Report.of(device)
         if Status.DONE not in report.status:
-            raise DeviceLostError(
-                f"device {device.name!r} has lost the run: it is idle, but no run has ended (status {report.status!r})"
-            )
+            lost = f"it is idle, but no run has ended (status {status_text(report.status)})"
+            raise DeviceLostError(f"device {device.name!r} has lost the run: {lost}")
         if Status.BAD_CONFIGURATION in report.status:
-            raise DeviceError(f"device {device.name!r} refused its configuration (status {report.status!r})")
+            raise DeviceError(f"device {device.name!r} refused its configuration (status {status_text(report.status)})")
         points, states = image.start.shape
         asked = Asked(
             self._build,

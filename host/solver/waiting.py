@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 
 from beltline.host.devices.base import Device, DeviceLostError, DeviceTimeoutError
-from beltline.hw.interface.registers import Command, Status
+from beltline.hw.interface.registers import Command, Status, status_text
 
 POLL_SECONDS = 0.2
 """Seconds between two polls of a busy device."""
@@ -78,7 +78,7 @@ class Watch:
         if self._last is None:
             return "it has not responded in this run"
         status, sweeps, clocks = self._last
-        return f"last seen with status {Status(status)!r} after {sweeps:,} sweeps and {clocks:,} clocks"
+        return f"last seen with status {status_text(Status(status))} after {sweeps:,} sweeps and {clocks:,} clocks"
 
 
 @contextlib.contextmanager

@@ -238,6 +238,11 @@ class Status(enum.IntFlag):
     PROVEN = 512
 
 
+def status_text(status: Status) -> str:
+    """Return the names of the flags of a status, as in messages: ``"DONE and LIMIT"``, or ``"without a flag"``."""
+    return " and ".join(str(flag.name) for flag in Status if flag in status) or "without a flag"
+
+
 FLAGS: dict[type[enum.IntFlag], dict[enum.IntFlag, str]] = {
     Command: {
         Command.RUN: "start a run; ignored while busy",

@@ -9,7 +9,14 @@ NEAR = 1e-5
 
 
 class GridEndsError(Exception):
-    """Supply of capital is below demand just below ``1/beta - 1``, which only the end of the grid can cause."""
+    """Supply of capital is below demand just below ``1/beta - 1``: the grid ends too early, or incomes are certain."""
+
+
+def no_supply(states: int) -> str:
+    """Return why supply is below demand just below ``1/beta - 1``, with ``states`` of income, and what to change."""
+    if states == 1:
+        return "with one state incomes are certain, and households save at no rate below 1/beta - 1, so raise states."
+    return "the grid ends too early, so raise high."
 
 
 def bracket(beta: float, delta: float, gap_at: Callable[[float], float]) -> tuple[float, float] | None:

@@ -15,7 +15,7 @@ from scipy.optimize import brentq
 from beltline.host.analysis.chain import chain_distribution
 from beltline.host.analysis.long_run import MASS_MOVES, long_run
 from beltline.host.devices import REFERENCES, Device
-from beltline.host.models.aiyagari.bracket import GridEndsError, bracket
+from beltline.host.models.aiyagari.bracket import GridEndsError, bracket, no_supply
 from beltline.host.models.aiyagari.calibration import Calibration
 from beltline.host.models.aiyagari.result import MARKET_TOLERANCE, Economy, Step
 from beltline.host.problem.arrays import Array
@@ -210,7 +210,7 @@ class Market(contextlib.AbstractContextManager["Market"]):
             raise _Ended(
                 Outcome.MARKET,
                 f"Just below 1/beta - 1 the supply of capital is {last.supply:.4g} and demand {last.demand:.4g}: "
-                f"the grid ends too early, so raise high.",
+                f"{no_supply(self._model.states)}",
             ) from None
         if ends is None:
             raise _Ended(Outcome.MARKET, "No interest rate clears the market within the grid.")

@@ -12,7 +12,7 @@ from beltline.host.analysis.between import monotone_cubics
 from beltline.host.analysis.chain import chain_distribution
 from beltline.host.analysis.long_run import MASS_MOVES, long_run
 from beltline.host.analysis.refine import settle
-from beltline.host.models.aiyagari.bracket import GridEndsError, bracket
+from beltline.host.models.aiyagari.bracket import GridEndsError, bracket, no_supply
 from beltline.host.models.aiyagari.calibration import Calibration
 from beltline.host.models.aiyagari_path.period import Household, Period
 from beltline.host.problem.arrays import Array
@@ -170,7 +170,7 @@ def steady_state(
         ends = bracket(economy.beta, economy.delta, search.gap)
     except GridEndsError:
         raise UnsolvedError(
-            Outcome.MARKET, "Just below 1/beta - 1 supply is below demand: the grid ends too early, so raise high."
+            Outcome.MARKET, f"Just below 1/beta - 1 supply is below demand: {no_supply(economy.states)}"
         ) from None
     if ends is None:
         raise UnsolvedError(Outcome.MARKET, "No interest rate clears the market within the grid.")

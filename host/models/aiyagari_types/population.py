@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from beltline.host.analysis.chain import chain_distribution
-from beltline.host.models.aiyagari.bracket import GridEndsError, bracket
+from beltline.host.models.aiyagari.bracket import GridEndsError, bracket, no_supply
 from beltline.host.models.aiyagari_path.period import Household, Period
 from beltline.host.models.aiyagari_path.steady_state import (
     RATE_TOLERANCE,
@@ -93,8 +93,7 @@ def clear(model: Calibration, tol: float, report: Callable[[str], None] | None) 
     except GridEndsError:
         raise UnsolvedError(
             Outcome.MARKET,
-            "Just below 1/beta - 1 of the most patient type supply is below demand: the grid ends too early, so raise "
-            "high.",
+            "Just below 1/beta - 1 of the most patient type supply is below demand: " + no_supply(model.economy.states),
         ) from None
     if ends is None:
         raise UnsolvedError(Outcome.MARKET, "No interest rate clears the market within the grid.")

@@ -106,6 +106,10 @@ def test_regimes_are_in_the_order_in_which_they_are_named() -> None:
         ({"cost": np.ones((5, 40, 2))}, "cost has an axis of 5 ages, which needs a horizon"),
         ({"high": np.ones((2, 40), int)}, "high must be an index or have shape (40,) or (40, 2), not (2, 40)"),
         ({"wealth": np.ones((20, 2)), "taste": 1.0}, "wealth must have shape (40, 2), not (20, 2)"),
+        (
+            {"transition": np.ones((3, 2, 1)), "horizon": 3},
+            "transition must be square, one row and one column per exogenous state, not of shape (3, 2, 1)",
+        ),
         ({"beta": 0.0, "horizon": 5}, "beta must be a number above 0, not 0.0"),
         (
             {"alternatives": [bl.Alternative(name="a", wealth=np.ones((20, 2)))]},

@@ -276,13 +276,12 @@ def test_second_ctrl_c_does_not_wait_for_the_sweep() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_time_out_stops_the_device_and_reports_its_status() -> None:
+def test_time_out_stops_the_device() -> None:
     device = EndlessDevice()
     started = time.monotonic()
     with pytest.raises(
         bl.DeviceTimeoutError,
-        match=r"^the run on device 'brute' took more than 0\.4 seconds and was stopped after [\d,]+ sweeps "
-        r"\(status <Status\.DONE\|STOPPED: 18>\)$",
+        match=r"^the run on device 'brute' took more than 0\.4 seconds and was stopped after [\d,]+ sweeps$",
     ):
         bl.solve(problem(), device=device, timeout=0.4)
     assert 0.4 <= time.monotonic() - started < 5

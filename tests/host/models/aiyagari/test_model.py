@@ -132,6 +132,23 @@ def test_a_grid_that_ends_too_early_is_reported() -> None:
     assert short.status == "market not solved"
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        bl.aiyagari(grid=400, states=1),
+        bl.aiyagari_types(grid=60, states=1),
+        bl.aiyagari_path(grid=60, states=1, periods=5),
+    ],
+    ids=["one type", "types", "path"],
+)
+def test_certain_incomes_are_named_as_the_reason(model: Any) -> None:
+    found = bl.solve(model, tol=1e-6, progress=False)
+    assert (found.success, found.status) == (False, "market not solved")
+    assert found.message.endswith(
+        "with one state incomes are certain, and households save at no rate below 1/beta - 1, so raise states."
+    )
+
+
 def test_more_risk_means_more_capital_and_a_lower_rate() -> None:
     safe = bl.solve(bl.aiyagari(**{**SMALL, "sigma": 0.2}), tol=1e-6, device="cpu", progress=False)
     risky = bl.solve(bl.aiyagari(**SMALL), tol=1e-6, device="cpu", progress=False)
