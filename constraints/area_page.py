@@ -64,7 +64,7 @@ def _machines(results: Mapping[str, Any]) -> str:
             f"{build.grid:,} x {build.states}{folded}",
             e["evaluators"],
             f"{e['lut']:,} ({_share(e['lut'], chip.lut)})",
-            f"{e['ff']:,} ({_share(e['ff'], 2 * chip.lut)})",
+            f"{e['ff']:,} ({_share(e['ff'], chip.ff)})",
             f"{e['dsp']:,} ({_share(e['dsp'], chip.dsp)})",
             f"{_blocks(e['bram18'])} ({_share(e['bram18'], chip.bram18)})",
             f"{e['uram']} ({_share(e['uram'], chip.uram)})",

@@ -66,7 +66,7 @@ module cl_beltline (
     logic pcis_awvalid, pcis_awready, pcis_wlast, pcis_wvalid, pcis_wready, pcis_bvalid, pcis_bready, pcis_arvalid,
         pcis_arready, pcis_rlast, pcis_rvalid, pcis_rready;
     logic [511:0] pcis_wdata, pcis_rdata;
-
+@NETS@
     axi_register_slice_light ocl_slice (
         .aclk(clk_main_a0),
         .aresetn(reset_n),

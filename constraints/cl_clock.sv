@@ -38,8 +38,6 @@
     always_ff @(posedge machine_clk) machine_reset <= machine_resets[15];
 
     // Both buses cross to the machine's clock.
-@NETS@
-
     cl_axi_clock_converter_light ocl_converter (
 @OCL@
     );

@@ -113,7 +113,6 @@ def _clock(mmcm: fabric_clock.Mmcm | None) -> str:
         "MHZ": fabric_clock.shown(round(mmcm.hertz)),
         "MULTIPLIER": f"{mmcm.multiplier / 8:.3f}",
         "DIVIDER": f"{mmcm.divider / 8:.3f}",
-        "NETS": "\n".join(_nets("ocl", OCL) + _nets("pcis", PCIS)),
         "OCL": _connections("ocl", OCL),
         "PCIS": _connections("pcis", PCIS),
     }
@@ -191,6 +190,8 @@ def custom_logic(board: Board, files: dict[str, str], name: str) -> dict[str, st
     address_bits = WindowParameters(board.machine).address_bits
     mmcm = fabric_clock.mmcm(board)
     top = _template(f"{CL}.sv").replace("@LAST@", str(address_bits - 1))
+    nets = [*_nets("ocl", OCL), *_nets("pcis", PCIS)] if mmcm else []
+    top = top.replace("@NETS@", "".join(f"{net}\n" for net in nets))
     top = top.replace("@SIDE@", SIDE if mmcm else "").replace("@CLOCK@", _clock(mmcm))
     converters = ("cl_axi_clock_converter", "cl_axi_clock_converter_light") if mmcm else ()
     ips = "".join(f"    ${{HDK_IP_SRC_DIR}}/{ip}/{ip}.xci \\\n" for ip in converters)

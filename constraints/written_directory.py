@@ -29,6 +29,10 @@ def untouched(directory: Path) -> bool:
     return written == manifest({name: path.read_text(encoding="latin-1") for name, path in there.items()})
 
 
+def _holds(path: Path, text: str) -> bool:
+    return path.is_file() and path.read_bytes() == text.encode()
+
+
 def place(files: dict[str, str], directory: Path) -> bool:
     """Write a directory; replace one that was written before and is unmodified.
 
@@ -42,7 +46,8 @@ def place(files: dict[str, str], directory: Path) -> bool:
     Returns
     -------
     bool
-        False if the directory was written with the same files before.
+        False if the directory was written with the same files before, and these are unmodified; other files beside
+        them, such as results, are no matter.
 
     Raises
     ------
@@ -53,6 +58,8 @@ def place(files: dict[str, str], directory: Path) -> bool:
     """
     existing = directory / MANIFEST
     if existing.is_file() and existing.read_text(encoding="ascii") == manifest(files):
+        if not all(_holds(directory / path, text) for path, text in files.items()):
+            raise FileExistsError
         return False
     if directory.exists() and not (directory.is_dir() and untouched(directory)):
         raise FileExistsError

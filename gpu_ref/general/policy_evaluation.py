@@ -124,8 +124,12 @@ def _evaluate_once(packed: Packed, V: Array, mixed: Array, choices: Choices, sig
 
 
 @njit(cache=True)
-def _steps(packed: Packed, V: Array, choices: Choices, sigma: float, steps: int) -> Step:
-    """Take ``steps`` steps from ``V``, at least one."""
+def _steps(packed: Packed, V: Array, choices: Choices, sigma: float, steps: int) -> tuple[Array, Array, float]:
+    """Take ``steps`` steps from ``V``, at least one; returns the fields of :class:`Step`.
+
+    A compiled function must not return a named tuple to Python: its class is called for that, and an interrupt that
+    arrived meanwhile, and is raised in this call, ends the process by a segmentation fault.
+    """
     regimes, states, grid = V.shape
     value, before = np.empty_like(V), V
     for number in range(steps):
@@ -143,7 +147,7 @@ def _steps(packed: Packed, V: Array, choices: Choices, sigma: float, steps: int)
                 total += change
                 largest = max(largest, abs(change) if abs(change) < np.inf else np.inf)
             mean[r, s] = total / grid
-    return Step(value, mean, largest)
+    return value, mean, largest
 
 
 def evaluation_steps(packed: Packed, V: Array, choices: Choices, sigma: float, steps: int) -> Step:

@@ -22,7 +22,7 @@ from beltline.gpu_ref.exact import exact_sweep
 from beltline.gpu_ref.utility import crra_utility
 from beltline.host.models.rbc import rbc
 from beltline.host.problem.problem import Problem
-from beltline.host.solver.fixed_point import fixed_point
+from beltline.host.solver.fixed_point import Image, fixed_point
 from beltline.host.solver.shifts import shift_weights
 from beltline.host.solver.starts import start_value
 from beltline.hw.arithmetic.numbers import Fixed
@@ -152,6 +152,30 @@ def build_of(grid: int, lanes: int, slots: int = 0, overlap: bool = False) -> Sw
     return SweepParameters.of(machine)
 
 
+def with_shifts(build: SweepParameters, way: Way) -> SweepParameters:
+    """Return the build that computes the shifts of a way."""
+    return replace(build, midpoints=True) if way.shift == "midpoint" else build
+
+
+def begin(
+    machine: SweepSoftwareMachine, problem: Problem, way: Way, tol: float, start: NDArray[np.float64] | None = None
+) -> Image:
+    """Load a model of an engine with a problem, and begin a run; ``start`` is the first guess, by default that of the
+    way.
+    """
+    image = fixed_point(problem, tol)
+    points, states = image.start.shape
+    count = points * states
+    machine.x[:points] = image.grid
+    machine.w[:count] = image.wealth.ravel()
+    machine.v[:count] = Fixed(image.value_bits).encode(start_of(problem, way, tol) if start is None else start).ravel()
+    for table, words in ((machine.q, image.transition), (machine.shift_weights, shift_weights(image.transition))):
+        table.reshape(machine.build.states, -1)[:states, :states] = words
+    mode = (Mode.SHIFT if way.shift != "none" else 0) | way.steps << STEPS_FIELD.start
+    machine.start(points, states, Mode(mode), LIMIT, image.epsilon, image.constants)
+    return image
+
+
 def solve(
     problem: Problem,
     build: SweepParameters,
@@ -169,22 +193,13 @@ def solve(
     RuntimeError
         The run did not converge.
     """
-    image = fixed_point(problem, tol)
-    if way.shift == "midpoint":
-        build = replace(build, midpoints=True)
-    machine = SweepSoftwareMachine(build, logged=True)
+    machine = SweepSoftwareMachine(with_shifts(build, way), logged=True)
     if way.shift != "midpoint" and point is not None:
         machine = _Elsewhere(build, logged=True)
         machine.index = point
+    image = begin(machine, problem, way, tol, start)
     points, states = image.start.shape
     count = points * states
-    machine.x[:points] = image.grid
-    machine.w[:count] = image.wealth.ravel()
-    machine.v[:count] = Fixed(image.value_bits).encode(start_of(problem, way, tol) if start is None else start).ravel()
-    for table, words in ((machine.q, image.transition), (machine.shift_weights, shift_weights(image.transition))):
-        table.reshape(build.states, -1)[:states, :states] = words
-    mode = (Mode.SHIFT if way.shift != "none" else 0) | way.steps << STEPS_FIELD.start
-    machine.start(points, states, Mode(mode), LIMIT, image.epsilon, image.constants)
     while not machine.step():
         pass
     if Status.CONVERGED not in machine.status:
@@ -196,7 +211,7 @@ def solve(
         sum(machine.searched),
         machine.evaluations,
         machine.clocks,
-        work / build.lanes / machine.clocks,
+        work / machine.build.lanes / machine.clocks,
         *compare(problem, value, machine.policy[:count].reshape(points, states).astype(np.int64)),
     )
 

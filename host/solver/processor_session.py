@@ -15,6 +15,7 @@ from beltline.host.solver.options import MACHINE_ONLY, UNNAMED, SolveOptions, St
 from beltline.host.solver.reference import reference_module
 from beltline.host.solver.rules import boards, check_unnamed, ways
 from beltline.host.solver.session import Session
+from beltline.interrupts import interruptible
 from beltline.sim.progress import reporting
 
 
@@ -54,6 +55,7 @@ class ProcessorSession:
         """Discard the last solution. The session cannot be used afterwards; closing twice is fine."""
         self._closed, self._last = True, None
 
+    @interruptible
     def solve(
         self,
         problem: Problem | DiscreteProblem,

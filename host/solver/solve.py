@@ -21,6 +21,7 @@ from beltline.host.solver.options import UNNAMED, checked_options, machine_metho
 from beltline.host.solver.processor_session import ProcessorSession, named
 from beltline.host.solver.session import Session, in_session
 from beltline.host.solver.solve_discrete import DEVICE, check_discrete
+from beltline.interrupts import interruptible
 from beltline.sim.progress import reporting
 
 
@@ -31,6 +32,7 @@ def _models_solve_themselves(function: Callable[..., Any]) -> Callable[..., Any]
     """
     signature = inspect.signature(function)
 
+    @interruptible
     @wraps(function)
     def solved(problem: Any, *arguments: Any, **more: Any) -> Any:
         if isinstance(problem, Problem | type) or not isinstance(problem, Solvable):

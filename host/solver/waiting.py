@@ -11,6 +11,7 @@ from types import FrameType
 
 from beltline.host.devices.base import Device, DeviceLostError, DeviceTimeoutError
 from beltline.hw.interface.registers import Command, Status, status_text
+from beltline.interrupts import interrupt
 
 POLL_SECONDS = 0.2
 """Seconds between two polls of a busy device."""
@@ -95,17 +96,16 @@ def deferred_interrupt() -> Iterator[Callable[[], bool]]:
         if presses > 1:
             raise KeyboardInterrupt
 
-    usual = threading.current_thread() is threading.main_thread() and (
-        signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    )
-    if not usual:
+    handler = signal.getsignal(signal.SIGINT)
+    usual = handler in (signal.default_int_handler, interrupt)
+    if not usual or threading.current_thread() is not threading.main_thread():
         yield lambda: False
         return
     signal.signal(signal.SIGINT, press)
     try:
         yield lambda: presses > 0
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, handler)
 
 
 def stop(device: Device) -> None:
