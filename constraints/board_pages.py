@@ -127,7 +127,7 @@ def _of_chip(board: Board) -> list[tuple[str, ...]]:
     else:
         found = blocks(board.machine)
         rows, (dsp, bram, uram) = [], (found.dsp, found.bram, found.uram)
-        last = "computed by `constraints/blocks.py`; nothing was synthesised or placed"
+        last = "computed by `constraints/blocks.py`; figures of synthesis are in area.md, and nothing was placed"
     memory = f"{_share(bram, chip.bram18 // 2)} RAMB36"
     if chip.uram:
         memory += f", {_share(uram, chip.uram)} UltraRAM"
