@@ -38,10 +38,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from beltline.compiled import njit, prange
 from beltline.gpu_ref.exact import divide_and_conquer
-from beltline.gpu_ref.methods import DOUBLE
 from beltline.gpu_ref.tables import Array, check_tables, expectation, feasible
 from beltline.gpu_ref.threads import threads, threads_for
-from beltline.gpu_ref.utility import crra
+from beltline.gpu_ref.utility import DOUBLE, crra, power_error
 
 Indexes = NDArray[np.int32]
 
@@ -227,7 +226,7 @@ def row_slack(
     for expected in ev:
         if abs(expected) < np.inf:
             least, most = min(least, expected), max(most, expected)
-    power = DOUBLE * (abs(1.0 - eta) + 4.0)
+    power = power_error(eta)
     for side in range(2):
         excess = -np.inf
         for k in range(value.size):

@@ -17,10 +17,9 @@ from beltline.compiled import njit, prange
 from beltline.gpu_ref.brackets import Indexes, Swept, proven
 from beltline.gpu_ref.comparison import Allowed, Compared
 from beltline.gpu_ref.confirmation import confirmed, confirmed_at_once
-from beltline.gpu_ref.methods import DOUBLE
 from beltline.gpu_ref.tables import Array, check_tables, ends_of, expectation
 from beltline.gpu_ref.threads import threads_for
-from beltline.gpu_ref.utility import crra
+from beltline.gpu_ref.utility import DOUBLE, crra, power_error
 
 _CHUNK = 512
 
@@ -76,7 +75,7 @@ def _compare(
     error that is the same in every state, ``slack`` as for :class:`beltline.gpu_ref.brackets.Swept`; tolerances as for
     :class:`Allowed`.
     """
-    power = DOUBLE * (abs(1.0 - eta) + 4.0)
+    power = power_error(eta)
     for chunk in prange(sums.shape[0]):
         residual = rounding = missed = amount = 0.0
         state = -1

@@ -24,10 +24,9 @@ from numpy.typing import NDArray
 
 from beltline.compiled import njit, prange
 from beltline.gpu_ref.brackets import Indexes, best_between
-from beltline.gpu_ref.methods import DOUBLE
 from beltline.gpu_ref.tables import Array, ends_of, expectation_on_one_thread, feasible
 from beltline.gpu_ref.threads import threads, threads_for
-from beltline.gpu_ref.utility import crra
+from beltline.gpu_ref.utility import DOUBLE, crra, power_error
 
 _CHUNK = 512
 """Rows that a thread takes at a time."""
@@ -84,7 +83,7 @@ def _rows(
     """
     grid, states = W.shape
     change, constant, share, c_rounding, times = allowed
-    power = DOUBLE * (abs(1.0 - eta) + 4.0)
+    power = power_error(eta)
     gap = size = largest = 0.0
     facts[STATE] = WRONG
     for s in range(states):
@@ -166,7 +165,7 @@ def _smooth_rows(
     if begin == 0 or end == W.shape[0]:
         return False
     change, constant, share, c_rounding, times = allowed
-    share += DOUBLE * (abs(1.0 - eta) + 4.0)
+    share += power_error(eta)
     constant += ev_error
     gap = size = largest = 0.0
     x, done, repairs = begin, begin, 0
@@ -314,7 +313,7 @@ def _errors(ev: Array, low: float, high: float, eta: float) -> tuple[Array, floa
     """
     states, one = ev.shape[0], 1.0 if eta == 1.0 else 0.0
     max_gap = MAX_GAP * max(-low, high)
-    power = DOUBLE * (abs(1.0 - eta) + 4.0)
+    power = power_error(eta)
     errors = np.empty(states)
     finite = abs(low) < np.inf and abs(high) < np.inf
     for s in range(states):
@@ -359,7 +358,7 @@ def _ev_error(largest: float, states: int, eta: float) -> float:
 @njit(cache=True)
 def _rounding(size: float, largest: float, slack: float, states: int, eta: float) -> float:
     """Bound the distance of a sweep from the one in exact arithmetic, units of utility; arguments as in `_conclude`."""
-    return max(DOUBLE * (abs(1.0 - eta) + 4.0) * size + _ev_error(largest, states, eta), slack)
+    return max(power_error(eta) * size + _ev_error(largest, states, eta), slack)
 
 
 @njit(cache=True)

@@ -35,10 +35,7 @@ from numpy.typing import ArrayLike, NDArray
 from beltline.compiled import njit
 from beltline.gpu_ref.comparison import Compared
 from beltline.gpu_ref.tables import ROW_SUM_TOLERANCE, Array, measured_tables
-from beltline.gpu_ref.utility import crra, crra_utility
-
-DOUBLE = 2.0**-53
-"""Largest relative error of one rounding in double precision."""
+from beltline.gpu_ref.utility import DOUBLE, crra, crra_utility, power_error
 
 PARTS = ("allocate", "load", "solve", "read")
 """Parts of a solve that :attr:`Solution.seconds` measures, in order."""
@@ -331,10 +328,10 @@ def sweep_rounding(largest: float, states: int, eta: float) -> float:
     """Bound the distance of a sweep in double precision from the exact one, units of utility.
 
     ``largest`` is the largest ``|V|`` before and after the sweep. The chosen utility is ``TV - EV``, so at most twice
-    that. Consumption is rounded once, and the power of the utility magnifies this error by up to ``|1 - eta|``. Power
-    or logarithm, the division and the last sum make up to four roundings, and the expectation one per state plus a few.
+    that, with the error of :func:`beltline.gpu_ref.utility.power_error`: power or logarithm, the division and the last
+    sum make up to four roundings. The expectation makes one per state plus a few.
     """
-    return DOUBLE * ((abs(1.0 - eta) + 4.0) * 2.0 * largest + (eta == 1.0) + (states + 4) * largest)
+    return power_error(eta) * 2.0 * largest + DOUBLE * ((eta == 1.0) + (states + 4) * largest)
 
 
 def largest_value(value: Array, known: float = math.nan) -> float:

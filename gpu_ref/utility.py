@@ -11,6 +11,24 @@ from numpy.typing import ArrayLike, NDArray
 
 from beltline.compiled import njit, vectorize
 
+DOUBLE = 2.0**-53
+"""Largest relative error of one rounding in double precision."""
+
+LOGARITHM = 750.0
+"""Bound on ``|ln c|`` of a number in double precision, and 2 more for the division by ``1 - eta``."""
+
+
+@njit(cache=True)
+def power_error(eta: float, roundings: float = 4.0) -> float:
+    """Bound the relative error of a utility.
+
+    Consumption is rounded once, and the power magnifies this error by up to ``|1 - eta|``; ``roundings`` follow. Where
+    ``1 - eta`` is not a number in double precision, as for most ``eta`` below 0.5, its error in the exponent makes an
+    error of up to ``|ln c|`` times as much.
+    """
+    exponent = abs((1.0 - (1.0 - eta)) - eta)
+    return DOUBLE * (abs(1.0 - eta) + roundings) + LOGARITHM * exponent
+
 
 @njit(cache=True, inline="always")
 def crra(c: float, eta: float) -> float:

@@ -46,6 +46,11 @@ __device__ __forceinline__ bool rises(const double* X, const double* future, dou
     return utility(wealth - x, eta) + future[i + 1] > utility(wealth - __ldg(X + i), eta) + future[i];
 }
 
+// Bound on the relative error of a utility: as power_error() of gpu_ref/utility.py, with more roundings of the power.
+__device__ __forceinline__ double power_error(double eta) {
+    return 1.1102230246251565e-16 * (fabs(1.0 - eta) + 8.0) + 750.0 * fabs((1.0 - (1.0 - eta)) - eta);
+}
+
 // Whether the objective may have more than one peak around choice i. For a single peak its slope must fall from one grid
 // interval to the next at every wealth; utility is least curved at the largest wealth, so that one is tested. The margin
 // exceeds the rounding of the objectives that are compared. `future` points at the expectation of choice 0, `richest` at

@@ -122,7 +122,7 @@ extern "C" __global__ void __launch_bounds__(CHUNK) gather(const Confirm* all) {
         }
         least = -largest_of_chunk(-least, totals);
         most = largest_of_chunk(most, totals);
-        const double power = unit * (fabs(1.0 - c.eta) + 8.0);
+        const double power = power_error(c.eta);
         if (threadIdx.x == 0)
             c.known[ERRORS + s] = power * (fmax(high - least, most - low) + far) +
                                   unit * (one + (c.states + 4) * fmax(most, -least));
@@ -233,7 +233,7 @@ extern "C" __global__ void __launch_bounds__(CHUNK) confirm(const Confirm* all, 
     __shared__ Piece of_warps[2][WARPS];
     const int x = blockIdx.x * CHUNK + threadIdx.x, s = blockIdx.y, warp = threadIdx.x / 32;
     const bool here = x < c.points;
-    const double unit = 1.1102230246251565e-16, twice = 2.0 * c.known[ERRORS + s];
+    const double twice = 2.0 * c.known[ERRORS + s];
     const double* const ev = c.ev + (long long)s * c.points;
     Bracket b;
     const bool allowed = here && bracket(c, x, s, b);
@@ -259,7 +259,7 @@ extern "C" __global__ void __launch_bounds__(CHUNK) confirm(const Confirm* all, 
         gap = fabs(best - c.value[at]);
         size = fabs(u);
         largest = fabs(best);
-        const double doubt = c.constant + (c.share + unit * (fabs(1.0 - c.eta) + 8.0)) * size + c.known[NOISE];
+        const double doubt = c.constant + (c.share + power_error(c.eta)) * size + c.known[NOISE];
         wrong |= !(gap <= change + c.times * doubt && loss <= 2.0 * (change + c.times * doubt));
         double margin = best - below;
         const bool moves = b.own > b.low || x == 0;

@@ -24,8 +24,8 @@ from beltline.gpu_ref.comparison import Allowed, Compared
 from beltline.gpu_ref.confirmation import MAX_GAP
 from beltline.gpu_ref.cuda.device import cupy_module, fetch, refuse
 from beltline.gpu_ref.cuda.kernels import confirm_kernels, kind_of
-from beltline.gpu_ref.methods import DOUBLE
 from beltline.gpu_ref.tables import Array
+from beltline.gpu_ref.utility import DOUBLE, power_error
 
 CHUNK = 256
 """Rows of a block, a macro of ``confirm.cu``."""
@@ -194,7 +194,7 @@ class Comparisons:
         if better or wrong or not (sound and allowed):
             return None
         ev_error = DOUBLE * ((eta == 1.0) + (self._states + 4) * max(largest, best))
-        power = DOUBLE * (abs(1.0 - eta) + 8.0)
+        power = power_error(eta, 8.0)
         return Compared(gap, max(power * size + ev_error, slack), 0, -1, 0.0)
 
 

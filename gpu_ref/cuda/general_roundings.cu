@@ -38,7 +38,7 @@ __device__ __forceinline__ void doubt(Block& b, const Column& c, bool full, doub
     most = largest_of_block(most, b.numbers);
     least = -largest_of_block(-least, b.numbers);
     __syncthreads();
-    const double power = 1.1102230246251565e-16 * (fabs(1.0 - c.eta) + 8.0);
+    const double power = power_error(c.eta);
     auto error_of = [&](int x) { return noise + power * fmax(fabs(c.value[x] - least), fabs(c.value[x] - most)); };
     if (full) {
         for (int x = c.begin + threadIdx.x; x < c.end; x += THREADS) slack[x] = c.policy[x] >= 0 ? error_of(x) : 0.0;

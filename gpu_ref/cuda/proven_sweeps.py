@@ -17,8 +17,9 @@ from beltline.compiled import njit
 from beltline.gpu_ref.cuda.device import Clock
 from beltline.gpu_ref.cuda.general_sweeps import CONVERGED, LIMIT, RUNNING, Sizes, Sweeps
 from beltline.gpu_ref.cuda.start import utility
-from beltline.gpu_ref.methods import DOUBLE, Arguments, Solution, error_bound
+from beltline.gpu_ref.methods import Arguments, Solution, error_bound
 from beltline.gpu_ref.tables import Array
+from beltline.gpu_ref.utility import DOUBLE
 
 STEPS = 10
 """Policy evaluation steps between sweeps, from the second sweep on. A sweep in which few choices change takes as long

@@ -12,8 +12,8 @@ from beltline.gpu_ref.general.form import Form, Indexes
 from beltline.gpu_ref.general.operator import no_policy, states_first
 from beltline.gpu_ref.general.outcome import overflow
 from beltline.gpu_ref.general.solution import Iterate, Progress, Solution
-from beltline.gpu_ref.methods import DOUBLE
 from beltline.gpu_ref.tables import Array
+from beltline.gpu_ref.utility import DOUBLE
 
 
 class Sweeper(Protocol):

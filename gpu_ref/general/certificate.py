@@ -27,10 +27,9 @@ from beltline.gpu_ref.general import checks
 from beltline.gpu_ref.general.form import Branch, Form, Indexes, Tables
 from beltline.gpu_ref.general.log_sum import extremes, growth, log_sum_error
 from beltline.gpu_ref.general.proof import proven_column
-from beltline.gpu_ref.methods import DOUBLE
 from beltline.gpu_ref.tables import Array, expectation
 from beltline.gpu_ref.threads import threads, threads_for
-from beltline.gpu_ref.utility import crra
+from beltline.gpu_ref.utility import DOUBLE, crra
 
 ROUNDINGS = 4.0
 """Tolerance for rounding: this many times the rounding error of the sweep here, since the solver's sweep rounded

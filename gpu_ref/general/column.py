@@ -42,9 +42,8 @@ from numpy.typing import NDArray
 from beltline.compiled import njit
 from beltline.gpu_ref.brackets import ROUNDS, best_between, row_slack
 from beltline.gpu_ref.general.candidates import BY_COST, UNORDERED, Indexes, numbered, rows_in_order
-from beltline.gpu_ref.methods import DOUBLE
 from beltline.gpu_ref.tables import Array
-from beltline.gpu_ref.utility import crra
+from beltline.gpu_ref.utility import crra, power_error
 
 MANY_MOVED = 4
 """If more than one row in this many changes its choice in a sweep, the next sweep starts with divide and conquer."""
@@ -268,7 +267,7 @@ def _in_full(
     evaluations.
     """
     evaluations = 0
-    power = DOUBLE * (abs(1.0 - eta) + 4.0)
+    power = power_error(eta)
     least, most = ev.min(), ev.max()
     for x in range(wealth.size):
         best = -np.inf
@@ -311,7 +310,7 @@ def forced(
         value[x] = utility[x] + ev[only[x]]
         policy[x] = only[x] if value[x] > -np.inf else -1
     if with_slack:
-        power = DOUBLE * (abs(1.0 - eta) + 4.0)
+        power = power_error(eta)
         for x in range(utility.size):
             slack[x] = 0.0
             if policy[x] >= 0:

@@ -9,8 +9,8 @@ import numpy as np
 from beltline.gpu_ref.general import checks
 from beltline.gpu_ref.general.form import Form
 from beltline.gpu_ref.general.solution import Iterate, Solution
-from beltline.gpu_ref.methods import DOUBLE
 from beltline.gpu_ref.tables import Array
+from beltline.gpu_ref.utility import DOUBLE
 
 
 def converged(residual: float, price_change: float, sweeps: int, moving: bool) -> str:

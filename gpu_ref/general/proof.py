@@ -35,9 +35,8 @@ from numpy.typing import NDArray
 from beltline.compiled import njit
 from beltline.gpu_ref.general.candidates import AS_GIVEN, BY_COST, UNORDERED, Indexes, windows
 from beltline.gpu_ref.general.column import divide
-from beltline.gpu_ref.methods import DOUBLE
 from beltline.gpu_ref.tables import Array
-from beltline.gpu_ref.utility import crra
+from beltline.gpu_ref.utility import crra, power_error
 
 FEW_CANDIDATES = 4
 """If rows are allowed at most this many candidates on average, all of them are evaluated."""
@@ -159,7 +158,7 @@ def _passes(
     more; if ``A(x) = A(x-1)``, by ``t``. The second pass adds up errors in the same way from the last row.
     """
     floor, ceiling = continuation.min(), continuation.max()
-    power = DOUBLE * (abs(1.0 - eta) + 4.0)
+    power = power_error(eta)
     top, at_top, beyond = np.empty_like(ends), np.empty_like(value), np.empty_like(value)
     evaluations = 0
     excess, before = -np.inf, -1
@@ -221,7 +220,7 @@ def _in_full(
     evaluations.
     """
     floor, ceiling = ev.min(), ev.max()
-    power = DOUBLE * (abs(1.0 - eta) + 4.0)
+    power = power_error(eta)
     evaluations = 0
     for x in range(wealth.size):
         value[x], policy[x], slack[x] = -np.inf, -1, 0.0

@@ -18,9 +18,9 @@ from beltline.gpu_ref.general.column import forced, forced_utility, searched
 from beltline.gpu_ref.general.form import Tables
 from beltline.gpu_ref.general.log_sum import growth, log_sum_error
 from beltline.gpu_ref.general.packed import FORCED, TABLE, Packed, pack
-from beltline.gpu_ref.methods import DOUBLE
 from beltline.gpu_ref.tables import Array
 from beltline.gpu_ref.threads import threads, threads_for
+from beltline.gpu_ref.utility import DOUBLE
 
 
 class Found(NamedTuple):

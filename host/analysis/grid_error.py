@@ -37,7 +37,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from beltline.gpu_ref.exact import divide_and_conquer
-from beltline.gpu_ref.methods import DOUBLE, largest_value, sweep_rounding
+from beltline.gpu_ref.methods import largest_value, sweep_rounding
+from beltline.gpu_ref.utility import DOUBLE
 from beltline.host.analysis.between import maximise, straight
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.concavity import START_ROUNDING, concave_majorant

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import beltline as bl
 from beltline.gpu_ref.brackets import proven, proven_sweep
 from beltline.gpu_ref.compare import compare
 from beltline.gpu_ref.comparison import Allowed
@@ -287,3 +288,24 @@ def test_inputs_that_cannot_be_confirmed() -> None:
     spoilt = tables[3].copy()
     spoilt[7, 2] = -np.inf
     assert confirm((*tables[:3], spoilt, *tables[4:]), sweep.value, sweep.policy) is None
+
+
+@pytest.mark.parametrize("general", [False, True])
+@pytest.mark.parametrize("scale", [1e6, 1e12, 1e100])
+@pytest.mark.parametrize("eta", [0.3, 0.43, 0.01])
+def test_bounds_of_an_eta_below_one_half(eta: float, scale: float, general: bool) -> None:
+    # 1 - eta is rounded, which changes a large utility by more than all other roundings.
+    grid, wealth, beta = np.array([1.0, 1.7, 2.3]) * scale, np.array([[2.9], [3.8], [5.1]]) * scale, 1e-6
+    more: dict[str, Any] = {"alternatives": [bl.Alternative(name="only")]} if general else {}
+    problem = bl.Problem(
+        grid=grid, wealth=wealth, transition=[[1.0]], start=np.zeros((3, 1)), beta=beta, eta=eta, **more
+    )
+    result = bl.solve(problem, progress=False)
+    assert result.success
+    power = 1 - np.longdouble(eta)
+    c = wealth.astype(np.longdouble) - grid.astype(np.longdouble)
+    utility = np.where(c > 0, np.abs(c) ** power / power, -np.inf)
+    value = np.zeros(3, np.longdouble)
+    for _ in range(20):
+        value = (utility + np.longdouble(beta) * value).max(axis=1)
+    assert np.abs(result.value.ravel() - value).max() <= result.error_bound
