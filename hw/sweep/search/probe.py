@@ -100,7 +100,7 @@ class Probe(wiring.Component):
         word, row_now = now.index[:ROW_SHIFT], now.index[ROW_SHIFT : build.index_bits]
         rising, falling = word[:HALF_SHIFT].all() & (now.index != top), ~word[:HALF_SHIFT].any() & now.index.any()
         edge = p.register(now.first & (rising | falling), 0)
-        step_row = Cat(word.all() | ~word.any(), (~word.any()).replicate(build.row_bits - 1))
+        step_row = Cat(word.all() | ~word.any(), (~word.any()).replicate(max(build.row_bits - 1, 0)))
         near_row = p.register((row_now + step_row)[: build.row_bits], 0)
         near_tag = Mux(odd, search_later.row0, search_later.row1)
         ahead = p.register(found_now & edge.value & (near_tag != Cat(near_row.value, Const(1, 1))), PROBED)

@@ -448,3 +448,15 @@ def test_a_proof_begins_from_any_start() -> None:
     assert "majorant" not in found.message
     right = bl.solve(convex, device="cpu", tol=1e-6)
     assert np.abs(found.value - right.value).max() <= found.error_bound + right.error_bound
+
+
+def test_a_lane_with_a_single_row_has_the_bits_and_clocks_of_the_model() -> None:
+    for points in (5, 8):
+        model, machine = (
+            bl.solve(bl.rbc(grid=points), tol=1e-3, device=device, lanes=1, progress=False)
+            for device in ("emulator", "rtl")
+        )
+        assert model.success
+        assert (machine.sweeps, machine.clocks) == (model.sweeps, model.clocks)
+        np.testing.assert_array_equal(machine.value, model.value)
+        np.testing.assert_array_equal(machine.policy, model.policy)
