@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import beltline as bl
-from beltline.interrupts import AGAIN_SECONDS, interrupt, interruptible
+from beltline.host.solver.ctrl_c import AGAIN_SECONDS, interrupt, interruptible
 
 
 def _numba_unpickle(number: int) -> FrameType:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 
 from beltline.host.devices.base import Device, DeviceLostError, DeviceTimeoutError
+from beltline.host.solver.ctrl_c import interrupt
 from beltline.hw.interface.registers import Command, Status, status_text
-from beltline.interrupts import interrupt
 
 POLL_SECONDS = 0.2
 """Seconds between two polls of a busy device."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from functools import wraps
@@ -18,6 +19,15 @@ AGAIN_SECONDS = 0.02
 """Seconds after which an interrupt that arrived in one of these is sent again."""
 
 
+def _again() -> None:
+    """Send the signal to the main thread again, a little later."""
+    main = threading.main_thread().ident
+    assert main is not None
+    again = threading.Timer(AGAIN_SECONDS, signal.pthread_kill, (main, signal.SIGINT))
+    again.daemon = True
+    again.start()
+
+
 def interrupt(number: int, frame: FrameType | None) -> None:
     """Raise ``KeyboardInterrupt``, as Python does on Ctrl-C, but later if compiled code is returning its results.
 
@@ -27,11 +37,7 @@ def interrupt(number: int, frame: FrameType | None) -> None:
     at = frame
     while at is not None:
         if at.f_code.co_name in CALLBACKS:
-            main = threading.main_thread().ident
-            assert main is not None
-            again = threading.Timer(AGAIN_SECONDS, signal.pthread_kill, (main, signal.SIGINT))
-            again.daemon = True
-            again.start()
+            _again()
             return
         at = at.f_back
     raise KeyboardInterrupt
@@ -50,10 +56,21 @@ def interruptible(function: Function) -> Function:
             or threading.current_thread() is not threading.main_thread()
         ):
             return function(*arguments, **more)
+        hook = sys.unraisablehook
+
+        def lost(unraisable: Any) -> None:
+            # In other callbacks, as of finalizers, Python cannot raise it either.
+            if issubclass(unraisable.exc_type, KeyboardInterrupt):
+                _again()
+            else:
+                hook(unraisable)
+
         signal.signal(signal.SIGINT, interrupt)
+        sys.unraisablehook = lost
         try:
             return function(*arguments, **more)
         finally:
             signal.signal(signal.SIGINT, signal.default_int_handler)
+            sys.unraisablehook = hook
 
     return cast(Function, called)
