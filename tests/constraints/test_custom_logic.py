@@ -11,6 +11,7 @@ import pytest
 from beltline.constraints import vivado
 from beltline.constraints.boards import BOARDS, Board
 from beltline.constraints.fabric_clock import at_clock
+from beltline.constraints.written_directory import place
 from support.vivado_projects import HASH, Write, needs_tcl, stand_in
 from support.vivado_stub import Vivado, run
 
@@ -140,6 +141,30 @@ def test_machine_with_its_own_clock(board: Board) -> None:
     scripts = files["cl_beltline/build/scripts/synth_cl_beltline.tcl"]
     for converter in ("cl_axi_clock_converter", "cl_axi_clock_converter_light"):
         assert f"    ${{HDK_IP_SRC_DIR}}/{converter}/{converter}.xci \\\n" in scripts
+
+
+@pytest.mark.parametrize("board", CLOCKED, ids=lambda board: board.name + board.suffix)
+def test_nets_are_declared_before_they_are_used(board: Board) -> None:
+    text = vivado.project(board, stand_in(board))["cl_beltline/design/cl_beltline.sv"]
+    declared = re.findall(r"^    logic (?:\[[^]]*\] )?(shell_\w+);$", text, re.M)
+    assert len(declared) == 44
+    for name in declared:
+        first = re.search(rf"\b{name}\b", text)
+        assert first is not None
+        assert text[: first.start()].rsplit("\n", 1)[-1].startswith("    logic ")
+
+
+def test_a_directory_with_changed_or_missing_files_is_not_up_to_date(tmp_path: Path) -> None:
+    files = {"a.v": "module a; endmodule\n", "tcl/b.tcl": "exit\n"}
+    assert place(files, tmp_path / "d")
+    (tmp_path / "d" / "result.txt").write_text("slack 0.1\n")
+    assert not place(files, tmp_path / "d")
+    (tmp_path / "d" / "a.v").write_text("module a(); endmodule\n")
+    with pytest.raises(FileExistsError):
+        place(files, tmp_path / "d")
+    (tmp_path / "d" / "a.v").unlink()
+    with pytest.raises(FileExistsError):
+        place(files, tmp_path / "d")
 
 
 def test_machine_on_the_clock_of_the_shell() -> None:

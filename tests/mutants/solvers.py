@@ -26,9 +26,16 @@ FAULTS = (
     Fault(
         "the rounding error of a sweep is taken to be zero",
         HERE + "methods.py",
-        "return DOUBLE * ((abs(1.0 - eta) + 4.0) * 2.0 * largest + (eta == 1.0) + (states + 4) * largest)",
+        "return power_error(eta) * 2.0 * largest + DOUBLE * ((eta == 1.0) + (states + 4) * largest)",
         "return 0.0",
         (TESTS + "test_methods.py::test_a_sweep_rounds_no_more_than_its_bound",),
+    ),
+    Fault(
+        "the exponent of a utility is taken to be exact",
+        HERE + "utility.py",
+        "+ LOGARITHM * exponent",
+        "+ 0.0 * exponent",
+        (TESTS + "test_confirmation.py::test_bounds_of_an_eta_below_one_half",),
     ),
     Fault(
         "values before a shift are taken to be as small as those after it",
