@@ -65,8 +65,8 @@ CHIPS = {
     "xczu7ev": Chip("ZU7EV", 230_000, 1728, 2 * 312, 96),
     "xck26": Chip("K26", 117_000, 1248, 2 * 144, 64),
     "xc7z020": Chip("XC7Z020", 53_000, 220, 2 * 140, 0),
-    "LFE5UM5G-85F": Chip("LFE5UM5G-85F", 84_000, 156, 208, 0, 1),
-    "LFE5U-85F": Chip("LFE5U-85F", 84_000, 156, 208, 0, 1),
+    "LFE5UM5G-85F": Chip("LFE5UM5G-85F", 84_000, 156, 208, 0, registers=1),
+    "LFE5U-85F": Chip("LFE5U-85F", 84_000, 156, 208, 0, registers=1),
 }
 """Chips by the beginning of the part's name. All but the first are from the vendors' data sheets, which round LUTs to
 thousands."""

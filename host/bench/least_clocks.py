@@ -4,11 +4,11 @@ For problems solved as by ``make engines``, the software model's log of every sw
 
 - *clocks*: those of the clock model;
 - *without searches*: those of as many sweeps that check the choices that were found, and search no state;
-- *at least*: those of a lane in which check, local search and expectation are in progress at the same time and never
-  wait for rows or for each other, and in which a search begins from what the check has compared. A sweep then takes the
-  clocks without searches, or a clock for each evaluation if these are more than the states of a lane. A choice that
-  moves by ``d`` needs ``d`` evaluations, because the utilities of three candidates are stored, but no more than three.
-  The first sweep, without stored utilities, needs those that it makes.
+- *at least*: those of a lane in which check, local search and expectation are in progress at the same time: the search
+  waits neither for rows nor for the check, and begins from what the check has compared. A sweep then takes the clocks
+  without searches, or a clock for each evaluation if these are more than the states of a lane. A choice that moves by
+  ``d`` needs ``d`` evaluations, because the utilities of three candidates are stored, but no more than three. The first
+  sweep, without stored utilities, needs those that it makes.
 
 So *at least* bounds every engine with one evaluator a lane that checks a state in a clock, and has the latencies of
 this one. The build has ``slots=4`` and ``overlap=1``. Nothing is measured on a board.
@@ -69,8 +69,10 @@ class _Bounded(SweepSoftwareMachine):
         assert log is not None
         states = dealt.points(0) * dealt.states
         clocks = without_search(dealt, self._found, bool(self._before.any()))
-        first = self.sweeps == 1
-        needed = int(log.counts.sum(axis=1).max()) if first else evaluations(dealt, self._found - log.choices)
+        if self.sweeps == 1:
+            needed = int(log.counts.sum(axis=1).max())
+        else:
+            needed = evaluations(dealt, self._found - log.choices)
         self.still += clocks
         self.least += clocks + max(needed - states, 0)
         self.moving += bool(log.searched.any())

@@ -10,18 +10,16 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
 from types import FrameType
 from typing import TYPE_CHECKING
+
+from beltline.host.solver.ctrl_c import send_again
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
 INTERRUPTED = 130
 """Exit code after an interrupt."""
-
-AGAIN_SECONDS = 0.05
-"""Seconds after which an interrupt that was lost in a callback is raised again."""
 
 
 def _end_at_once(number: int, frame: FrameType | None) -> None:
@@ -33,10 +31,7 @@ def _again(lost: UnraisableHookArgs) -> None:
     if not issubclass(lost.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(lost)
         return
-    # Sent to the main thread, which may be waiting for something by now.
-    timer = threading.Timer(AGAIN_SECONDS, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
-    timer.daemon = True
-    timer.start()
+    send_again()
 
 
 def hear() -> bool:

@@ -19,7 +19,7 @@ AGAIN_SECONDS = 0.02
 """Seconds after which an interrupt that arrived in one of these is sent again."""
 
 
-def _again() -> None:
+def send_again() -> None:
     """Send the signal to the main thread again, a little later."""
     main = threading.main_thread().ident
     assert main is not None
@@ -37,7 +37,7 @@ def interrupt(number: int, frame: FrameType | None) -> None:
     at = frame
     while at is not None:
         if at.f_code.co_name in CALLBACKS:
-            _again()
+            send_again()
             return
         at = at.f_back
     raise KeyboardInterrupt
@@ -61,7 +61,7 @@ def interruptible(function: Function) -> Function:
         def lost(unraisable: Any) -> None:
             # In other callbacks, as of finalizers, Python cannot raise it either.
             if issubclass(unraisable.exc_type, KeyboardInterrupt):
-                _again()
+                send_again()
             else:
                 hook(unraisable)
 
