@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.sparse.linalg import gmres
 
 from beltline.gpu_ref.discrete.pair_search import increasing, search
-from beltline.gpu_ref.discrete.program import Program
+from beltline.gpu_ref.discrete.policy_value import policy_value, shifted
+from beltline.gpu_ref.discrete.program import DOUBLE, Program
 from beltline.gpu_ref.tables import Array
 
 SHARE = 0.1
@@ -19,16 +18,11 @@ SHARE = 0.1
 last sweep.
 """
 
-STEPS = 500
-"""Largest number of policy evaluation steps. Policy iteration converges with any number of them."""
-
-RESTART, CYCLES = 20, 10
-"""Iterations of GMRES between restarts, and the number of restarts."""
-
 MAX_STALLED = 30
-"""Number of sweeps in a row that may fail to lower the smallest change so far. After that, the search of few pairs is
-replaced by one of all pairs; and if that fails as often, policy iteration is replaced by value iteration, whose changes
-fall in every sweep. Policy iteration usually takes some ten sweeps in all.
+"""Number of sweeps in a row that may fail both to lower the smallest change so far and to find a policy whose value is
+higher on average, by more than rounding. After that, the search of few pairs is replaced by one of all pairs; and if
+that fails as often, policy iteration is replaced by value iteration, whose changes fall in every sweep. Policy
+iteration usually takes some ten sweeps in all.
 """
 
 ROUNDINGS = 4.0
@@ -87,9 +81,9 @@ def solve(
     """Solve a discrete program by policy iteration (Howard 1960).
 
     A sweep finds the best action of every state given the current value. Then the value of that policy, ``(I - beta P)
-    V = R``, is computed by policy evaluation steps (Puterman and Shin 1978) and, if ``beta`` is so near 1 that too many
-    would be needed, by GMRES (Saad and Schultz 1986). The next sweep starts from it. Evaluating policies only to a
-    share of the last change follows Gargiani, Zanelli, Liao-McPherson, Summers and Lygeros (2022).
+    V = R``, is computed by :func:`~beltline.gpu_ref.discrete.policy_value.policy_value`, and the next sweep starts from
+    it. Evaluating policies only to a share of the last change follows Gargiani, Zanelli, Liao-McPherson, Summers and
+    Lygeros (2022).
 
     Parameters
     ----------
@@ -116,6 +110,7 @@ def solve(
     evaluations = 0
     status = "sweep limit"
     least, stalled = np.inf, 0
+    highest, rose = -np.inf, False
     for sweeps in range(1, max_sweeps + 1):
         searched = ordered
         value, chosen, evaluated = search(program, program.expected(V), searched)
@@ -129,7 +124,8 @@ def solve(
             break
         # Once policy iteration has been given up with a search of every pair, `stalled` stays at its limit.
         if ordered or stalled < MAX_STALLED:
-            least, stalled = (change, 0) if change < least else (least, stalled + 1)
+            stalled = 0 if change < least or rose else stalled + 1
+            least = min(least, change)
         done = change < max(tol, rounding)
         if done and not searched:
             status = "converged"
@@ -139,25 +135,12 @@ def solve(
         if searched and (done or stalled >= MAX_STALLED):
             # The sweep that ends the iteration must search every pair.
             ordered, stalled = False, 0
-        V = value
         if stalled < MAX_STALLED:
-            V = _evaluated(program, chosen, value, max(SHARE * (1.0 - program.modulus) * change, rounding / ROUNDINGS))
+            step_tol = max(SHARE * (1.0 - program.modulus) * change, rounding / ROUNDINGS)
+            V = policy_value(program, chosen, value, step_tol)
+            mean = float(V.mean())
+            rose = mean > highest + rounding / max(1.0 - program.modulus, DOUBLE)
+            highest = max(highest, mean)
+        else:
+            V = shifted(program, value, value - V)
     return Iterated(value, chosen, change, rounding, sweeps, evaluations, is_ordered, not searched, status)
-
-
-def _evaluated(program: Program, chosen: NDArray[np.int64], start: Array, step_tol: float) -> Array:
-    """Return the value of a policy, ``(n,)``, up to a change of ``step_tol`` per step if that is reached.
-
-    ``start`` is the value returned by the sweep that found the policy.
-    """
-    reward = program.reward[chosen]
-    chances = program.beta * program.chances[program.lottery[chosen]]
-    last = start
-    for _ in range(STEPS):
-        before, last = last, reward + chances @ last
-        if np.abs(last - before).max() <= step_tol:
-            return np.asarray(last)
-    system = sparse.eye_array(program.states, format="csr") - chances
-    found, _ = gmres(system, reward, x0=last, rtol=0.0, atol=step_tol, restart=RESTART, maxiter=CYCLES)
-    after = reward + chances @ found
-    return np.asarray(after if np.abs(after - found).max() <= step_tol else last)

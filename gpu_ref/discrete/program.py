@@ -77,6 +77,17 @@ class Program:
         return float(self.beta * self.chances.sum(axis=1).max() * (1.0 + (self._width + 2) * DOUBLE))
 
     @cached_property
+    def rate(self) -> float:
+        """``1 - beta`` times the largest sum of a lottery, in double precision."""
+        return 1.0 - self.beta * float(self.chances.sum(axis=1).max())
+
+    @cached_property
+    def even(self) -> bool:
+        """Whether all lotteries sum to the same, up to a tenth of :attr:`rate`."""
+        sums = self.chances.sum(axis=1)
+        return bool(self.rate > 0.0 and self.beta * np.ptp(sums) <= 0.1 * self.rate)
+
+    @cached_property
     def _width(self) -> int:
         """Largest number of next states of a lottery."""
         return int(np.diff(self.chances.indptr).max())

@@ -78,6 +78,11 @@ def solve_discrete(
         residual, bound, verified = proven.residual, proven.error_bound, True
         if proven.missed:
             outcome, message = Outcome.NOT_VERIFIED, f"{message} {_missed(problem, proven)}"
+    if not problem.program.modulus < 1.0:
+        message += (
+            f" The error cannot be bounded: beta = {problem.beta!r} times the largest sum of a row of Q is not below 1"
+            " by more than rounding."
+        )
     success = outcome is Outcome.CONVERGED and math.isfinite(bound)
     return DiscreteResult(
         value=found.value.reshape(problem.shape),

@@ -7,6 +7,7 @@ from .fault import Fault
 HERE = "gpu_ref/discrete/"
 TESTS = "tests/gpu_ref/discrete/test_policy_iteration.py::"
 MADE = "tests/host/problem/test_discrete_dp.py::"
+VALUES = "tests/gpu_ref/discrete/test_policy_value.py::"
 SOLVED = "tests/host/solver/test_solve_discrete.py::"
 
 FAULTS = (
@@ -37,6 +38,34 @@ FAULTS = (
         "if done and not searched:",
         "if done:",
         (TESTS + "test_a_wrong_test_of_differences_costs_time_and_changes_no_result",),
+    ),
+    Fault(
+        "policy iteration is given up although policies become better",
+        HERE + "policy_iteration.py",
+        "stalled = 0 if change < least or rose else stalled + 1",
+        "stalled = 0 if change < least else stalled + 1",
+        (VALUES + "test_chains_that_move_by_one_state_are_solved_in_few_sweeps",),
+    ),
+    Fault(
+        "the constant added to a policy's value is twice as large as it should be",
+        HERE + "policy_value.py",
+        "program.beta * 0.5 * (change.min() + change.max())",
+        "program.beta * (change.min() + change.max())",
+        (VALUES + "test_a_constant_is_added_only_where_lotteries_sum_to_the_same",),
+    ),
+    Fault(
+        "a constant is added although lotteries do not sum to the same",
+        HERE + "policy_value.py",
+        "    if not program.even:",
+        "    if False:",
+        (VALUES + "test_a_constant_is_added_only_where_lotteries_sum_to_the_same",),
+    ),
+    Fault(
+        "what is missing from a policy's value is never found with a preconditioner",
+        HERE + "policy_value.py",
+        "for preconditioned in (False, True):",
+        "for preconditioned in (False,):",
+        (VALUES + "test_chains_that_move_by_one_state_are_solved_in_few_sweeps",),
     ),
     Fault(
         "the certificate of a discrete program compares no choice",

@@ -97,8 +97,6 @@ def test_a_wrong_test_of_differences_costs_time_and_changes_no_result(monkeypatc
 
 
 def test_policies_are_evaluated_where_beta_is_near_1(monkeypatch: pytest.MonkeyPatch) -> None:
-    from beltline.gpu_ref.discrete import policy_iteration
-
     R, Q, _, *_ = savings(20)
     beta = 0.9999
     made = program(R, Q, beta)
@@ -107,8 +105,11 @@ def test_policies_are_evaluated_where_beta_is_near_1(monkeypatch: pytest.MonkeyP
     assert found.status == "converged"
     bound = certify(made, found.value, found.chosen, found.change).error_bound
     assert np.abs(found.value - value).max() <= bound + 1e-9 * np.abs(value).max()
-    # Without it steps alone would take very many sweeps.
-    monkeypatch.setattr(policy_iteration, "gmres", lambda system, reward, **_: (np.full(reward.size, 1e9), 1))
+    # Without the constant and the corrections, steps alone would take very many sweeps.
+    monkeypatch.setattr("beltline.gpu_ref.discrete.policy_value.shifted", lambda program, value, change: value)
+    monkeypatch.setattr(
+        "beltline.gpu_ref.discrete.policy_value.gmres", lambda system, right, **_: (np.full(right.size, 1e9), 1)
+    )
     assert solve(made, max_sweeps=60).status == "sweep limit"
     slow = solve(program(R, Q, 0.96))
     assert slow.status == "converged"
@@ -121,7 +122,7 @@ def test_value_iteration_ends_what_evaluations_do_not(monkeypatch: pytest.Monkey
     rng = np.random.default_rng(6)
     R, Q, beta, *_ = savings(30)
     made = program(R, Q, beta)
-    monkeypatch.setattr(policy_iteration, "_evaluated", lambda *_: rng.normal(size=60))
+    monkeypatch.setattr(policy_iteration, "policy_value", lambda *_: rng.normal(size=60))
     found = solve(made)
     assert (found.status, found.ordered, found.full) == ("converged", True, True)
     assert found.sweeps > 2 * policy_iteration.MAX_STALLED

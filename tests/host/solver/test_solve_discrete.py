@@ -143,6 +143,17 @@ def test_no_success_without_proof(monkeypatch: pytest.MonkeyPatch) -> None:
     assert wrong.message.endswith(" in state 4.")
 
 
+def test_a_beta_too_near_1_for_any_bound_is_no_success() -> None:
+    beta = float(np.nextafter(1.0, 0.0))
+    result = bl.solve(bl.from_discrete_dp([[1.0, 0.5], [0.0, 2.0]], np.full((2, 2, 2), 0.5), beta), progress=False)
+    assert (result.success, result.error_bound) == (False, np.inf)
+    assert f"The error cannot be bounded: beta = {beta!r} times the largest sum of a row of Q" in result.message
+    near = bl.solve(bl.from_discrete_dp([[1.0, 0.5], [0.0, 2.0]], np.full((2, 2, 2), 0.5), 1.0 - 1e-12), progress=False)
+    assert near.success
+    assert "cannot be bounded" not in near.message
+    np.testing.assert_allclose(near.value, [1.5e12 - 0.5, 1.5e12 + 0.5], atol=near.error_bound)
+
+
 def test_values_too_large_for_tol_and_for_double_precision_say_so() -> None:
     R, Q, beta = storage()
     large = bl.solve(bl.from_discrete_dp(1e9 * R, Q, beta))
