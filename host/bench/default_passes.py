@@ -26,8 +26,9 @@ from beltline.host.problem.checks import ProblemError
 from beltline.host.solver.solve import solve
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Engine, Mode, Status
-from beltline.hw.sweep.clocks import END_CLOCKS, JUDGED, NEVER, Round, SweepLog, lane_clocks, pass_clocks, round_clocks
+from beltline.hw.sweep.clocks import END_CLOCKS, JUDGED, Round, pass_clocks, round_clocks
 from beltline.hw.sweep.datapath import ROUND_BEGINS
+from beltline.hw.sweep.lane_clocks import NEVER, SweepLog, lane_clocks
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.trees import join_clocks

@@ -30,7 +30,8 @@ from beltline.host.models.rbc import rbc
 from beltline.host.problem.problem import Problem
 from beltline.host.solver.fixed_point import fixed_point
 from beltline.hw.interface.parameters import SLOTS
-from beltline.hw.sweep.clocks import Dealt, SweepLog, pass_clocks
+from beltline.hw.sweep.clocks import pass_clocks
+from beltline.hw.sweep.lane_clocks import Dealt, SweepLog
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
 

@@ -7,10 +7,11 @@ from amaranth.lib import wiring
 
 from beltline.hw.control.engine_kind import EngineKind
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.sweep.clocks import END_CLOCKS, Dealt, SweepLog, begin_clocks, pass_clocks
+from beltline.hw.sweep.clocks import END_CLOCKS, begin_clocks, pass_clocks
 from beltline.hw.sweep.datapath import SweepDatapath
 from beltline.hw.sweep.lane import lane
 from beltline.hw.sweep.lane.parameters import LaneParameters
+from beltline.hw.sweep.lane_clocks import Dealt, SweepLog
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.search.parameters import SearchParameters

@@ -20,11 +20,12 @@ from beltline.hw.interface.bounds import bounds_of
 from beltline.hw.interface.groups import Groups, Mark
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import STEPS_FIELD, UPDATE_FIELD, Engine, Mode, Status
-from beltline.hw.sweep.clocks import END_CLOCKS, Dealt, Round, SweepLog, begin_clocks, pass_clocks, seek_clocks
+from beltline.hw.sweep.clocks import END_CLOCKS, Round, begin_clocks, pass_clocks, seek_clocks
 from beltline.hw.sweep.combine import CombineParameters
 from beltline.hw.sweep.extremes import midpoints
 from beltline.hw.sweep.intervals import after_proof
 from beltline.hw.sweep.lane.parameters import MOST_SHIFT, LaneParameters
+from beltline.hw.sweep.lane_clocks import Dealt, SweepLog
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.prices.parameters import PricesParameters
 from beltline.hw.sweep.proof import Proof
@@ -100,7 +101,7 @@ class SweepSoftwareMachine(SoftwareMachine):
     updates
         Of a build with prices: number of times that prices were updated in the run.
     log
-        The last sweep's :class:`beltline.hw.sweep.clocks.SweepLog`, from which its clocks are computed.
+        The last sweep's :class:`beltline.hw.sweep.lane_clocks.SweepLog`, from which its clocks are computed.
     """
 
     clocks_source = "modelled by the clock model"

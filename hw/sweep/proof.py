@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from beltline.hw.arithmetic.objective import raised_status
 from beltline.hw.arithmetic.utility_constants import UtilityConstants
 from beltline.hw.interface.registers import Status
-from beltline.hw.sweep.clocks import Dealt, Round
+from beltline.hw.sweep.clocks import Round
+from beltline.hw.sweep.lane_clocks import Dealt
 from beltline.hw.sweep.scan.parameters import LIMIT, divides, may_end, parity_of
 from beltline.hw.sweep.scan_clocks import scanned
 from beltline.hw.sweep.software_passes import search_all, whole_grid

@@ -9,7 +9,7 @@ r, searches, rows, pushes, arrivals
 searched
     bool, ``(points, N_z)``: states of the lane to search.
 log
-    int32, ``(contexts, m)``: evaluations of each search, as in :class:`beltline.hw.sweep.clocks.SweepLog`.
+    int32, ``(contexts, m)``: evaluations of each search, as in :class:`beltline.hw.sweep.lane_clocks.SweepLog`.
 found
     int64, ``(points, N_z)``, or of size 0: receives the clock of each state's result.
 passed

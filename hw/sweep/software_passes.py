@@ -30,7 +30,7 @@ from beltline.hw.arithmetic.objective import (
 )
 from beltline.hw.arithmetic.utility_constants import UtilityConstants
 from beltline.hw.interface.registers import Status
-from beltline.hw.sweep.clocks import Dealt
+from beltline.hw.sweep.lane_clocks import Dealt
 from beltline.hw.sweep.search.parameters import DECAY
 from beltline.hw.sweep.search_clocks import OFF_GRID
 
@@ -160,7 +160,7 @@ def _search(wealth, x, ev, s, words, limits, guess, log, count):  # type: ignore
     Returns ``(index, u(index - 1), u(index), u(index + 1), over, count, off)``: the choice and its three utilities,
     ``INFEASIBLE`` for a candidate that is not on the grid or cannot be afforded; whether a utility left its range; the
     number of evaluations, added to argument ``count``; and how many of this search's were off the grid. Evaluation
-    ``count`` is written to ``log`` as in :class:`beltline.hw.sweep.clocks.SweepLog` if it has room there.
+    ``count`` is written to ``log`` as in :class:`beltline.hw.sweep.lane_clocks.SweepLog` if it has room there.
     """
     bottom, top = limits[0, s], limits[1, s]
     index = guess
@@ -254,7 +254,7 @@ def _searches(  # type: ignore[no-untyped-def]
 ):
     """Search all marked states: the compiled part of :func:`search_all`.
 
-    ``shifts`` is ``(lane_shift, part_shift)`` of :class:`beltline.hw.sweep.clocks.Dealt`.
+    ``shifts`` is ``(lane_shift, part_shift)`` of :class:`beltline.hw.sweep.lane_clocks.Dealt`.
     """
     rows, states = w.shape
     contexts, parts = counts.shape[1], flags.shape[1]
@@ -300,8 +300,8 @@ def search_peaks(x, w, ev, words, shifts, state_bits, choices, above, others, co
     """Search every state from the lowest candidates upwards, or from the highest if ``above``, for other peaks.
 
     ``others``, bool ``(lanes, parts)``, becomes true for parts with a state whose search ends at another candidate than
-    its choice. ``counts`` and ``log`` are those of :class:`beltline.hw.sweep.clocks.SweepLog`. Each search starts from
-    the result of the point before.
+    its choice. ``counts`` and ``log`` are those of :class:`beltline.hw.sweep.lane_clocks.SweepLog`. Each search starts
+    from the result of the point before.
     """
     rows, states = w.shape
     contexts, parts = counts.shape[1], others.shape[1]
@@ -336,7 +336,7 @@ class Searched:
         Number of evaluations on the grid, of all searches together.
     probes
         int32, ``(lanes * contexts, room)``: the first ``room`` evaluations of each search, encoded as in
-        :class:`beltline.hw.sweep.clocks.SweepLog`.
+        :class:`beltline.hw.sweep.lane_clocks.SweepLog`.
     """
 
     status: Status

@@ -25,7 +25,7 @@ from beltline.hw.arithmetic.objective import INFEASIBLE
 from beltline.hw.arithmetic.utility_constants import UtilityConstants
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Command, Engine, Status
-from beltline.hw.sweep.clocks import Dealt, SweepLog, lane_clocks
+from beltline.hw.sweep.lane_clocks import Dealt, SweepLog, lane_clocks
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.search.parameters import SearchParameters

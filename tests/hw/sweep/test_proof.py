@@ -19,7 +19,7 @@ from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import STEPS_FIELD, Engine, Mode, Status
 from beltline.hw.sweep import proof, software_proof
 from beltline.hw.sweep.check import PREPARE_CLOCKS
-from beltline.hw.sweep.clocks import Dealt
+from beltline.hw.sweep.lane_clocks import Dealt
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import ROW_WORDS, SweepParameters
 from beltline.hw.sweep.proof import Proof

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from beltline.hw.arithmetic.numbers import MAXIMUM
 from beltline.hw.arithmetic.utility import UtilityParameters
 from beltline.hw.arithmetic.utility_constants import UtilityConstants
-from beltline.hw.sweep.clocks import Dealt, Round, round_clocks
+from beltline.hw.sweep.clocks import Round, round_clocks
+from beltline.hw.sweep.lane_clocks import Dealt
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.scan.parameters import ScanParameters
 from beltline.hw.sweep.search.parameters import SearchParameters
