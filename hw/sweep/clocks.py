@@ -16,13 +16,14 @@ from beltline.hw.control.sequencer import DRAIN, check_clocks
 from beltline.hw.sweep.datapath import ROUND_BEGINS
 from beltline.hw.sweep.extremes import shift_clocks
 from beltline.hw.sweep.follow_clocks import followed
-from beltline.hw.sweep.lane.parameters import LaneParameters
+from beltline.hw.sweep.lane.parameters import SHIFT_CLOCKS, LaneParameters
 from beltline.hw.sweep.lane_clocks import Dealt, LaneClocks, SweepLog, lane_clocks
 from beltline.hw.sweep.parameters import HALF_SHIFT, SweepParameters
 from beltline.hw.sweep.patch import PatchParameters
 from beltline.hw.sweep.patch_clocks import patches
 from beltline.hw.sweep.scan.parameters import ScanParameters
 from beltline.hw.sweep.scan_clocks import shared_clocks, shared_visits
+from beltline.hw.sweep.shift import EARLY_CLOCKS, ShiftParameters
 from beltline.hw.sweep.trees import join_clocks, largest_norm_clocks
 
 
@@ -72,6 +73,12 @@ JUDGED = 2
 _DECIDE = 1
 """Clocks from the end of a pass to ``begin`` of the next."""
 
+_KNOWN = SHIFT_CLOCKS + 3 + EARLY_CLOCKS + 1
+"""Clocks, besides those of the shifts, from the last result at the reference point until the shifts let a pass end.
+
+They are spent until the lane sends the change of its value, in the unit, and for a register of the datapath.
+"""
+
 END_CLOCKS = DRAIN
 """Clocks that a run takes in addition to its passes: it then waits for the largest norm."""
 
@@ -92,7 +99,7 @@ def pass_clocks(
     log
         Log of the sweep; ``None`` for the prologue.
     shifts
-        Whether shifts are computed after the sweep.
+        Whether shifts are computed after the sweep, or in a build that computes them early, during it.
     rounds
         Rounds of its proof, empty for a sweep without a proof.
     meets
@@ -107,7 +114,7 @@ def pass_clocks(
     done = 0
     notes = np.ones(dealt.grid, np.bool_)
     if log is not None:
-        lanes = lane_clocks(log, np.full(build.lanes, _GO), JUDGED)
+        lanes = lane_clocks(log, np.full(build.lanes, _GO), JUDGED, shifts and build.early)
         ends = lanes.ends
         # One register for the decision on the last state; then the pipelines run empty.
         if not build.multipliers:
@@ -135,7 +142,13 @@ def pass_clocks(
         if last[lane]:
             first = int(ends[lane]) + PatchParameters(build).begin
             done = max(done, first + int(last[lane]) - 1 + waits + settle + 2, first + int(busy[lane]) + 2)
-    of_shift = shift_clocks(build, dealt.states, largest_norm_clocks(build)) if shifts else 0
+    of_shift = 0
+    if shifts and build.early and log is not None:
+        middle = dealt.grid >> 1
+        results = np.where(log.searched[middle], lanes.found[middle], lanes.reference + 1)
+        done = max(done, int(results.max()) + ShiftParameters(build).clocks(dealt.states) + _KNOWN)
+    elif shifts:
+        of_shift = shift_clocks(build, dealt.states, largest_norm_clocks(build))
     return _around(build, done) + of_shift + _DECIDE
 
 

@@ -27,7 +27,7 @@ from beltline.hw.sweep.parameters import ROW_SHIFT, SHARED_STATES, SweepParamete
 from beltline.hw.sweep.prices.updates import Updates
 from beltline.hw.sweep.row_buses import RowBuses, RowBusesParameters
 from beltline.hw.sweep.scan.rounds import Rounds
-from beltline.hw.sweep.shift import Shift, ShiftParameters
+from beltline.hw.sweep.shift import Shift, ShiftParameters, connect_samples
 from beltline.hw.sweep.trees import FAN, LargestNorm, all_of, any_of, join_clocks, joined
 
 ROUND_BEGINS = 2
@@ -96,7 +96,8 @@ class SweepDatapath(Datapath):
                 ),
             ]
         elif shift is not None:
-            self._samples(m, p, lanes, shift)
+            wanted = has_flag(self.settings.mode, Mode.SHIFT) & ~self._seek if build.early else Const(1, 1)
+            connect_samples(m, p, lanes, shift, wanted)
         go, prologue, cold, half = (Signal(name=name) for name in ("go", "prologue", "cold", "half"))
         updates: Updates | None = None
         again, is_cold, seeks = self._again, self.first_sweep & ~self._seek, self._seek
@@ -280,6 +281,12 @@ class SweepDatapath(Datapath):
                 self._intervals.evaluates.eq(evaluates),
                 self._intervals.may_end.eq(next_plain),
             ]
+        if self._build.early:
+            # The shifts are computed during the pass, which does not end before they are known.
+            waits = Signal()
+            m.d.sync += waits.eq(shifts & ~self.prologue & ~shift.ready)
+            m.d.comb += shift.begin.eq(self.begin)
+            ended = ended & ~waits
         with m.FSM():
             with m.State("IDLE"), m.If(self.begin):
                 m.next = "PASS"
@@ -299,14 +306,19 @@ class SweepDatapath(Datapath):
                     m.d.comb += shift.clear.eq(1)
                     self._finish(m)
                 with m.Else():
-                    m.d.comb += (shift if midpoints is None else midpoints).start.eq(1)
-                    m.next = "SHIFT" if midpoints is None else "MIDPOINTS"
+                    if self._build.early:
+                        m.d.comb += shift.take.eq(1)
+                        self._finish(m)
+                    else:
+                        m.d.comb += (shift if midpoints is None else midpoints).start.eq(1)
+                        m.next = "SHIFT" if midpoints is None else "MIDPOINTS"
             if midpoints is not None:
                 with m.State("MIDPOINTS"), m.If(midpoints.done):
                     m.d.comb += shift.start.eq(1)
                     m.next = "SHIFT"
-            with m.State("SHIFT"), m.If(~shift.busy):
-                self._finish(m)
+            if not self._build.early:
+                with m.State("SHIFT"), m.If(~shift.busy):
+                    self._finish(m)
             with m.State("AGAIN"):
                 m.d.comb += self._again.eq(1)
                 m.next = "SEEK"
@@ -382,16 +394,6 @@ class SweepDatapath(Datapath):
         with m.If(~self.prologue):
             m.d.sync += self._values.eq(~self._values)
         m.next = "IDLE"
-
-    def _samples(self, m: Module, p: Pipeline, lanes: list[LaneInstance], shift: Shift) -> None:
-        """Connect the unit of the shifts to the changes at the reference point, which one of the lanes sends."""
-        width = len(shift.sample) + len(shift.sample_state) + 1
-        words = [
-            Cat(lane.sample_valid, lane.sample_state, lane.sample) & lane.sample_valid.replicate(width)
-            for lane in lanes
-        ]
-        sample = joined(p, words, lambda group: functools.reduce(operator.or_, group), join_clocks(self._build))
-        m.d.comb += Cat(shift.sample_valid, shift.sample_state, shift.sample).eq(sample)
 
     def _problem(self, m: Module, lanes: list[LaneInstance], buses: RowBuses) -> None:
         """Give every lane the sizes and constants of the problem, which do not change during a run."""

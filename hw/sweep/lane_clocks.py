@@ -119,9 +119,10 @@ def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ign
     lane_bits, bits, top, lane_shift, part_shift, fetch = of_build[:6]
     fetch_search, check_behind, prepared, after, ring, decided, by_state = of_build[6:]
     choices, searched, counts, log, unchecked = tables
-    checked, ends, found, passed = results
+    checked, ends, found, passed, reference = results
     lanes, contexts = counts.shape
     points, states = choices.shape
+    middle = points >> 1
     width = lane_shift - ROW_SHIFT
     members = (lanes - phase + slots - 1) // slots
     r = np.zeros((members, REGISTERS), np.int64)
@@ -136,6 +137,7 @@ def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ign
     now, resting = np.int64(_FAR), 0
     exogenous = np.arange(min(points, 1 << lane_shift) * states) % states
     unasked = np.empty(0, np.int64)
+    leaving = np.zeros(exogenous.size if reference.size else 0, np.int64)
     for k in range(members):
         lane = phase + k * slots
         now = min(now, begins[lane])
@@ -172,10 +174,14 @@ def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ign
             if r[k, PHASE] == CHECKS and t < end:
                 own_choices = choices[first:last].ravel()
                 queues = windows[k], places[k], rows[k], arrivals[k]
-                of_states = exogenous[: own_choices.size], own_choices, unasked
+                left = leaving if first <= middle < last else unasked
+                of_states = exogenous[: own_choices.size], own_choices, left
                 t = gather_run(r[k], *queues, *of_states, top, t, end, taken_at)
                 if r[k, DONE] == own_choices.size:
                     checked[lane] = t - 1 + check_behind
+                    if left.size:
+                        at = (middle - first) * states
+                        reference[:] = leaving[at : at + states] + check_behind
                     if searched[first:last].any():
                         r[k, PHASE] = SEARCHES
                         r[k, BEGIN] = checked[lane] + after
@@ -245,12 +251,16 @@ class LaneClocks:
         int64, ``(N_k, N_z)``: the result of each state that was searched. Of size 0 if results were not requested.
     passed
         int64, ``(N_k, N_z)``: as ``passed`` of :mod:`beltline.hw.sweep.search_clocks`. Of size 0 without ``overlap``.
+    reference
+        int64, ``(N_z,)``: the check's result of each state of the middle point, ``NEVER`` without check. Of size 0 if
+        results were not requested.
     """
 
     checked: NDArray[np.int64]
     ends: NDArray[np.int64]
     found: NDArray[np.int64]
     passed: NDArray[np.int64]
+    reference: NDArray[np.int64]
 
 
 _Scans = tuple[NDArray[np.int64], NDArray[np.int64], int, int, int]
@@ -278,7 +288,7 @@ def lane_clocks(
     after
         Clocks from the last result of a lane's check to ``start`` of its local search.
     results
-        Whether ``found`` of the result is requested.
+        Whether ``found`` and ``reference`` of the result are requested.
     scans
         For a round of a proof, which has scans in place of checks: ``(visits, passes, bracket_clocks, result_latency,
         least)`` of :func:`beltline.hw.sweep.scan_clocks.scan_run`, with one row of ``passes`` for each lane.
@@ -292,6 +302,7 @@ def lane_clocks(
     ends = np.full(build.lanes, NEVER, np.int64)
     found = np.full(log.choices.shape if results else (0, 0), NEVER, np.int64)
     passed = np.full(log.choices.shape if build.overlap else (0, 0), NEVER, np.int64)
+    reference = np.full(dealt.states if results else 0, NEVER, np.int64)
     _groups(
         build.slots,
         np.asarray(begins, np.int64) + np.where(log.unchecked, 0, 1 if build.prepares else of_check.begin),
@@ -311,7 +322,7 @@ def lane_clocks(
             build.alternatives,
         ),
         (log.choices, log.searched, log.counts, log.probes, log.unchecked),
-        (checked, ends, found, passed),
+        (checked, ends, found, passed, reference),
         scans,
     )
-    return LaneClocks(checked, ends, found, passed)
+    return LaneClocks(checked, ends, found, passed, reference)

@@ -329,7 +329,8 @@ class SweepSoftwareMachine(SoftwareMachine):
         if self._logged:
             assert self.log is not None
             # No shifts follow the passes that look for other peaks.
-            of_pass = self._dealt, self.log, shifts and not self._sought
+            shifts = self._shifts if self.build.early else shifts and not self._sought
+            of_pass = self._dealt, self.log, shifts
             self.sweep_clocks.append(pass_clocks(*of_pass, self._rounds, meets))
             if meets:
                 clocks = self.sweep_clocks[-1] - pass_clocks(*of_pass)

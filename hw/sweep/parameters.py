@@ -142,6 +142,16 @@ class SweepParameters:
         return not self.proof
 
     @property
+    def early(self) -> bool:
+        """Whether shifts are computed while the sweep still goes on, from the changes of the reference point.
+
+        These are final as soon as they are known, except with ``proof``, which repairs choices at the end of a sweep.
+        With ``midpoints`` the changes of all points are needed. A single lane has thousands of states in a sweep of its
+        largest problem, beside which the clocks of the shifts are few.
+        """
+        return self.lanes > 1 and not (self.proof or self.midpoints or self.alternatives)
+
+    @property
     def sparse(self) -> bool:
         """Whether ``MODE`` can leave out the proofs of some sweeps (:class:`beltline.hw.sweep.intervals.Intervals`)."""
         return self.proof and not self.alternatives

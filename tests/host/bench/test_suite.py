@@ -139,7 +139,7 @@ import beltline.host.bench.measure as b
 from numba.core.dispatcher import Dispatcher
 
 def compiled():
-    names = ("beltline.hw.line.model", "beltline.hw.sweep.software_passes", "beltline.hw.sweep.clocks")
+    names = ("beltline.hw.line.model", "beltline.hw.sweep.software_passes", "beltline.hw.sweep.lane_clocks")
     items = [item for name in names for item in vars(sys.modules[name]).items() if isinstance(item[1], Dispatcher)]
     return {name: len(function.signatures) for name, function in items}
 

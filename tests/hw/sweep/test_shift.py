@@ -1,13 +1,16 @@
-"""Shifts between sweeps in software, against Python's integers."""
+"""Shifts between sweeps: software against Python's integers, the unit against software, clock by clock."""
 
 from __future__ import annotations
+
+import random
 
 import numpy as np
 import pytest
 
-from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
+from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM, WIDTH
 from beltline.hw.sweep.parameters import SweepParameters
-from beltline.hw.sweep.shift import SCALE, ShiftParameters
+from beltline.hw.sweep.shift import EARLY_CLOCKS, SCALE, Shift, ShiftParameters
+from support.streams import Clocks
 
 
 def exact(change: list[int], weights: list[list[int]], q: list[list[int]]) -> tuple[list[int], list[int]]:
@@ -49,3 +52,85 @@ def test_a_constant_change_is_shifted_to_its_limit() -> None:
     before, after = ShiftParameters(SweepParameters(128, 1, 1)).model(np.array([change]), weights, q)
     assert change + int(before[0]) == pytest.approx(change / (1 - beta), rel=1e-8)
     assert int(after[0]) == pytest.approx(beta * int(before[0]), rel=1e-9)
+
+
+def joined(words: list[int]) -> int:
+    return sum((word % (1 << WIDTH)) << WIDTH * s for s, word in enumerate(words))
+
+
+@pytest.mark.gateware
+@pytest.mark.parametrize("lanes", [1, 4], ids=["after the pass", "during the pass"])
+@pytest.mark.parametrize("largest", [4, pytest.param(16, marks=pytest.mark.slow)])
+def test_unit_as_software_model(clocks: Clocks, lanes: int, largest: int) -> None:
+    """Outputs change by ``take`` or ``clear`` alone, or during ``busy``, in the exact clock; samples in any order."""
+    build = SweepParameters(128, largest, lanes)
+    parameters, rng = ShiftParameters(build), random.Random(lanes + largest)
+    assert build.early == (lanes > 1)
+    control = ("begin", "take") if build.early else ("start",)
+    names = (
+        "sample_valid",
+        "sample_state",
+        "sample",
+        "clear",
+        "states",
+        "weight_write",
+        "q_write",
+        "row",
+        "column",
+        "data",
+    )
+    columns: dict[str, list[int]] = {name: [] for name in (*names, *control)}
+    # What is expected in some clocks: the flag `busy` or `ready`, and both outputs.
+    flags: dict[int, int] = {}
+    outputs: dict[int, tuple[int, int]] = {}
+
+    def clock(states: int, **given: int) -> int:
+        noise = {
+            "sample": rng.getrandbits(WIDTH),
+            "sample_state": rng.randrange(states),
+            "data": rng.getrandbits(WIDTH),
+        }
+        for name, column in columns.items():
+            column.append((dict.fromkeys(columns, 0) | noise | {"states": states} | given)[name])
+        return len(columns["states"]) - 1
+
+    for states in sorted({1, largest // 2, largest - 1, largest}):
+        q = np.array([[rng.getrandbits(60) for _ in range(states)] for _ in range(states)], dtype=np.uint64)
+        weights = np.array([[rng.getrandbits(63) for _ in range(states)] for _ in range(states)], dtype=np.uint64)
+        for table, name in ((weights, "weight_write"), (q, "q_write")):
+            for row in range(states):
+                for column in range(states):
+                    clock(states, row=row, column=column, data=int(table[row, column]), **{name: 255})
+        t = clock(states, clear=1)
+        outputs[t + 1] = 0, 0
+        for bits in (62, 40, 51, 45):
+            change = np.array([rng.choice((-1, 1)) * rng.getrandbits(bits) for _ in range(states)])
+            if build.early:
+                flags[clock(states, begin=1) + 1] = 0
+            order = rng.sample(range(states), states)
+            for s in order:
+                for _ in range(rng.choice((0, 0, 3))):
+                    clock(states)
+                t = clock(states, sample_valid=1, sample_state=s, sample=int(change[s]) % (1 << WIDTH))
+            needed = parameters.clocks(states)
+            before, after = (joined(words.tolist()) for words in parameters.model(change, weights, q))
+            if build.early:
+                last = outputs[max(outputs)]
+                flags |= {t + EARLY_CLOCKS + needed - 1: 0, t + EARLY_CLOCKS + needed: 1}
+                for _ in range(needed + EARLY_CLOCKS + rng.choice((0, 5))):
+                    outputs[clock(states)] = last
+                t = clock(states, take=1)
+                outputs |= {t: last, t + 1: (before, after)}
+            else:
+                t = clock(states, start=1)
+                flags |= {t: 0, t + 1: 1, t + needed: 1, t + needed + 1: 0}
+                for _ in range(needed + 1):
+                    clock(states)
+                outputs[t + needed + 1] = before, after
+            clock(states)
+            outputs[clock(states)] = before, after
+    found = clocks(Shift(parameters), columns)
+    flag = found["ready" if build.early else "busy"]
+    assert {t: flag[t] for t in flags} == flags
+    assert {t: (found["before"][t], found["after"][t]) for t in outputs} == outputs
+    assert len(set(outputs.values())) > 8
