@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.host.bench.engines import FASTER, PLAIN
+from beltline.host.bench.engines import FAST, FASTER, PLAIN
 from beltline.host.bench.options import require_least
 from beltline.host.bench.sweep_acceleration import Way, begin, build_of, with_shifts
 from beltline.host.models.rbc import rbc
@@ -36,6 +36,13 @@ from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
 
 GRIDS = (65_536, 4_096, 1_024)
+
+WAYS = (
+    (PLAIN, "plain"),
+    (FAST, "shifts, coarse start"),
+    (FASTER, "shifts by mid-points, coarse start"),
+)
+"""Ways to solve, with their names in the table."""
 
 CANDIDATES = 3
 """Evaluations that prove a choice without stored utilities: the choice and its two neighbours."""
@@ -127,7 +134,7 @@ def main(arguments: list[str] | None = None) -> int:
     print(f"| {given.lanes} lanes, to {given.tol:g} | sweeps | with a search | clocks | without searches | at least |")
     print("|---|---|---|---|---|---|")
     for problem, build in problems:
-        for way, name in ((PLAIN, "plain"), (FASTER, "shifts by mid-points, coarse start")):
+        for way, name in WAYS:
             found = bounded(problem, build, way, given.tol)
             figures = (found.sweeps, found.moving, found.clocks, found.still, found.least)
             size = f"{problem.points:,} x {problem.states}"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import beltline as bl
-from beltline.host.bench.engines import FASTER, PLAIN
+from beltline.host.bench.engines import FAST, FASTER, PLAIN
 from beltline.host.bench.least_clocks import bounded, evaluations, main, without_search
 from beltline.host.bench.sweep_acceleration import Way, begin, build_of, solve, with_shifts
 from beltline.hw.interface.parameters import SLOTS
@@ -15,7 +15,7 @@ from beltline.hw.sweep.model import SweepSoftwareMachine
 PROBLEM, TOL = bl.rbc(grid=64), 1e-7
 
 
-@pytest.mark.parametrize("way", [PLAIN, FASTER], ids=["plain", "mid-points"])
+@pytest.mark.parametrize("way", [PLAIN, FAST, FASTER], ids=["plain", "point", "mid-points"])
 def test_bounds_are_those_of_the_clock_model(way: Way) -> None:
     build = build_of(64, 2, SLOTS[0], overlap=True)
     found, solved = bounded(PROBLEM, build, way, TOL), solve(PROBLEM, build, way, TOL)
@@ -51,10 +51,10 @@ def test_evaluations_are_those_of_the_lane_that_needs_most() -> None:
 
 def test_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--grids", "64", "--lanes", "2", "--tol", "1e-6"]) == 0
-    head, _, plain, shifts = capsys.readouterr().out.splitlines()
+    head, _, plain, shifts, midpoints = capsys.readouterr().out.splitlines()
     assert head == "| 2 lanes, to 1e-06 | sweeps | with a search | clocks | without searches | at least |"
     build = build_of(64, 2, SLOTS[0], overlap=True)
-    for row, way in ((plain, PLAIN), (shifts, FASTER)):
+    for row, way in ((plain, PLAIN), (shifts, FAST), (midpoints, FASTER)):
         found = bounded(PROBLEM, build, way, 1e-6)
         figures = (found.sweeps, found.moving, found.clocks, found.still, found.least)
         assert row.startswith("| 64 x 4, ")
