@@ -176,7 +176,7 @@ def main(argv: list[str] | None = None) -> int:
         "2: the options are wrong.",
         allow_abbrev=False,
     )
-    parser.add_argument("board", metavar="BOARD", help=f"one of {', '.join(boards)}")
+    parser.add_argument("board", nargs="?", metavar="BOARD", help=f"one of {', '.join(boards)}")
     parser.add_argument("--unit", metavar="NAME", help="only this unit: evaluator, lane, stage or memory")
     parser.add_argument("--clock", metavar="MHZ", help="the clock in MHz instead of the board's own")
     parser.add_argument(
@@ -187,6 +187,8 @@ def main(argv: list[str] | None = None) -> int:
         help="directory in which a directory is written for the board",
     )
     given = parser.parse_args(argv)
+    if given.board is None:
+        parser.exit(2, f"out_of_context: a board must be named, one of {', '.join(boards)}\n")
     if given.board not in boards:
         parser.exit(2, f"out_of_context: board must be one of {', '.join(boards)}, not '{given.board}'\n")
     board = BOARDS[given.board]

@@ -132,7 +132,7 @@ class UartTransmitter(wiring.Component):
 
     Attributes
     ----------
-    data : in, stream of 8 bits
+    data : in, a stream of 8 bits
         Bytes to send. ``ready`` is high while the line is idle and in the last clock of a stop bit.
     tx : out, 1 bit
         The pin: a register, high while the line is idle.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from numbers import Integral
 
 from beltline.hw.interface.features import FEATURES, EngineFeatures
 from beltline.hw.interface.registers import (
@@ -92,6 +94,26 @@ def check_states(states: int, multipliers: int) -> None:
             f"multipliers of a build must be a power of two from 1 to {MULTIPLIERS_LIMIT} and below its {states} "
             f"states, not {multipliers}"
         )
+
+
+def check_absent(name: str, reasons: Mapping[str, bool]) -> None:
+    """Raise ``ValueError`` if no build can have option ``name``, for the first of ``reasons`` that holds."""
+    for reason, holds in reasons.items():
+        if holds:
+            raise ValueError(f"{name} of a build must be False {reason}")
+
+
+def taste_reasons(alternatives: bool, prices: bool, states: int) -> dict[str, bool]:
+    """Return the reasons for which no build has taste shocks, and whether each holds."""
+    few = f"with fewer than 4 states, here {states}"
+    return {"without alternatives": not alternatives, "with prices": prices, few: states < 4}
+
+
+def bounds_reasons(alternatives: bool, prices: bool, taste: bool) -> dict[str, bool]:
+    """Return the reasons for which no build has bounds, and whether each holds. Bounds and taste were not tested
+    together.
+    """
+    return {"without alternatives": not alternatives, "with prices": prices, "with taste": taste}
 
 
 class Multiplier(enum.Enum):
@@ -195,7 +217,7 @@ class MachineParameters:
     Raises
     ------
     ValueError
-        A size is out of range, or an option is set without one that it requires.
+        A value has a wrong type, a size is out of range, or an option is set without one that it requires.
     """
 
     grid: int = GRID_LIMIT
@@ -221,6 +243,7 @@ class MachineParameters:
     overlap: bool = False
 
     def __post_init__(self) -> None:
+        self._check_types()
         if not _power_of_two(self.grid, 4, GRID_LIMIT):
             raise ValueError(f"grid of a build must be a power of two from 4 to {GRID_LIMIT}, not {self.grid}")
         check_states(self.states, self.multipliers)
@@ -240,10 +263,6 @@ class MachineParameters:
             raise ValueError(f"fold of a build must be from 1 to {FOLD_LIMIT}, not {self.fold}")
         if self.evaluators not in EVALUATORS:
             raise ValueError(f"evaluators of a build must be 1, 2 or 4, not {self.evaluators}")
-        if not isinstance(self.multiplier, Multiplier):
-            raise ValueError(f"multiplier of a build must be a Multiplier, not {self.multiplier!r}")
-        if not isinstance(self.engine, Engine):
-            raise ValueError(f"engine of a build must be an Engine, not {self.engine!r}")
         if self.features.lanes:
             self._check_sweep()
         elif self.lanes != 1:
@@ -254,31 +273,38 @@ class MachineParameters:
             raise ValueError(
                 "costs of a build must be False without proof, because with costs objectives have many peaks"
             )
-        if self.alternatives and not (self.costs and self.states > 1):
-            raise ValueError(
-                "alternatives of a build must be False without costs, or with 1 state, because each alternative has "
-                "its own costs and its own state"
+        if self.alternatives:
+            own = "because each alternative has its own costs and its own state"
+            check_absent(
+                "alternatives", {f"without costs, {own}": not self.costs, f"with 1 state, {own}": self.states == 1}
             )
-        if self.midpoints and (self.proof or not self.features.lanes):
-            raise ValueError("midpoints of a build must be False with proof, and for the assembly line")
-        if self.overlap and (self.proof or not self.features.lanes):
-            raise ValueError("overlap of a build must be False with proof, and for the assembly line")
+        for name in ("midpoints", "overlap"):
+            if getattr(self, name):
+                check_absent(name, {"for the assembly line": not self.features.lanes, "with proof": self.proof})
         if self.multipliers and not self.alternatives:
             raise ValueError(f"multipliers of a build must be 0 without alternatives, not {self.multipliers}")
         if self.prices and not self.multipliers:
             raise ValueError(
                 "prices of a build must be False without multipliers, which compute them between two expectations"
             )
-        if self.taste and not (self.alternatives and self.states >= 4 and not self.prices):
-            raise ValueError(
-                "taste of a build must be False without alternatives, with prices, or with fewer than 4 states"
-            )
-        if self.bounds and (self.prices or not self.alternatives):
-            raise ValueError("bounds of a build must be False without alternatives, and with prices")
-        if self.bounds and self.taste:
-            raise ValueError("bounds of a build must be False with taste")
+        if self.taste:
+            check_absent("taste", taste_reasons(self.alternatives, self.prices, self.states))
+        if self.bounds:
+            check_absent("bounds", bounds_reasons(self.alternatives, self.prices, self.taste))
         if self.slots not in ((0, *SLOTS) if self.features.lanes else (0,)):
             raise ValueError(f"slots of a build must be 4, 8 or 0, and 0 for the assembly line, not {self.slots}")
+
+    def _check_types(self) -> None:
+        wanted: dict[type, tuple[type, str]] = {
+            int: (Integral, "a whole number"),
+            bool: (bool, "True or False"),
+            Multiplier: (Multiplier, "a Multiplier"),
+            Engine: (Engine, "an Engine"),
+        }
+        for field in fields(self):
+            value, (kind, words) = getattr(self, field.name), wanted[type(field.default)]
+            if not isinstance(value, kind) or (kind is Integral and isinstance(value, bool)):
+                raise ValueError(f"{field.name} of a build must be {words}, not {value!r}")
 
     def _check_sweep(self) -> None:
         check_lanes(self.lanes, self.grid)

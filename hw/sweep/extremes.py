@@ -67,7 +67,7 @@ class MidpointsParameters:
         Sizes of the engine.
     joined
         Clocks in which the largest of a word of all lanes is found
-        (:func:`beltline.hw.sweep.datapath.largest_norm_clocks`).
+        (:func:`beltline.hw.sweep.trees.largest_norm_clocks`).
     """
 
     build: SweepParameters

@@ -11,8 +11,11 @@ from beltline.hw.interface.parameters import (
     SLOTS,
     MachineParameters,
     Multiplier,
+    bounds_reasons,
+    check_absent,
     check_lanes,
     check_states,
+    taste_reasons,
 )
 from beltline.hw.memory.ram import address_bits
 
@@ -107,8 +110,8 @@ class SweepParameters:
             raise ValueError(f"slots of a build must be 4 or 8, not {self.slots}")
         if self.costs and not self.proof:
             raise ValueError("costs of a build must be False without proof")
-        if self.alternatives and not (self.costs and self.states > 1):
-            raise ValueError("alternatives of a build must be False without costs, or with 1 state")
+        if self.alternatives:
+            check_absent("alternatives", {"without costs": not self.costs, "with 1 state": self.states == 1})
         if self.midpoints and self.proof:
             raise ValueError("midpoints of a build must be False with proof")
         if self.overlap and self.proof:
@@ -117,13 +120,10 @@ class SweepParameters:
             raise ValueError("multipliers of a build must be 0 without alternatives")
         if self.prices and not self.multipliers:
             raise ValueError("prices of a build must be False without multipliers")
-        if self.taste and not (self.alternatives and self.states >= 4 and not self.prices):
-            raise ValueError("taste of a build must be False without alternatives, with prices, or below 4 states")
-        if self.bounds and (self.prices or not self.alternatives):
-            raise ValueError("bounds of a build must be False without alternatives, and with prices")
-        if self.bounds and self.taste:
-            # Not tested together.
-            raise ValueError("bounds of a build must be False with taste")
+        if self.taste:
+            check_absent("taste", taste_reasons(self.alternatives, self.prices, self.states))
+        if self.bounds:
+            check_absent("bounds", bounds_reasons(self.alternatives, self.prices, self.taste))
 
     @classmethod
     def of(cls, machine: MachineParameters) -> SweepParameters:

@@ -45,6 +45,11 @@ class SerialParameters:
         if not self.machine.clock_hz:
             raise ValueError("clock_hz of a build with a serial line must be given, not 0")
         _ = self.uart
+        if self.silence == SILENCE and SILENCE * self.baud < 16:
+            raise ValueError(
+                f"baud of a serial line must be at least {16 / SILENCE:g}, so that 16 bits take no more than "
+                f"{SILENCE:g} seconds, not {self.baud}"
+            )
         if self.silence * self.baud < 16 or self.silence > 10:
             raise ValueError(
                 f"silence of a serial line must be from 16 bits, {16 / self.baud:g} seconds here, to 10 seconds, "

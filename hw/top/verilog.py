@@ -137,8 +137,16 @@ def write(files: dict[str, str], directory: Path) -> None:
     Raises
     ------
     OSError
-        A file could not be written, or the directory is not empty.
+        A file could not be written, or the directory is not empty. The error names ``directory``.
     """
+    try:
+        _write(files, directory)
+    except OSError as error:
+        # This error may name a temporary directory.
+        raise OSError(error.errno, error.strerror, str(directory)) from error
+
+
+def _write(files: dict[str, str], directory: Path) -> None:
     directory.parent.mkdir(parents=True, exist_ok=True)
     neighbour = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent))
     try:
@@ -315,7 +323,7 @@ def write_build(
     except verilog.YosysError as error:
         parser.exit(1, f"verilog: Yosys could not write the Verilog: {error}\n")
     except OSError as error:
-        parser.exit(1, f"verilog: {error}\n")
+        parser.exit(1, f"verilog: '{given.out}' cannot be written: {error.strerror}\n")
     for path in sorted(out.iterdir()):
         print(given.out / path.name)
     return 0

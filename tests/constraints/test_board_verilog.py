@@ -49,6 +49,11 @@ def test_options_of_a_board(
             "verilog: baud of a serial line must be, within 2%, a clock of 84000000 Hz divided by a whole number of at "
             "least 4, not 0\n",
         ),
+        (
+            ["--board", "ecp5", "--baud", "70"],
+            "verilog: baud of a serial line must be at least 320, so that 16 bits take no more than 0.05 seconds, not "
+            "70\n",
+        ),
     ],
 )
 def test_command_refuses_a_board(

@@ -144,6 +144,7 @@ def test_memory_has_a_register_on_both_sides(memory: Memory, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
+        ([], "a board must be named, one of pynq-z2,"),
         (["ecp5"], "board must be one of pynq-z2,"),
         (["f2-sweep", "--unit", "stage"], "unit of f2-sweep must be one of evaluator, lane, memory, not 'stage'"),
         (["f2", "--unit", "lane"], "unit of f2 must be one of evaluator, stage, memory, not 'lane'"),

@@ -148,6 +148,10 @@ def test_refusals(options: dict[str, Any], sentence: str) -> None:
 
 
 def test_builds_that_do_not_exist() -> None:
-    for changed in ({"alternatives": False}, {"multipliers": 2, "prices": True}, {"taste": True}):
-        with pytest.raises(ValueError, match="^bounds of a build must be False with"):
+    for changed, reason in (
+        ({"alternatives": False}, "without alternatives"),
+        ({"multipliers": 2, "prices": True}, "with prices"),
+        ({"taste": True}, "with taste"),
+    ):
+        with pytest.raises(ValueError, match=f"^bounds of a build must be False {reason}$"):
             MachineParameters(128, 4, lanes=4, **KINDS | changed)

@@ -106,6 +106,7 @@ def test_builds_over_a_serial_line() -> None:
     built = SerialParameters(MachineParameters(grid=4, clock_hz=50_000_000))
     assert (built.uart.divisor, built.silence_clocks) == (50, 2_500_000)
     assert SerialParameters(MachineParameters(grid=4, clock_hz=50_000_000), 3_000_000, 16 / 3e6).silence_clocks == 272
+    assert SerialParameters(MachineParameters(grid=4, clock_hz=4_000_000), 320).silence_clocks == 200_000
     for arguments, sentence in (
         ((MachineParameters(grid=4),), "clock_hz of a build with a serial line must be given, not 0"),
         (
@@ -116,6 +117,10 @@ def test_builds_over_a_serial_line() -> None:
         (
             (MachineParameters(grid=4, clock_hz=4_000_000), 1_000_000, 1e-6),
             "silence of a serial line must be from 16 bits, 1.6e-05 seconds here, to 10 seconds, not 1e-06",
+        ),
+        (
+            (MachineParameters(grid=4, clock_hz=4_000_000), 319),
+            "baud of a serial line must be at least 320, so that 16 bits take no more than 0.05 seconds, not 319",
         ),
     ):
         with pytest.raises(ValueError, match="^" + re.escape(sentence) + "$"):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pytest
 
-from beltline.hw.interface.parameters import GRID_LIMIT, STATES_LIMIT, MachineParameters
+from beltline.hw.interface.parameters import GRID_LIMIT, STATES_LIMIT, MachineParameters, Multiplier
 from beltline.hw.interface.registers import Engine
 
 
@@ -61,3 +63,34 @@ def test_results_too_few() -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         MachineParameters(grid=16, states=2, results=31)
     assert MachineParameters(grid=16, states=2, results=99).results == 99
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "wanted"),
+    [
+        ("grid", "256", "a whole number"),
+        ("grid", 256.0, "a whole number"),
+        ("states", None, "a whole number"),
+        ("results", [16], "a whole number"),
+        ("clock_hz", 1e8, "a whole number"),
+        ("lanes", True, "a whole number"),
+        ("multipliers", "4", "a whole number"),
+        ("slots", None, "a whole number"),
+        ("proof", 2, "True or False"),
+        ("proof", 1, "True or False"),
+        ("overlap", "yes", "True or False"),
+        ("linear", None, "True or False"),
+        ("multiplier", "DSP48E2", "a Multiplier"),
+        ("multiplier", (26, 17), "a Multiplier"),
+        ("engine", 2, "an Engine"),
+        ("engine", "SWEEP", "an Engine"),
+    ],
+)
+def test_types(name: str, value: Any, wanted: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(f'{name} of a build must be {wanted}, not {value!r}')}$"):
+        MachineParameters(**{name: value})
+
+
+def test_whole_numbers_of_numpy() -> None:
+    parameters = MachineParameters(grid=np.int64(64), states=np.uint8(2), multiplier=Multiplier.DSP48E1)
+    assert (parameters.grid, parameters.results) == (64, 128)

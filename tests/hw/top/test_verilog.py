@@ -177,6 +177,23 @@ def test_all_files_or_none(tmp_path: Path) -> None:
     assert not any(tmp_path.iterdir())
 
 
+def test_error_names_the_given_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(verilog, "generate", lambda _: {"beltline_build.v": "64'h000000000000abcd;"})
+    # A temporary directory with the name of this one and more has a name that is too long.
+    out = tmp_path / ("b" * 250)
+    with pytest.raises(SystemExit) as stop:
+        verilog.main(["--out", str(out)])
+    assert (stop.value.code, capsys.readouterr().err) == (
+        1,
+        f"verilog: '{out}' cannot be written: File name too long\n",
+    )
+    with pytest.raises(OSError, match=f"File name too long: '{re.escape(str(out))}'$"):
+        verilog.write({}, out)
+    assert not any(tmp_path.iterdir())
+
+
 def test_command_without_yosys(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
