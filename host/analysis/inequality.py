@@ -47,6 +47,8 @@ def lorenz(values: ArrayLike | Result, mass: ArrayLike | None = None) -> tuple[A
         mass = stationary_distribution(values).sum(axis=1)
         values = values.problem.grid
     amounts = _numbers("values", values)
+    if not amounts.size:
+        raise ProblemError(f"values must be at least one number, not an empty array of shape {amounts.shape}")
     weight = np.ones(amounts.shape) if mass is None else _numbers("mass", mass)
     if weight.shape != amounts.shape:
         raise ProblemError(f"mass must have the shape of values, {amounts.shape}, not {weight.shape}")

@@ -18,6 +18,7 @@ from beltline.host.batch.submit import Submitter, submitter
 from beltline.host.batch.worker import Answer, Settings, transferable
 from beltline.host.devices import DeviceError, Progress
 from beltline.host.problem.checks import ProblemError, check_progress, shown, whole
+from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.report import Report, as_html, as_text, report
 from beltline.host.problem.solvable import Solvable
@@ -140,7 +141,8 @@ def solve_many(
         Problems (:class:`~beltline.host.problem.problem.Problem`), or functions without arguments that return one, such
         as ``functools.partial(bl.rbc, beta=0.99)``. With a function, an invalid parameter is an error of that problem
         and not of the batch. Problems of the general form need device ``"cpu"`` or ``"gpu"``, where both forms may be
-        mixed.
+        mixed. Of a model pass its ``problem()``. Discrete problems, and economies whose prices are to be found, such as
+        ``bl.aiyagari()``, are solved by :func:`beltline.solve` only.
     tol, max_sweeps, progress, verify, value_bits, amount_bits, timeout, method
         As in :func:`beltline.solve`, the same for all problems; ``timeout`` applies to each run. On ``"gpu"`` the
         default method for an infinite horizon is ``"shift"``. On a sweep engine ``method="shift"`` takes the option
@@ -206,10 +208,7 @@ def solve_many(
     settings = settings_of(device, options, each, warm, executor, workers)
     if order not in ("given", "finished"):
         raise ProblemError(f"order must be 'given' or 'finished', not {shown(order)}")
-    try:
-        given = iter(problems)
-    except TypeError:
-        raise ProblemError(f"problems must be an iterable of Problem, such as a list, not {shown(problems)}") from None
+    given = _iterator(problems)
     chunk = whole(
         "chunk",
         (GPU_CHUNK if device == "gpu" else 1) if chunk is None else chunk,
@@ -352,11 +351,7 @@ class _Batch:
             self._more, self._over = False, error
             return None
         try:
-            problem = item() if callable(item) else item
-            if not isinstance(problem, Problem | type) and isinstance(problem, Solvable):
-                raise ProblemError(f"problem {index} is a model, {type(problem).__name__}: pass its problem()")
-            if not isinstance(problem, Problem):
-                raise ProblemError(f"problem {index} must be a Problem, not {shown(problem)}")
+            problem = _checked(index, item() if callable(item) else item)
         except Exception as error:
             return Attempt(index, None, None, transferable(error), 0.0)
         hashed = Key(self._settings, problem)
@@ -389,6 +384,33 @@ class _Batch:
             for one in [one for one in self._under_way if one.done()]:
                 self._under_way.remove(one)
                 yield from one.attempts()
+
+
+def _iterator(problems: Any) -> Iterator[Any]:
+    try:
+        return iter(problems)
+    except TypeError:
+        single = isinstance(problems, Problem | DiscreteProblem | Solvable)
+        instead = ": bl.solve solves a single problem or model" if single else ""
+        raise ProblemError(
+            f"problems must be an iterable of Problem, such as a list, not {shown(problems)}{instead}"
+        ) from None
+
+
+def _checked(index: int, item: Any) -> Problem:
+    """Return an item of a batch if it is a problem that a batch solves; if not, the error says what to call instead."""
+    if isinstance(item, Problem):
+        return item
+    if isinstance(item, DiscreteProblem):
+        raise ProblemError(
+            f"problem {index}, {item.name!r}, is a discrete problem: solve it by bl.solve, not in a batch"
+        )
+    if isinstance(item, type) or not isinstance(item, Solvable):
+        raise ProblemError(f"problem {index} must be a Problem, not {shown(item)}")
+    name = type(item).__name__
+    if getattr(item, "finds_prices", False):
+        raise ProblemError(f"problem {index} is an economy, {name}: solve it by bl.solve, as a batch finds no prices")
+    raise ProblemError(f"problem {index} is a model, {name}: pass its problem()")
 
 
 def _answers(chunk: _Chunk, future: Future[list[Answer]]) -> list[Answer]:

@@ -119,16 +119,20 @@ class Bench:
             self.answers[grid] = Answer(found.value, found.policy, found.error_bound)
         return self.answers[grid]
 
-    def late(self) -> bool:
-        return time.perf_counter() > self.deadline
+    def late(self, seconds: float = 0.0) -> bool:
+        """Return whether what takes this many seconds would end after the deadline; False before the first row."""
+        return bool(self.rows) and time.perf_counter() + seconds > self.deadline
 
     def by_grid(self, device: str, label: str, one: Callable[[int], Row], growth: float, budget: float) -> None:
-        """Time ``one`` on larger and larger grids as long as the next is expected to fit the budget."""
+        """Time ``one`` on larger and larger grids while the next is expected to fit the budget and the deadline."""
         last: tuple[int, float] | None = None
         for grid in self.grids:
+            if last is None and self.late():
+                self.notes.append(f"{device} {label}: no time was left in the run")
+                return
             if last is not None:
                 expected = last[1] * (grid / last[0]) ** growth
-                over = time.perf_counter() + expected > self.deadline
+                over = self.late(expected * (REPEATS + 1 if expected < QUICK else 1))
                 if expected > budget or over:
                     why = "do not fit in the time of the run" if over else "would take too long"
                     self.notes.append(f"{device} {label}: grids above {last[0]:,} points {why}")

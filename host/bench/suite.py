@@ -79,6 +79,12 @@ VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (
 RTL_GRID, RTL_TOL = 16, 1e-3
 """Grid and tolerance of the only row for which the gateware is simulated."""
 
+RTL_SECONDS = 60.0
+"""Time in which the gateware is usually generated, compiled and simulated."""
+
+RATES_SECONDS = 30.0
+"""Time that the rates of batches usually take, with the start of processes."""
+
 BATCH_GRIDS = (1024, 65_536)
 """Numbers of grid points of each batch on a GPU."""
 
@@ -136,7 +142,8 @@ def bench(
         Largest expected time of a solve in seconds; ten times as much for the published method, and five times as much
         for a software model of the machine.
     seconds
-        Time of the whole run; solves that are expected to end later are left out.
+        Time of the whole run: what is not expected to end in time is left out, with a note. The first row is always
+        there. A solve that has begun, and compilation of a method that is used for the first time, may end later.
     grids
         Numbers of grid points.
     report
@@ -159,8 +166,9 @@ def bench(
         raise ProblemError(f"out {str(out)!r} is not a directory")
     if not grids or min(grids) < 4:
         raise ProblemError(f"grids must be numbers of grid points from 4, not {list(grids)}")
+    begin = time.perf_counter()
     about = machine()
-    run = Bench(report, budget, grids, time.perf_counter() + seconds)
+    run = Bench(report, budget, grids, begin + seconds)
     cuda = _cuda(run)
     if cuda is not None:
         from beltline.gpu_ref.cuda.device import device_name
@@ -171,24 +179,23 @@ def bench(
     if cuda is not None and not energy.meter("gpu").counters:
         run.notes.append("joules of the GPU: its driver does not count them")
     # Slow methods come last, so that they use the remaining time.
+    compiling = time.perf_counter()
     compile_models()
+    report(f"software models compiled or loaded in {time.perf_counter() - compiling:.1f} s")
     patience = MODEL_BUDGETS * budget
     run.by_grid("emulator", "line", lambda grid: machine_row(run, "emulator", grid, EPSILON), 1.1, patience)
     for way in ("shift", None):
         run.by_grid("fpga", sweep_label(way), lambda grid, w=way: sweep_row(run, grid, w), 1.3, patience)  # type: ignore[misc]
-    try:
-        run.rows.append(machine_row(run, "rtl", RTL_GRID, RTL_TOL))
-    except (DeviceError, ProblemError) as error:
-        run.notes.append(f"rtl: {error}")
-    for grid in BATCH_GRIDS:
-        if cuda is not None:
-            try:
-                run.rows.append(batch_row(run, cuda, grid))
-            except MemoryError as error:
-                run.notes.append(f"gpu batch of {BATCH:,}: {error}")
-    throughput = as_dicts(rates(grid=min(GRID, max(grids)), gpu=cuda is not None))
-    for row in throughput:
-        report(f"{row['device']} {row['note']}: {row['per_second']:.3g} problems a second")
+    _rtl(run)
+    for grid in BATCH_GRIDS if cuda is not None else ():
+        if run.late():
+            run.notes.append(f"gpu batch of {BATCH:,}, {grid:,} points: no time was left in the run")
+            continue
+        try:
+            run.rows.append(batch_row(run, cuda, grid))
+        except MemoryError as error:
+            run.notes.append(f"gpu batch of {BATCH:,}: {error}")
+    throughput = _rates(run, cuda is not None)
     for method, options in sorted(VARIANTS, key=lambda variant: SLOW.index(variant[0]) if variant[0] in SLOW else -1):
         for device in ("gpu", "cpu") if cuda is not None and method in cuda.METHODS else ("cpu",):
             run.by_grid(
@@ -200,10 +207,35 @@ def bench(
             )
     run.rows.sort(key=lambda row: ORDER.index(row.device))
     rows = [asdict(row) for row in with_ratios(run.rows)]
+    report(f"the run took {time.perf_counter() - begin:.0f} s, of at most {seconds:g} s")
     result = {"about": about, "rows": rows, "throughput": throughput, "notes": run.notes}
     if out is not None:
         _write(result, out)
     return result
+
+
+def _rtl(run: Bench) -> None:
+    """Add the row of the gateware in simulation, or a note that says why it is left out."""
+    if run.late(RTL_SECONDS):
+        run.notes.append(f"rtl: it takes about {RTL_SECONDS:g} s, more than were left in the run")
+        return
+    begin = time.perf_counter()
+    try:
+        run.rows.append(machine_row(run, "rtl", RTL_GRID, RTL_TOL))
+    except (DeviceError, ProblemError) as error:
+        run.notes.append(f"rtl: {error}")
+    run.report(f"rtl: gateware compiled or loaded, and simulated, in {time.perf_counter() - begin:.1f} s")
+
+
+def _rates(run: Bench, gpu: bool) -> list[dict[str, Any]]:
+    """Return the rates of batches; empty, with a note, if no time is left for them."""
+    if run.late(RATES_SECONDS):
+        run.notes.append(f"problems a second: they take about {RATES_SECONDS:g} s, more than were left in the run")
+        return []
+    found = as_dicts(rates(grid=min(GRID, max(run.grids)), gpu=gpu))
+    for row in found:
+        run.report(f"{row['device']} {row['note']}: {row['per_second']:.3g} problems a second")
+    return found
 
 
 def _cuda(run: Bench) -> Any:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
+import stat
 import sys
 import tempfile
 import textwrap
@@ -67,6 +69,17 @@ def file_name(text: str) -> Path:
     return path
 
 
+def directory_name(text: str) -> Path:
+    """Return the path of a directory, such as ``.``.
+
+    Raises
+    ------
+    argparse.ArgumentTypeError
+        ``text`` cannot be the name of a file or directory.
+    """
+    return Path(text) if text and "\0" not in text else file_name(text)
+
+
 def new_file_name(text: str) -> Path:
     """Return the path of a file to write.
 
@@ -126,18 +139,25 @@ def check_output(given: argparse.Namespace) -> None:
     Raises
     ------
     ProblemError
-        One cannot be written, or ``--kind`` is given without ``--plot``.
+        One cannot be written, two are the same file, or ``--kind`` is given without ``--plot``.
     """
-    from beltline.host.problem.checks import ProblemError
+    from beltline.host.problem.checks import ProblemError, shown
 
     if given.kind is not None and given.plot is None:
         raise ProblemError("--kind needs --plot, whose figure it selects")
+    found: dict[str, str] = {}
     for name in ("out", "plot", "checkpoint"):
-        check_writable(name, getattr(given, name, None))
+        path = getattr(given, name, None)
+        check_writable(name, path)
+        if path is not None and (other := found.setdefault(os.path.realpath(path), name)) != name:
+            raise ProblemError(f"{name} {shown(str(path))} is the same file as {other}: give each a name of its own")
 
 
 def check_writable(name: str, path: Path | None) -> None:
-    """Check that files can be written to the directory of ``path``, by creating a temporary file there.
+    """Check that a file can be written to ``path``: a temporary one is created in its directory, and an old one opened.
+
+    A file without write permission counts as writable, because it is replaced and not changed; not so in a directory
+    such as ``/tmp``, in which only the owner of a file can replace it.
 
     Raises
     ------
@@ -151,5 +171,19 @@ def check_writable(name: str, path: Path | None) -> None:
     try:
         with tempfile.TemporaryFile(dir=path.parent):
             pass
+        if path.is_file():
+            _check_replaceable(path)
     except OSError as error:
         raise ProblemError(f"{name} {shown(str(path))} cannot be written: {error.strerror}") from None
+
+
+def _check_replaceable(path: Path) -> None:
+    """Raise ``OSError`` if another file cannot take the name of this one."""
+    folder, user = path.parent.stat(), os.geteuid()
+    if folder.st_mode & stat.S_ISVTX and user not in (0, folder.st_uid, path.lstat().st_uid):
+        raise PermissionError(errno.EPERM, "only its owner can replace it in this directory")
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CLOEXEC))
+    except PermissionError as error:
+        if error.errno != errno.EACCES:
+            raise

@@ -153,13 +153,11 @@ def run(given: argparse.Namespace, options: Callable[[list[str]], dict[str, Any]
     if given.compare:
         for name, gap in panel_errors(result).items():
             print(f"  {'error of K':<16}{name}: {gap:.3g} %")
-    if given.out is not None:
-        result.save(given.out)
-    if given.plot is not None:
-        result.plot(given.plot, kind)
-    for path in (given.out, given.plot):
-        if path is not None and not given.quiet:
-            print(f"  {'written':<16}{path}")
+    for path, write, more in ((given.out, result.save, ()), (given.plot, result.plot, (kind,))):
+        if path is not None:
+            write(path, *more)
+            if not given.quiet:
+                print(f"  {'written':<16}{path}")
     if not result.success:
         print(f"beltline solve: not solved: {result.message}", file=sys.stderr)
         return 1

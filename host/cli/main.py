@@ -20,6 +20,7 @@ from beltline.host.cli.arguments import (
     check_any_kind,
     check_output,
     check_writable,
+    directory_name,
     file_name,
     kind_name,
     new_file_name,
@@ -112,7 +113,8 @@ def _solve_arguments(parser: argparse.ArgumentParser) -> None:
         "--out",
         type=new_file_name,
         metavar="FILE.npz",
-        help=f"write value, policy and tables to this file ({', '.join(SUFFIXES)})",
+        help=f"write value, policy and tables to this file ({', '.join(SUFFIXES)}; only .npz for aiyagari, "
+        "aiyagari-path, aiyagari-types, and for lumpy-investment with a convex cost)",
     )
     equilibrium_cli.plot_option(output, "draw value and policy")
     output.add_argument(
@@ -149,7 +151,10 @@ def _bench_arguments(parser: argparse.ArgumentParser) -> None:
     from beltline.host.bench.suite import BUDGET
 
     parser.add_argument(
-        "--out", type=new_file_name, metavar="DIR", help="write bench.json, .csv, .md and .png to this directory"
+        "--out",
+        type=directory_name,
+        metavar="DIR",
+        help="write bench.json, .csv, .md and .png to this directory, which exists",
     )
     parser.add_argument("--grids", metavar="N,N,...", help="grid points (default 16, 32, ... 65536, and 262144)")
     parser.add_argument(
@@ -157,14 +162,17 @@ def _bench_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=BUDGET,
         metavar="X",
-        help="longest time of a solve in seconds (default %(default)s)",
+        help="longest expected time of a solve in seconds, beyond which a method is not timed on larger grids; ten "
+        "times as long for method binary, five times for models of the accelerator (default %(default)s)",
     )
     parser.add_argument(
         "--seconds",
         type=float,
         default=540.0,
         metavar="X",
-        help="longest time in total in seconds (default %(default)s)",
+        help="longest time in total in seconds: what is not expected to end in time is left out, and listed; a solve "
+        "that has begun, and compilation of a method that is used for the first time, may end later (default "
+        "%(default)s)",
     )
     parser.add_argument("--quiet", action="store_true", help="print the table only, without progress")
 
@@ -299,6 +307,8 @@ def _bench(given: argparse.Namespace) -> int:
         grids = [int(text) for text in given.grids.split(",")] if given.grids is not None else list(GRIDS)
     except ValueError:
         raise ProblemError(f"grids must be whole numbers with commas between, not {shown(given.grids)}") from None
+    if given.out is not None and given.out.is_dir():
+        check_writable("out", given.out / "bench.json")
     begin_work()
     result = bench(
         given.out,
@@ -323,7 +333,12 @@ def _plot(given: argparse.Namespace) -> int:
     from beltline.host.problem.checks import ProblemError
     from beltline.host.results.load import load
 
-    check_any_kind(given.kind)
+    unknown = None
+    try:
+        check_any_kind(given.kind)
+    except ProblemError as error:
+        # The result, if it can be loaded, names its own kinds instead.
+        unknown = error
     out = given.out
     if out is None:
         ending = "" if given.kind in (None, "policy") else f"-{given.kind}"
@@ -335,7 +350,11 @@ def _plot(given: argparse.Namespace) -> int:
     begin_work()
     try:
         result = load(given.file)
-    except OSError as error:
+    except (OSError, ProblemError) as error:
+        if unknown is not None:
+            raise unknown from None
+        if isinstance(error, ProblemError):
+            raise
         raise ProblemError(f"FILE {str(given.file)!r} cannot be read: {error.strerror or error}") from None
     with warnings.catch_warnings():
         # Reported below, in one sentence with the name of the file.

@@ -73,6 +73,9 @@ class Model(ABC):
     kinds: ClassVar[tuple[str, ...]] = ()
     """Kinds of figures that ``plot`` of its solution draws, the default first; empty for those of a :class:`Result`."""
 
+    finds_prices: ClassVar[bool] = False
+    """Whether :meth:`solve` also finds prices, so that :meth:`problem` alone, at given prices, is not the model."""
+
     @abstractmethod
     def problem(self) -> Problem:
         """Return the Bellman equation of these parameters as tables.

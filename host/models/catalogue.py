@@ -51,7 +51,7 @@ MODELS: dict[str, Entry] = {
         "real business cycle: a planner, capital and productivity",
         {
             "grid": "grid points of capital, up to 65536 on a machine and 1048576 on cpu and gpu",
-            "states": "productivity states, 1 to 16",
+            "states": "productivity states, up to 16 on a machine, 64 on gpu and 1024 on cpu",
             "beta": "discount factor per quarter, between 0 and 1",
             "eta": "relative risk aversion, above 0 up to 16; 1 is log",
             "alpha": "capital share of output, between 0 and 1",

@@ -35,7 +35,9 @@ class GeneralResult:
     value : (N_r, N_k, N_z) float64 array
         ``V(x, s)`` of each regime, in units of utility; regimes in the order of :attr:`regimes`.
     values : (N_d, N_k, N_z) float64 array
-        Value of taking each alternative, in the order of :attr:`alternatives`; ``-inf`` where it cannot be taken.
+        Value of taking each alternative, in the order of :attr:`alternatives`; ``-inf`` where it cannot be taken. With
+        an infinite horizon that of an alternative that was not chosen may be off by more than ``error_bound``, but if
+        ``success`` is true by less than ``error_bound + tol``, plus on a machine the rounding of its numbers.
     policy : (N_d, N_k, N_z) int32 array
         Index in ``problem.grid`` of the best ``x'`` under each alternative, the lowest if several are best; -1 where
         the alternative cannot be taken or has no choice of ``x'``.

@@ -17,7 +17,16 @@ from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
 from beltline.host.solver.prepare import Prepared
 from beltline.host.solver.run import Run
-from beltline.host.solver.verify import UNBOUNDED, UNPROVEN, Verification, measure, one_sweep, peaked, trust
+from beltline.host.solver.verify import (
+    UNBOUNDED,
+    UNPROVEN,
+    Verification,
+    coarse_tolerance,
+    measure,
+    one_sweep,
+    peaked,
+    trust,
+)
 from beltline.host.solver.verify_costs import costly_sweep
 from beltline.hw.interface.features import FEATURES
 from beltline.hw.interface.registers import Status
@@ -88,6 +97,8 @@ def _result(completed: Completed, report: Progress | None) -> Result | GeneralRe
     else:
         quality = trust(problem, image, value, policy, change, proven)
     outcome, message = _outcome(work, done, change, quality)
+    if outcome is Outcome.CONVERGED:
+        message += coarse_tolerance(value, options.tol)
     if unproven and not engine_detects_peaks:
         message += UNBOUNDED
     elif unproven:
@@ -156,6 +167,8 @@ def _of_products(completed: Completed, report: Progress | None) -> GeneralResult
                 " The choices of the last sweep are not proven, so the result was verified although verify is False."
             )
     outcome, sentence = _outcome(work, done, change, quality)
+    if outcome is Outcome.CONVERGED:
+        sentence += coarse_tolerance(found.value, options.tol)
     return GeneralResult(
         **found._asdict(),
         evaluations=0,

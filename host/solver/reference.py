@@ -27,7 +27,7 @@ from beltline.host.results.result import Result
 from beltline.host.solver.fallback import or_warm
 from beltline.host.solver.options import COMPILED, SolveOptions
 from beltline.host.solver.rules import AUTO, ways
-from beltline.host.solver.verify import UNBOUNDED, Verification
+from beltline.host.solver.verify import UNBOUNDED, Verification, coarse_tolerance
 from beltline.host.solver.verify_double import checked, confirms, measure
 
 if TYPE_CHECKING:
@@ -244,7 +244,8 @@ def check_method(method: object) -> str:
         It is not.
     """
     if not isinstance(method, str) or method not in _methods():
-        raise ProblemError(f"method must be one of {', '.join(map(repr, _methods()))}, not {shown(method)}")
+        choices = ", ".join(map(repr, (*_methods(), AUTO)))
+        raise ProblemError(f"method must be one of {choices}, not {shown(method)}")
     return method
 
 
@@ -443,6 +444,8 @@ def _outcome(
         if rule == "own":
             text += f" Method {method!r} is an approximation: the residual shows how close it is to the exact solution."
             text += "" if quality.independent else " Without verification the residual and the error have no bound."
+        else:
+            text += coarse_tolerance(found.value, tol)
         return Outcome.CONVERGED, text + unbounded
     from beltline.gpu_ref.methods import largest_value, sweep_rounding
 

@@ -14,6 +14,7 @@ from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.results.discrete_result import DiscreteResult
 from beltline.host.results.outcome import Outcome
 from beltline.host.solver.options import COMPILED, UNNAMED, SolveOptions
+from beltline.host.solver.verify import coarse_tolerance
 
 if TYPE_CHECKING:
     from beltline.gpu_ref.discrete.exact_step import Certified
@@ -138,7 +139,7 @@ def _message(found: Iterated, tol: float) -> str:
         text += (
             " Rounding errors of double precision exceed tol for values of this size; the error bound includes them."
         )
-    return text
+    return text + coarse_tolerance(found.value, tol)
 
 
 def _missed(problem: DiscreteProblem, proven: Certified) -> str:

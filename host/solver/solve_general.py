@@ -19,7 +19,7 @@ from beltline.host.problem.problem import Problem
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
 from beltline.host.solver.options import COMPILED, UNNAMED, SolveOptions
-from beltline.host.solver.verify import Verification
+from beltline.host.solver.verify import Verification, coarse_tolerance
 from beltline.host.solver.verify_general import measured
 
 if TYPE_CHECKING:
@@ -110,6 +110,8 @@ def solve_general(
     outcome, message = OUTCOMES[found.status], found.message
     if quality.missed:
         outcome, message = Outcome.NOT_VERIFIED, f"{message} {quality.missed}"
+    elif outcome is Outcome.CONVERGED:
+        message += coarse_tolerance(found.value, options.tol)
     success = outcome in (Outcome.CONVERGED, Outcome.FINISHED) and math.isfinite(quality.error_bound)
     return GeneralResult(
         value=found.value,

@@ -27,6 +27,7 @@ class Aiyagari(Calibration, Model):
 
     suffixes: ClassVar[tuple[str, ...]] = SUFFIXES
     kinds: ClassVar[tuple[str, ...]] = KINDS
+    finds_prices: ClassVar[bool] = True
 
     def solve(
         self,

@@ -41,6 +41,7 @@ class AiyagariPath(Calibration, Model):
 
     suffixes: ClassVar[tuple[str, ...]] = SUFFIXES
     kinds: ClassVar[tuple[str, ...]] = KINDS
+    finds_prices: ClassVar[bool] = True
 
     def problem(self) -> Problem:
         """Return the household's problem of :meth:`beltline.host.models.aiyagari.calibration.Calibration.problem`."""

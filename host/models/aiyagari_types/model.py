@@ -19,8 +19,8 @@ from beltline.host.models.aiyagari_types.plot import KINDS
 from beltline.host.models.aiyagari_types.population import Population, clear
 from beltline.host.models.aiyagari_types.result import SUFFIXES, TypesEconomy
 from beltline.host.models.base import Model
-from beltline.host.problem.checks import ProblemError, real, table, whole
-from beltline.host.problem.model_parameters import parameter
+from beltline.host.problem.checks import ProblemError, place, real, table, whole
+from beltline.host.problem.model_parameters import RULES, parameter
 from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import GRID_END_SHARE, Outcome
 from beltline.host.solver.options import UNNAMED
@@ -36,6 +36,7 @@ class AiyagariTypes(Calibration, Model):
 
     suffixes: ClassVar[tuple[str, ...]] = SUFFIXES
     kinds: ClassVar[tuple[str, ...]] = KINDS
+    finds_prices: ClassVar[bool] = True
 
     def problem(self) -> Problem:
         """Return the household's problem of the first type, at the interest rate of :meth:`Aiyagari.problem`."""
@@ -214,4 +215,4 @@ def _each(name: str, given: ArrayLike, rule: str) -> tuple[float, ...]:
     found = table(name, given, 1)
     if not 1 <= found.size <= TYPES_LIMIT:
         raise ProblemError(f"{name} must have one number for each of 1 to {TYPES_LIMIT} types, not {found.size}")
-    return tuple(parameter(rule, value) for value in found.tolist())
+    return tuple(real(place(name, (i,)), value, *RULES[rule]) for i, value in enumerate(found.tolist()))

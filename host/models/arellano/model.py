@@ -44,6 +44,7 @@ class Arellano(Calibration, Model):
     """The economy of Arellano (2008). :func:`beltline.arellano` makes it, checks its parameters and explains them."""
 
     kinds: ClassVar[tuple[str, ...]] = KINDS
+    finds_prices: ClassVar[bool] = True
 
     def solve(
         self,

@@ -29,6 +29,7 @@ class HopenhaynRogerson(Calibration, Model):
     """
 
     kinds: ClassVar[tuple[str, ...]] = KINDS
+    finds_prices: ClassVar[bool] = True
 
     def solve(
         self,

@@ -38,6 +38,7 @@ class KrusellSmith(Calibration, Model):
 
     suffixes: ClassVar[tuple[str, ...]] = SUFFIXES
     kinds: ClassVar[tuple[str, ...]] = tuple(KINDS)
+    finds_prices: ClassVar[bool] = True
 
     def solve(
         self,

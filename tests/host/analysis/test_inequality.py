@@ -39,6 +39,7 @@ def test_refusals(savings: bl.Result) -> None:
         (([1.0], "all"), "mass must be an array of numbers, not of type str"),
         ((savings, [1.0]), "mass must be None if values is a result, whose stationary distribution is used"),
         ((ages,), "a stationary distribution needs an infinite horizon, and this problem has 3 ages"),
+        (([],), "values must be at least one number, not an empty array of shape (0,)"),
         (([1.0, -1.0],), "values must be finite and not negative, but values[1] is -1.0"),
     ]
     for call in (bl.gini, bl.lorenz):

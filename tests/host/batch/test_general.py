@@ -155,6 +155,23 @@ def test_a_problem_that_fails_stops_no_other() -> None:
     assert str(attempts[5].error) == "problem 5 is a model, Retirement: pass its problem()"
 
 
+def test_what_only_solve_solves_is_refused_with_its_name() -> None:
+    rewards, chances = [[5, 10], [-1, -np.inf]], [[(0.5, 0.5), (0, 1)], [(0, 1), (0.5, 0.5)]]
+    economies = [
+        bl.aiyagari(grid=50), bl.aiyagari_path(grid=50), bl.aiyagari_types(grid=50), bl.arellano(bonds=11, incomes=3),
+        bl.hopenhayn_rogerson(grid=50), bl.krusell_smith(points=50),
+    ]  # fmt: skip
+    attempts = solved([bl.from_discrete_dp(rewards, chances, 0.95), career(0), *economies])
+    assert [attempt.success for attempt in attempts] == [False, True, *[False] * 6]
+    assert [str(attempt.error) for attempt in attempts if not attempt.success] == [
+        "problem 0, 'discrete problem', is a discrete problem: solve it by bl.solve, not in a batch",
+        *(
+            f"problem {i} is an economy, {type(one).__name__}: solve it by bl.solve, as a batch finds no prices"
+            for i, one in enumerate(economies, 2)
+        ),
+    ]
+
+
 @pytest.mark.parametrize(
     ("options", "errors"),
     [

@@ -470,6 +470,11 @@ ON_ACCELERATOR = ": leave it out, or name a device of the accelerator, such as d
     ("options", "sentence"),
     [
         ({"problems": 3}, "problems must be an iterable of Problem, such as a list, not 3"),
+        (
+            {"problems": bl.retirement(grid=50)},
+            "problems must be an iterable of Problem, such as a list, not "
+            "Retirement(grid=50, ages=20, wage=20.0, disutility=1.0, b...: bl.solve solves a single problem or model",
+        ),
         ({"tol": 0}, "tol must be a number above 0, not 0"),
         ({"max_sweeps": 0}, "max_sweeps must be a whole number from 1 to 4294967295, not 0"),
         ({"order": "any"}, "order must be 'given' or 'finished', not 'any'"),

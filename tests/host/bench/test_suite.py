@@ -204,6 +204,44 @@ def test_refused(arguments: list[str], sentence: str, capsys: pytest.CaptureFixt
     assert capsys.readouterr().err == f"beltline bench: {sentence}\n"
 
 
+def test_what_does_not_fit_in_the_seconds_is_left_out() -> None:
+    """Only one row is timed whatever the limit is, so that there is a table."""
+    lines: list[str] = []
+    result = bench(budget=1e3, seconds=1e-3, grids=(16, 64), report=lines.append)
+    assert {(row["device"], row["grid"]) for row in result["rows"]} == {("emulator", 16), ("fpga", 16)}
+    assert result["throughput"] == []
+    notes = result["notes"]
+    assert "emulator line: grids above 16 points do not fit in the time of the run" in notes
+    assert "rtl: it takes about 60 s, more than were left in the run" in notes
+    assert "problems a second: they take about 30 s, more than were left in the run" in notes
+    assert [note for note in notes if note.startswith("cpu ")] == [
+        f"cpu {method}: no time was left in the run"
+        for method in ("monotone", "warm", "mpi", "macqueen start=stay", "shift", "shift start=stay",
+                       "shift start=coarse", "egm", "binary", "interp choices=100", "interp choices=1000",
+                       "grid+howard", "grid")
+    ]  # fmt: skip
+    assert re.fullmatch(r"software models compiled or loaded in [\d.]+ s", lines[0])
+    assert re.fullmatch(r"the run took \d+ s, of at most 0\.001 s", lines[-1])
+
+
+def test_a_solve_is_repeated_only_if_all_repetitions_fit() -> None:
+    run = measure.Bench(lambda line: None, 1e3, [16, 64], time.perf_counter() + 3.0)
+    run.by_grid("cpu", "warm", lambda grid: _row("cpu", "warm", grid, 0.25), 1.0, 1e3)
+    assert run.notes == ["cpu warm: grids above 16 points do not fit in the time of the run"]
+
+
+@pytest.mark.parametrize("name", [".", "..", "./"])
+def test_any_directory_can_be_named(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    given: list[Any] = []
+    result: dict[str, Any] = {"about": {"cores": 2}, "rows": [vars(_row("cpu", "warm", 16, 1e-3))], "notes": []}
+    monkeypatch.setattr("beltline.host.bench.suite.bench", lambda *arguments: given.append(arguments) or result)
+    monkeypatch.chdir(tmp_path)
+    assert main(["bench", "--out", name]) == 0
+    assert given[0][0] == Path(name)
+
+
 def test_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     row = Row("cpu", "warm", 16, 4, 1353, 0, 0, 1e-3, 0, 1e-3, 1e-6, 2.0, 1e-10, 6e-9, 0, 0.0, True, "measured")
     result: dict[str, Any] = {"about": {"cores": 2}, "rows": [vars(row)], "notes": ["gpu: none"]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -16,6 +17,7 @@ import numpy as np
 import pytest
 
 import beltline as bl
+from beltline.gpu_ref.cuda.kernels import STATES_LIMIT
 from beltline.host.cli.main import main
 from beltline.host.devices import DEVICES, Backend, Device, DeviceError
 from beltline.host.models.catalogue import MODELS
@@ -382,6 +384,18 @@ def test_plot_of_a_result_that_is_not_solved(tmp_path: Path, capsys: pytest.Capt
     assert printed.err == f"beltline plot: {str(path)!r} is not solved: {result.message}\n"
 
 
+def test_an_unknown_kind_is_answered_with_the_kinds_of_the_result(
+    saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    career = bl.solve(bl.retirement(grid=40, ages=3), progress=False).save(tmp_path / "b.npz")
+    own = {saved: "'policy', 'consumption', 'euler', 'distribution', 'irf', 'ages', 'life'"}
+    own[career] = "'consumption', 'threshold', 'probability'"
+    for path, kinds in own.items():
+        assert main(["plot", str(path), "--kind", "zzz"]) == 2
+        assert capsys.readouterr() == ("", f"beltline plot: kind must be one of {kinds}, not 'zzz'\n")
+    assert sorted(os.listdir(tmp_path)) == ["a.npz", "b.npz"]
+
+
 EVERY_KIND = (
     "'policy', 'consumption', 'euler', 'distribution', 'irf', 'ages', 'life', 'regions', 'paths', 'inequality', "
     "'default', 'prices', 'market', 'lorenz', 'law', 'path', 'wealth', 'band', 'hazard', 'investment', 'threshold', "
@@ -454,6 +468,61 @@ def test_as_a_program() -> None:
     nothing = run()
     assert nothing.returncode == 2
     assert nothing.stderr.count("\n") == 1
+
+
+def test_files_that_cannot_be_replaced_are_refused_before_any_work(
+    brute: list[BruteDevice], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Names are relative, because messages shorten long ones.
+    monkeypatch.chdir(tmp_path)
+    out, plot = Path("a.npz"), Path("a.png")
+    plot.write_text("old")
+    opened = os.open
+
+    def immutable(path: Any, *given: Any, **more: Any) -> int:
+        if Path(path) == plot:
+            raise PermissionError(errno.EPERM, "Operation not permitted")
+        return opened(path, *given, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", immutable)
+        assert main([*SMALL, "--out", str(out), "--plot", str(plot)]) == 2
+    sentence = f"beltline solve: plot {str(plot)!r} cannot be written: "
+    assert capsys.readouterr().err == f"{sentence}Operation not permitted\n"
+    # As in /tmp, a directory of all users in which each replaces only files of their own.
+    tmp_path.chmod(0o1777)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "geteuid", lambda: os.getuid() + 12345)
+        assert main([*SMALL, "--out", str(out), "--plot", str(plot)]) == 2
+    assert capsys.readouterr().err == f"{sentence}only its owner can replace it in this directory\n"
+    assert (os.listdir(tmp_path), plot.read_text(), brute) == (["a.png"], "old", [])
+    plot.chmod(0o444)
+    assert main([*SMALL, "--quiet", "--out", str(out), "--plot", str(plot)]) == 0
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_two_outputs_in_one_file_are_refused(
+    brute: list[BruteDevice], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main([*SMALL, "--out", str(tmp_path / "a.npz"), "--checkpoint", "a.npz"]) == 2
+    printed = capsys.readouterr().err
+    assert printed == "beltline solve: checkpoint 'a.npz' is the same file as out: give each a name of its own\n"
+    assert (os.listdir(tmp_path), brute) == ([], [])
+
+
+def test_help_states_the_limits_of_states_and_the_formats_of_models() -> None:
+    text = " ".join(run("solve", "--help").stdout.split())
+    assert "productivity states, up to 16 on a machine, 64 on gpu and 1024 on cpu (default 4)" in text
+    assert bl.rbc(grid=4, states=1024).states == 1024
+    with pytest.raises(bl.ProblemError, match="from 1 to 1024"):
+        bl.rbc(grid=4, states=1025)
+    assert (STATES_LIMIT, MachineParameters(16, 16).states) == (64, 16)
+    single = [name for name, entry in MODELS.items() if getattr(entry.make(), "suffixes", (".nc",)) == (".npz",)]
+    assert single == ["aiyagari", "aiyagari-path", "aiyagari-types"]
+    assert bl.lumpy_investment(convex=0.1).suffixes == (".npz",)
+    only = f"only .npz for {', '.join(single)}, and for lumpy-investment with a convex cost"
+    assert f"write value, policy and tables to this file (.npz, .nc; {only})" in text
 
 
 def test_help_names_units_and_defaults() -> None:

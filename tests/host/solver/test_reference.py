@@ -169,6 +169,7 @@ def test_kinks_that_a_local_search_would_miss(bonus: float) -> None:
     ("arguments", "sentence"),
     [
         ({"method": "magic"}, r"^method must be one of 'grid', .*, not 'magic'$"),
+        ({"method": "magic"}, r"^method must be one of .*, 'egm', 'auto', not 'magic'$"),
         ({"method": 5}, r"^method must be one of 'grid', .*, not 5$"),
         ({"interval": 3}, r"^method 'warm' has no option 'interval': it takes none$"),
         ({"tol": 0}, r"^tol must be a number above 0, not 0$"),

@@ -186,3 +186,10 @@ def test_sessions_solve_them_among_others() -> None:
         result = session.solve(bl.from_discrete_dp(*storage()), start="last")
         assert result.policy.tolist() == PRINTED_POLICY
         assert session.solve(bl.rbc(grid=32), start="last").sweeps < before.sweeps
+
+
+def test_a_tolerance_above_all_values_is_named_in_the_message() -> None:
+    R, Q = np.array([[5e-12, 1e-12]]), np.ones((1, 2, 1))
+    given = bl.from_discrete_dp(R, Q, 0.5)
+    assert bl.solve(given, tol=1e-9).message.endswith(" tol is larger than the largest value, 7.5e-12: lower tol.")
+    assert "larger than" not in bl.solve(given, tol=1e-14).message

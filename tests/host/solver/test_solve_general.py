@@ -439,3 +439,29 @@ def test_what_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("beltline.gpu_ref.memory.available", lambda: 2**28 + 1000)
     with pytest.raises(bl.ProblemError, match=r"^a problem with 2 alternatives on \d+ x 500 states needs 0\.02 GiB"):
         bl.solve(firm)
+
+
+def test_values_of_alternatives_that_are_not_chosen_are_within_tol_of_the_bound() -> None:
+    """The value is exact after one sweep, but the other alternative was valued by the start, which was not."""
+    stop, tol = 10.0 + GRID[:, None], 1e-4
+    result = bl.solve(
+        bl.Problem(
+            grid=GRID,
+            wealth=GRID[:, None] + 1.0,
+            transition=np.eye(1),
+            start=stop + 5e-5,
+            beta=0.9,
+            eta=2.0,
+            alternatives=[bl.Alternative(name="stop", value=stop), bl.Alternative(name="work", kappa=-100.0)],
+        ),
+        tol=tol,
+        device="cpu",
+        progress=False,
+    )
+    assert result.success
+    np.testing.assert_array_equal(result.value[0], stop)
+    consumption = GRID[:, None] + 1.0 - GRID[None, :]
+    utility = np.where(consumption > 0, -1.0 / np.where(consumption > 0, consumption, 1.0), -np.inf)
+    exact = (utility + 0.9 * stop[:, 0]).max(axis=1) - 100.0
+    off = np.abs(result.values[1][:, 0] - exact).max()
+    assert result.error_bound < 1e-12 < off < result.error_bound + tol
