@@ -137,8 +137,7 @@ class SweepDatapath(Datapath):
         # later, when the sequencer decides, it has the flags of the last words, too.
         clocks = join_clocks(build)
         done = joined(p, [lane.done for lane in lanes], all_of, clocks)
-        # More than the registers from `begin` to the lanes and back.
-        guard = 6 + clocks
+        guard = 6 + clocks  # More than the registers from `begin` to the lanes and back.
         wait = Signal(range(guard + 1))
         ended = Signal()
         m.d.comb += ended.eq(done & (wait == 0))
@@ -282,10 +281,10 @@ class SweepDatapath(Datapath):
                 self._intervals.may_end.eq(next_plain),
             ]
         if self._build.early:
-            # The shifts are computed during the pass, which does not end before they are known.
+            # A pass does not end before its shifts are known.
+            m.d.comb += shift.begin.eq(self.begin)
             waits = Signal()
             m.d.sync += waits.eq(shifts & ~self.prologue & ~shift.ready)
-            m.d.comb += shift.begin.eq(self.begin)
             ended = ended & ~waits
         with m.FSM():
             with m.State("IDLE"), m.If(self.begin):
