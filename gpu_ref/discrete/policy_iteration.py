@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from beltline.gpu_ref.discrete.pair_search import increasing, search
 from beltline.gpu_ref.discrete.policy_value import policy_value, shifted
-from beltline.gpu_ref.discrete.program import DOUBLE, Program
+from beltline.gpu_ref.discrete.program import Program
 from beltline.gpu_ref.tables import Array
 
 SHARE = 0.1
@@ -19,10 +20,10 @@ last sweep.
 """
 
 MAX_STALLED = 30
-"""Number of sweeps in a row that may fail both to lower the smallest change so far and to find a policy whose value is
-higher on average, by more than rounding. After that, the search of few pairs is replaced by one of all pairs; and if
-that fails as often, policy iteration is replaced by value iteration, whose changes fall in every sweep. Policy
-iteration usually takes some ten sweeps in all.
+"""Number of sweeps in a row that may fail to lower the smallest change so far, and make no policy iteration either: the
+policy is not new, or the value of the last one was not found. After that, the search of few pairs is replaced by one of
+all pairs; and if that fails as often, policy iteration is replaced by value iteration, whose changes do not rise.
+Policy iteration usually takes some ten sweeps in all.
 """
 
 ROUNDINGS = 4.0
@@ -56,6 +57,8 @@ class Iterated:
         Whether rewards have increasing differences, so that sweeps before the last evaluated few pairs.
     full
         Whether the last sweep searched every pair.
+    given_up
+        Whether value iteration has replaced policy iteration, whose policies no longer improved.
     status
         A key of :data:`STATUS`.
     """
@@ -68,6 +71,7 @@ class Iterated:
     evaluations: int
     ordered: bool
     full: bool
+    given_up: bool
     status: str
 
 
@@ -105,16 +109,22 @@ def solve(
     -------
     See :mod:`beltline.gpu_ref.discrete`.
     """
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _iterate(program, tol, max_sweeps, progress)
+
+
+def _iterate(program: Program, tol: float, max_sweeps: int, progress: Callable[[int, float], None] | None) -> Iterated:
     is_ordered = ordered = increasing(program)
     V = np.maximum.reduceat(program.reward, program.first[:-1])
     evaluations = 0
     status = "sweep limit"
     least, stalled = np.inf, 0
-    highest, rose = -np.inf, False
+    seen: set[bytes] = set()
+    evaluated = False
     for sweeps in range(1, max_sweeps + 1):
         searched = ordered
-        value, chosen, evaluated = search(program, program.expected(V), searched)
-        evaluations += evaluated
+        value, chosen, compared = search(program, program.expected(V), searched)
+        evaluations += compared
         change = float(np.abs(value - V).max()) if np.isfinite(value).all() else np.inf
         rounding = ROUNDINGS * program.rounding(V, value) if np.isfinite(change) else np.inf
         if progress is not None:
@@ -124,7 +134,9 @@ def solve(
             break
         # Once policy iteration has been given up with a search of every pair, `stalled` stays at its limit.
         if ordered or stalled < MAX_STALLED:
-            stalled = 0 if change < least or rose else stalled + 1
+            policy = hashlib.blake2b(chosen.tobytes()).digest()
+            stalled = 0 if change < least or (evaluated and policy not in seen) else stalled + 1
+            seen.add(policy)
             least = min(least, change)
         done = change < max(tol, rounding)
         if done and not searched:
@@ -136,11 +148,11 @@ def solve(
             # The sweep that ends the iteration must search every pair.
             ordered, stalled = False, 0
         if stalled < MAX_STALLED:
-            step_tol = max(SHARE * (1.0 - program.modulus) * change, rounding / ROUNDINGS)
-            V = policy_value(program, chosen, value, step_tol)
-            mean = float(V.mean())
-            rose = mean > highest + rounding / max(1.0 - program.modulus, DOUBLE)
-            highest = max(highest, mean)
+            # The lowest change that rounding allows, where less did not do.
+            wanted = max(SHARE * (1.0 - program.modulus) * change, rounding / ROUNDINGS)
+            V, left = policy_value(program, chosen, value, 0.0 if stalled else wanted)
+            evaluated = left <= wanted
         else:
             V = shifted(program, value, value - V)
-    return Iterated(value, chosen, change, rounding, sweeps, evaluations, is_ordered, not searched, status)
+    given_up = stalled >= MAX_STALLED
+    return Iterated(value, chosen, change, rounding, sweeps, evaluations, is_ordered, not searched, given_up, status)

@@ -19,6 +19,9 @@ Integers = NDArray[np.integer[Any]]
 DOUBLE = 2.0**-53
 """Largest relative error of one rounding."""
 
+SMALLEST = 2.0**-1074
+"""Smallest number above 0, of which a product that is not a normal number may be off by half."""
+
 BYTES = 64
 """Upper bound on the bytes that a pair takes while a program is built, in addition to its lotteries."""
 
@@ -101,10 +104,11 @@ class Program:
         """Bound the distance of the computed ``T V``, ``best``, from the exact one in any state, units of utility.
 
         An expectation over ``w`` next states takes ``w`` products and sums and one product by ``beta``; adding the
-        reward rounds once more.
+        reward rounds once more. Products near the smallest number are rounded to a multiple of it.
         """
         size = float(np.abs(V).max())
-        return (self._width + 2) * DOUBLE * self.modulus * size * 1.01 + DOUBLE * 1.01 * float(np.abs(best).max())
+        relative = (self._width + 2) * DOUBLE * self.modulus * size * 1.01 + DOUBLE * 1.01 * float(np.abs(best).max())
+        return relative + (self._width + 2) * SMALLEST
 
     def state_of(self, pair: int) -> int:
         """Return the state to which a pair belongs."""

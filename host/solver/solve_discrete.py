@@ -129,6 +129,12 @@ def _message(found: Iterated, tol: float) -> str:
     if found.status == "not finite":
         state = int(np.argmax(~np.isfinite(found.value)))
         return f"The value of state {state} is {found.value[state]}: rewards are too large for double precision."
+    if found.status == "sweep limit" and found.given_up:
+        return (
+            f"The value still changed by {found.change:.3g} after {found.sweeps:,} sweeps, not by less than tol, "
+            f"{tol:g}: policy iteration found no better policies, since rounding errors hide what they gain at this "
+            "beta, and value iteration converges slowly."
+        )
     if found.status == "sweep limit":
         return (
             f"The value still changed by {found.change:.3g} after {found.sweeps:,} sweeps, not by less than tol, "

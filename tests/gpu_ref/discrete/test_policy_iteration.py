@@ -122,7 +122,7 @@ def test_value_iteration_ends_what_evaluations_do_not(monkeypatch: pytest.Monkey
     rng = np.random.default_rng(6)
     R, Q, beta, *_ = savings(30)
     made = program(R, Q, beta)
-    monkeypatch.setattr(policy_iteration, "policy_value", lambda *_: rng.normal(size=60))
+    monkeypatch.setattr(policy_iteration, "policy_value", lambda *_: (rng.normal(size=60), np.inf))
     found = solve(made)
     assert (found.status, found.ordered, found.full) == ("converged", True, True)
     assert found.sweeps > 2 * policy_iteration.MAX_STALLED
