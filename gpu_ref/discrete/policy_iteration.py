@@ -20,10 +20,10 @@ last sweep.
 """
 
 MAX_STALLED = 30
-"""Number of sweeps in a row that may fail to lower the smallest change so far, and make no policy iteration either: the
-policy is not new, or the value of the last one was not found. After that, the search of few pairs is replaced by one of
-all pairs; and if that fails as often, policy iteration is replaced by value iteration, whose changes do not rise.
-Policy iteration usually takes some ten sweeps in all.
+"""Number of sweeps in a row that may neither lower the smallest change so far nor find a new policy, after one whose
+value was found. After that, the search of few pairs is replaced by one of all pairs; and if that fails as often, policy
+iteration is replaced by value iteration, whose changes do not rise. Policy iteration usually takes some ten sweeps in
+all.
 """
 
 ROUNDINGS = 4.0
@@ -148,7 +148,7 @@ def _iterate(program: Program, tol: float, max_sweeps: int, progress: Callable[[
             # The sweep that ends the iteration must search every pair.
             ordered, stalled = False, 0
         if stalled < MAX_STALLED:
-            # The lowest change that rounding allows, where less did not do.
+            # After a sweep without progress the value is computed as accurately as rounding allows.
             wanted = max(SHARE * (1.0 - program.modulus) * change, rounding / ROUNDINGS)
             V, left = policy_value(program, chosen, value, 0.0 if stalled else wanted)
             evaluated = left <= wanted
