@@ -26,7 +26,7 @@ from beltline.host.problem.checks import ProblemError
 from beltline.host.solver.solve import solve
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Engine, Mode, Status
-from beltline.hw.sweep.clocks import END_CLOCKS, JUDGED, Round, pass_clocks, round_clocks
+from beltline.hw.sweep.clocks import END_CLOCKS, Round, judged, pass_clocks, round_clocks
 from beltline.hw.sweep.datapath import ROUND_BEGINS
 from beltline.hw.sweep.lane_clocks import NEVER, SweepLog, lane_clocks
 from beltline.hw.sweep.model import SweepSoftwareMachine
@@ -53,7 +53,7 @@ def passes_of(log: SweepLog, rounds: Sequence[Round]) -> Counter[str]:
     build = log.dealt.search.build
     total = pass_clocks(log.dealt, log, rounds=rounds)
     spent: Counter[str] = Counter()
-    lanes = lane_clocks(log, np.zeros(build.lanes, np.int64), JUDGED)
+    lanes = lane_clocks(log, np.zeros(build.lanes, np.int64), judged(build))
     if lanes.checked.max() != NEVER:
         spent[CHECK] = int(lanes.checked.max())
     spent[SEARCH] = max(0, int(lanes.ends.max()) - spent[CHECK])

@@ -10,11 +10,13 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
 
+from beltline.hw.arithmetic.evaluator import OBJECTIVE_BITS
 from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline, Timed
 from beltline.hw.memory.queue import Queue
 from beltline.hw.memory.ram import READ_LATENCY
 from beltline.hw.sweep.gather import Gather, GatherParameters
+from beltline.hw.sweep.gather_clocks import AHEAD_STATES
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.peak import NEIGHBOURS, Peak, PeakParameters
 from beltline.hw.sweep.row_buses import RowPort
@@ -27,6 +29,9 @@ From the lowest bit on: utilities of ``i - 1``, ``i`` and ``i + 1``, signed 64 b
 
 _AHEAD = 8
 """Choices that are read ahead. More than the latency of memory and queue, so that a choice is ready in every clock."""
+
+_BETWEEN = AHEAD_STATES + 4
+"""Choices between the entry to unit :class:`Gather` and the exit: those that wait there, and those on the way."""
 
 PREPARE_CLOCKS = 1 + READ_LATENCY + 2 + 8
 """Clocks from ``start`` of a check that is held until it waits: until its first choices have been read, and the request
@@ -131,6 +136,12 @@ class Check(wiring.Component):
     none : out, 1 bit
         Only in builds with alternatives: the choice is infeasible. Since costs do not fall, and a local search that
         finds no feasible candidate ends at the lowest one, the state can then afford nothing.
+    choice, feasible : out, ``index_bits`` and 1 bit
+        Only in builds whose check hands states to the local search
+        (:attr:`beltline.hw.sweep.parameters.SweepParameters.hands`), as the next two: the choice ``i``, and whether it
+        is feasible.
+    below, above : out, signed 65 bits each
+        Objectives of ``i - 1`` and ``i + 1``, in units of value. Undefined if infeasible.
     """
 
     def __init__(self, parameters: CheckParameters) -> None:
@@ -158,8 +169,14 @@ class Check(wiring.Component):
                 "rises": Out(1),
                 "outside": Out(1),
                 **({"none": Out(1)} if build.alternatives else {}),
+                **(self._of_hands() if build.hands else {}),
             }
         )
+
+    def _of_hands(self) -> dict[str, wiring.Member]:
+        """Return the ports that only a build has whose check hands states to the local search."""
+        objectives = {name: Out(signed(OBJECTIVE_BITS)) for name in ("below", "above")}
+        return {"choice": Out(self.parameters.build.index_bits), "feasible": Out(1), **objectives}
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -167,7 +184,7 @@ class Check(wiring.Component):
         build = self.parameters.build
         bits = build.position_bits
         m.submodules.gather = gather = Gather(GatherParameters(build))
-        m.submodules.peak = peak = Peak(PeakParameters())
+        m.submodules.peak = peak = Peak(PeakParameters(build.hands))
         m.submodules.choices = choices = Queue(build.index_bits, _AHEAD)
         wiring.connect(m, wiring.flipped(self.fetch), gather.fetch)
         enters: Value = Const(1, 1)
@@ -232,6 +249,18 @@ class Check(wiring.Component):
             m.d.comb += self.none.eq(
                 p.delay(p.input(~flags[NEIGHBOURS.index("here")]), self.parameters.result_latency).value
             )
+        if build.hands:
+            m.submodules.checked = checked = Queue(build.index_bits, _BETWEEN)
+            here = p.input(flags[NEIGHBOURS.index("here")])
+            m.d.comb += [
+                checked.push.eq(moved),
+                checked.data.eq(choices.head),
+                checked.pop.eq(gather.leaving),
+                self.choice.eq(p.delay(p.input(checked.head), end).value),
+                self.feasible.eq(p.delay(here, self.parameters.result_latency).value),
+                self.below.eq(peak.below),
+                self.above.eq(peak.above),
+            ]
         self._count(m, self.position, self.valid)
         return m
 

@@ -23,6 +23,7 @@ from beltline.hw.sweep.patch import PatchParameters
 from beltline.hw.sweep.patch_clocks import patches
 from beltline.hw.sweep.scan.parameters import ScanParameters
 from beltline.hw.sweep.scan_clocks import shared_clocks, shared_visits
+from beltline.hw.sweep.search.handed import HANDED_CLOCKS
 from beltline.hw.sweep.shift import EARLY_CLOCKS, ShiftParameters
 from beltline.hw.sweep.trees import join_clocks, largest_norm_clocks
 
@@ -67,8 +68,11 @@ class Round:
 _GO = -1
 """Clock of a pass in which the lanes begin. Clock 0, the next one, is the first of a round of turns."""
 
-JUDGED = 2
-"""Clocks from the last result of a lane's check to ``start`` of its local search."""
+
+def judged(build: SweepParameters) -> int:
+    """Return the clocks from the last result of a lane's check to ``start`` of its local search."""
+    return HANDED_CLOCKS if build.hands else 2
+
 
 _DECIDE = 1
 """Clocks from the end of a pass to ``begin`` of the next."""
@@ -114,7 +118,7 @@ def pass_clocks(
     done = 0
     notes = np.ones(dealt.grid, np.bool_)
     if log is not None:
-        lanes = lane_clocks(log, np.full(build.lanes, _GO), JUDGED, shifts and build.early)
+        lanes = lane_clocks(log, np.full(build.lanes, _GO), judged(build), shifts and build.early)
         ends = lanes.ends
         # One register for the decision on the last state; then the pipelines run empty.
         if not build.multipliers:
@@ -122,7 +126,7 @@ def pass_clocks(
             notes = np.asarray(log.searched.any(axis=1), np.bool_)
     if rounds or meets:
         # In each round, all lanes wait for the slowest. A lane with a repair reads all of its states once more.
-        met = np.maximum(lanes.checked + JUDGED, ends) + 1
+        met = np.maximum(lanes.checked + judged(build), ends) + 1
         finish = int(met.max()) + _meeting(build)
         for one in rounds:
             lanes = round_clocks(dealt, one)
@@ -132,7 +136,7 @@ def pass_clocks(
         ends = np.full(build.lanes, finish)
         done = max(done, finish + 2)
     if build.overlap and log is not None:
-        starts = np.where(log.unchecked, _GO, lanes.checked + JUDGED)
+        starts = np.where(log.unchecked, _GO, lanes.checked + judged(build))
         points = dealt.lane_shift, dealt.part_shift
         done = max(done, followed(dealt.search, points, lanes.passed, notes, starts, ends))
         notes[:] = False
@@ -202,7 +206,7 @@ def begin_clocks(dealt: Dealt) -> int:
 def seek_clocks(dealt: Dealt, log: SweepLog) -> int:
     """Return the clocks of a pass that looks for other peaks after the last sweep; ``log`` is that of the pass."""
     build = dealt.search.build
-    lanes = lane_clocks(log, np.full(build.lanes, _GO), JUDGED)
+    lanes = lane_clocks(log, np.full(build.lanes, _GO), judged(build))
     return _around(build, int(lanes.ends.max()) + 2)
 
 

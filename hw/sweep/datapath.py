@@ -21,7 +21,7 @@ from beltline.hw.memory.ram import READ_LATENCY
 from beltline.hw.sweep.extremes import LANE_CLOCKS, Midpoints, MidpointsParameters
 from beltline.hw.sweep.group_table import GroupTable
 from beltline.hw.sweep.intervals import Intervals
-from beltline.hw.sweep.lane.lane import LaneInstance
+from beltline.hw.sweep.lane.instance import LaneInstance
 from beltline.hw.sweep.lane.parameters import LaneParameters
 from beltline.hw.sweep.parameters import ROW_SHIFT, SHARED_STATES, SweepParameters
 from beltline.hw.sweep.prices.updates import Updates

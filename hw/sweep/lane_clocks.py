@@ -117,7 +117,7 @@ class SweepLog:
 def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ignore[no-untyped-def]
     """Simulate all lanes with turns in clocks ``phase (mod slots)``; :func:`lane_clocks` gives the arguments."""
     lane_bits, bits, top, lane_shift, part_shift, fetch = of_build[:6]
-    fetch_search, check_behind, prepared, after, ring, decided, by_state = of_build[6:]
+    fetch_search, check_behind, prepared, after, ring, decided, by_state, hands = of_build[6:]
     choices, searched, counts, log, unchecked = tables
     checked, ends, found, passed, reference = results
     lanes, contexts = counts.shape
@@ -157,7 +157,9 @@ def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ign
             prepare(r[k], *queues, exogenous, own_choices, top, at - prepared, at)
         else:
             r[k, PHASE] = SEARCHES
-            search_begin(r[k], searches[k], own, part_shift, bits, states, ring)
+            first = lane << lane_shift
+            of_lane = searched[first : first + own], choices[first : first + own], log[lane * contexts :]
+            search_begin(r[k], searches[k], part_shift, bits, ring, *of_lane, False)
             r[k, LAST] = begins[lane] + ring + decided
     now -= (now - phase) % slots
     wanted, order = np.empty(1 << lane_bits, np.int64), np.empty(members, np.int64)
@@ -185,7 +187,8 @@ def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ign
                     if searched[first:last].any():
                         r[k, PHASE] = SEARCHES
                         r[k, BEGIN] = checked[lane] + after
-                        search_begin(r[k], searches[k], last - first, part_shift, bits, states, ring)
+                        of_lane = searched[first:last], choices[first:last], log[lane * contexts :]
+                        search_begin(r[k], searches[k], part_shift, bits, ring, *of_lane, hands)
                         r[k, LAST] = r[k, BEGIN] + ring + decided
                         t = max(t, r[k, BEGIN])
                     else:
@@ -199,7 +202,8 @@ def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ign
                     if searched[first:last].any():
                         r[k, PHASE] = SEARCHES
                         r[k, BEGIN] = t
-                        search_begin(r[k], searches[k], last - first, part_shift, bits, states, ring)
+                        of_lane = searched[first:last], choices[first:last], log[lane * contexts :]
+                        search_begin(r[k], searches[k], part_shift, bits, ring, *of_lane, False)
                         r[k, LAST] = r[k, BEGIN] + ring + decided
                     else:
                         r[k, PHASE] = RESTS
@@ -320,6 +324,7 @@ def lane_clocks(
             search.clocks,
             search.decided,
             build.alternatives,
+            build.hands,
         ),
         (log.choices, log.searched, log.counts, log.probes, log.unchecked),
         (checked, ends, found, passed, reference),

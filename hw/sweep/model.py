@@ -359,12 +359,15 @@ class SweepSoftwareMachine(SoftwareMachine):
                 check_all(*of_choices, self._unchecked, self._dealt.lane_shift, self._groups is not None, flags)
             raised = raised_status(flags)
         room = self._capacity if self._logged else 0
+        handed = ~self._unchecked if self.build.hands else None
+        before = self.cached.copy() if self._logged else self.cached
         while True:
             moves = self._moves.copy()
             given = guesses, self._found, self.cached, value, moves
-            done = search_all(self._dealt, *tables, searched, *given, cold, room, limits=self._limits)
+            done = search_all(self._dealt, *tables, searched, *given, cold, room, limits=self._limits, handed=handed)
             if not self._logged or done.counts.max() <= room:
                 break
+            self.cached[:] = before
             # Repeat the searches, with room in the log for all their evaluations.
             room = self._capacity = int(done.counts.max()) * 5 // 4
         self._moves = moves

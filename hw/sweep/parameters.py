@@ -152,6 +152,16 @@ class SweepParameters:
         return self.lanes > 1 and not (self.proof or self.midpoints or self.alternatives)
 
     @property
+    def hands(self) -> bool:
+        """Whether the check hands the first state that fails of each search to the local search, with what it knows.
+
+        A search then begins with the better neighbour of the choice, and not with a look for a state
+        (:class:`beltline.hw.sweep.search.handed.Handed`). With ``proof`` a search may begin without a check. A single
+        lane has thousands of states in a sweep of its largest problem, beside which the clocks of this are few.
+        """
+        return self.lanes > 1 and not self.proof
+
+    @property
     def sparse(self) -> bool:
         """Whether ``MODE`` can leave out the proofs of some sweeps (:class:`beltline.hw.sweep.intervals.Intervals`)."""
         return self.proof and not self.alternatives

@@ -27,7 +27,14 @@ class PeakParameters:
     remain, the peak is above it if ``i + 1`` is feasible and better than ``i`` (``rises``), and below it otherwise.
 
     Objectives are exact, signed with 65 bits. The value is ``O_i``, saturated to signed 64 bits.
+
+    Parameters
+    ----------
+    neighbours
+        Whether the unit has outputs with the objectives of ``i - 1`` and ``i + 1``.
     """
+
+    neighbours: bool = False
 
     @property
     def latency(self) -> int:
@@ -57,16 +64,16 @@ class PeakParameters:
         return stays, rises, value, here is not None and value != here
 
 
-def _build(p: Pipeline, u: list[Timed], ev: list[Timed], feasible: list[Timed]) -> tuple[Order, Timed]:
+def _build(p: Pipeline, u: list[Timed], ev: list[Timed], feasible: list[Timed]) -> tuple[Order, list[Timed]]:
     objectives = [p.total([Term(a), Term(b)], OBJECTIVE_BITS, signed=True) for a, b in zip(u, ev, strict=True)]
     flags = [p.delay(flag, objectives[0].time) for flag in feasible]
-    return Order(p, objectives, flags), objectives[1]
+    return Order(p, objectives, flags), objectives
 
 
 @functools.cache
 def _latency() -> int:
     word, flag = Timed(Const(0, signed(WIDTH)), 0), Timed(Const(0, 1), 0)
-    return _build(Pipeline(), [word] * 3, [word] * 3, [flag] * 3)[1].time + 3
+    return _build(Pipeline(), [word] * 3, [word] * 3, [flag] * 3)[1][1].time + 3
 
 
 class Peak(wiring.Component):
@@ -91,6 +98,8 @@ class Peak(wiring.Component):
         Value of ``i``, in units of value. Undefined if ``i`` is infeasible.
     outside : out, 1 bit
         ``value`` was saturated; low if ``i`` is infeasible.
+    below, above : out, signed 65 bits each
+        Only with ``neighbours``: objectives of ``i - 1`` and ``i + 1``, in units of value. Undefined if infeasible.
     """
 
     def __init__(self, parameters: PeakParameters) -> None:
@@ -104,6 +113,7 @@ class Peak(wiring.Component):
                 "rises": Out(1),
                 "value": Out(signed(WIDTH)),
                 "outside": Out(1),
+                **({name: Out(signed(OBJECTIVE_BITS)) for name in ("below", "above")} if parameters.neighbours else {}),
             }
         )
 
@@ -113,7 +123,8 @@ class Peak(wiring.Component):
         u, ev, feasible = (
             [p.input(getattr(self, f"{kind}_{name}")) for name in NEIGHBOURS] for kind in ("u", "ev", "feasible")
         )
-        order, here = _build(p, u, ev, feasible)
+        order, objectives = _build(p, u, ev, feasible)
+        below, here, above = objectives
         decided = self.parameters.latency - 1
         value, outside = clamped(p.delay(here, decided - here.time).value)
         m.d.sync += [
@@ -122,4 +133,7 @@ class Peak(wiring.Component):
             self.value.eq(value),
             self.outside.eq(outside & p.delay(feasible[1], decided).value),
         ]
+        if self.parameters.neighbours:
+            late = self.parameters.latency - here.time
+            m.d.comb += [self.below.eq(p.delay(below, late).value), self.above.eq(p.delay(above, late).value)]
         return m

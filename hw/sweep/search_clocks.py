@@ -45,13 +45,21 @@ _HALVES = 1 << (TABLE_BITS - 1)
 (TURN, CONTEXT, FOUND, LACKS, LEFT, LAST, MOVED, REGISTERS) = range(GATHERS, GATHERS + 8)
 
 # Indexes of a search's registers. It stores one half-row with an even number and one with an odd number.
-(_ACTIVE, _WAITING, _POINT, _COUNT, _HALF0, _HALF1, _NUMBER0, _NUMBER1, _STATE, _NEXT, _AHEAD, _PASSED) = range(12)
-FIELDS = 12
+(_ACTIVE, _WAITING, _POINT, _COUNT, _HALF0, _HALF1, _NUMBER0, _NUMBER1, _STATE, _NEXT, _AHEAD, _PASSED, _KNOWN) = range(
+    13
+)
+FIELDS = 13
 
 
 @njit(cache=True)
-def search_begin(r, searches, points, part_shift, state_bits, states, ring):  # type: ignore[no-untyped-def]
-    """Set the registers as ``start`` does, for a local search that begins in clock ``r[BEGIN]``."""
+def search_begin(r, searches, part_shift, state_bits, ring, searched, choices, log, handed):  # type: ignore[no-untyped-def]
+    """Set the registers as ``start`` does, for a local search that begins in clock ``r[BEGIN]``.
+
+    With ``handed`` each search begins with its first marked state, and a search without one is over. ``choices``, int64
+    ``(points, N_z)``, are those before the search: a search whose first evaluation is not its state's choice began with
+    what the check knew.
+    """
+    points, states = searched.shape
     r[ASKED] = r[SENT] = r[ARRIVED] = r[LEVEL] = r[HEAD] = 0
     r[MOVED] = r[BEGIN] - DEEP_CLOCKS
     r[CONTEXT] = -1
@@ -64,8 +72,18 @@ def search_begin(r, searches, points, part_shift, state_bits, states, ring):  # 
         w[_POINT] = w[_PASSED] = (k >> state_bits) << part_shift
         if k & ((1 << state_bits) - 1) >= states or w[_POINT] >= points:
             w[_POINT] = points
-        else:
+        elif not handed:
             left += 1
+        else:
+            at, s = w[_POINT], k & ((1 << state_bits) - 1)
+            limit = min(points, at + (1 << part_shift))
+            while at < limit and not searched[at, s]:
+                at += 1
+            w[_POINT] = points
+            if at < limit:
+                left += 1
+                w[_ACTIVE], w[_STATE], w[_POINT] = 1, at, at + 1
+                w[_KNOWN] = log[k, 0] >> 1 != choices[at, s]
     r[LEFT] = left
 
 
@@ -129,7 +147,7 @@ def search_run(  # type: ignore[no-untyped-def]
                 w[_WAITING] = 1
                 w[_NEXT] = at
             if done:
-                w[_ACTIVE] = 0
+                w[_ACTIVE] = w[_KNOWN] = 0
                 if found.size:
                     found[w[_STATE], s] = t - 2 + decided + 1
             if w[_ACTIVE] == 0:
@@ -163,8 +181,9 @@ def search_run(  # type: ignore[no-untyped-def]
                             is_found = True
                         elif w[_HALF0 + (half & 1)] == half:
                             is_found = arrived > w[_NUMBER0 + (half & 1)]
-                            if is_found and (w[_COUNT] == 0 or log[turn, w[_COUNT] - 1] & 1 != 0):
-                                # After the first evaluation of a state both neighbours will be needed.
+                            begins = w[_COUNT] == 0 or log[turn, w[_COUNT] - 1] & 1 != 0
+                            if is_found and begins and w[_KNOWN] == 0:
+                                # After the first evaluation of a guess both neighbours will be needed.
                                 near = half
                                 if index % HALF_WORDS == 0 and index > 0:
                                     near = half - 1

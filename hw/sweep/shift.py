@@ -257,8 +257,8 @@ class Shift(wiring.Component):
 def connect_samples(m: Module, p: Pipeline, lanes: Sequence[Any], shift: Shift, wanted: Value) -> None:
     """Connect the unit to the changes at the reference point, which one of the lanes sends.
 
-    ``lanes`` are :class:`beltline.hw.sweep.lane.lane.LaneInstance`. The unit receives only samples that are ``wanted``,
-    ``join_clocks(build)`` clocks after the lane has sent them.
+    ``lanes`` are :class:`beltline.hw.sweep.lane.instance.LaneInstance`. The unit receives only samples that are
+    ``wanted``, ``join_clocks(build)`` clocks after the lane has sent them.
     """
     width = len(shift.sample) + len(shift.sample_state) + 1
     words = [

@@ -149,7 +149,45 @@ def limits_of(limits, i):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _search(wealth, x, ev, s, words, limits, guess, log, count):  # type: ignore[no-untyped-def]
-    """Search for a peak of one state's objective, from candidate ``guess``.
+    """Search for a peak of one state's objective, from candidate ``guess``, which is evaluated first.
+
+    Arguments and results are those of :func:`_climb`.
+    """
+    u, feasible, over = candidate_word(wealth, x[guess], words)
+    here = u if feasible else np.int64(INFEASIBLE)
+    if count < log.size:
+        log[count] = guess << 1
+    begins = guess, here, np.int64(INFEASIBLE), objective_word(u, ev[guess, s]), False, False, over
+    return _climb(wealth, x, ev, s, words, limits, begins, log, count + 1)
+
+
+@njit(cache=True)
+def _search_handed(wealth, x, ev, s, words, limits, choice, cached, log, count):  # type: ignore[no-untyped-def]
+    """Search for a peak of the objective of a state that failed its check, from what the check knows.
+
+    The search begins with the neighbour of ``choice`` that is better, the upper one if both are: it does not evaluate
+    it again, and looks further on that side. ``cached`` has the utilities of ``choice - 1``, ``choice`` and
+    ``choice + 1``. If ``choice`` is infeasible, it is the guess of :func:`_search`. Other arguments and results are
+    those of :func:`_climb`.
+    """
+    below, here, above = cached[0], cached[1], cached[2]
+    if here == INFEASIBLE:
+        return _search(wealth, x, ev, s, words, limits, choice, log, count)
+    upper = objective_word(above, ev[min(choice + 1, ev.shape[0] - 1), s])
+    if above != INFEASIBLE and is_above(upper, objective_word(here, ev[choice, s])):
+        begins = choice + 1, above, here, upper, True, False, False
+    else:
+        begins = choice - 1, below, here, objective_word(below, ev[choice - 1, s]), False, True, False
+    return _climb(wealth, x, ev, s, words, limits, begins, log, count)
+
+
+@njit(cache=True)
+def _climb(wealth, x, ev, s, words, limits, begins, log, count):  # type: ignore[no-untyped-def]
+    """Search for a peak of one state's objective, from a candidate that was evaluated.
+
+    ``begins`` is ``(index, here, beside, objective, below_known, above_known, over)``: the candidate, its utility and
+    objective; whether the candidate below or above is known not to be better, and its utility; and whether a word of
+    the evaluation left its range. With ``above_known`` the first step is downwards.
 
     Candidates are those of state ``s`` in ``limits``, int64 ``(2, N_z)``, of the state's point; *the grid* below means
     these. The search
@@ -163,16 +201,9 @@ def _search(wealth, x, ev, s, words, limits, guess, log, count):  # type: ignore
     ``count`` is written to ``log`` as in :class:`beltline.hw.sweep.lane_clocks.SweepLog` if it has room there.
     """
     bottom, top = limits[0, s], limits[1, s]
-    index = guess
-    u, feasible, over = candidate_word(wealth, x[index], words)
-    any_over = over
-    here = u if feasible else np.int64(INFEASIBLE)
-    best = objective_word(u, ev[index, s])
-    if count < log.size:
-        log[count] = index << 1
-    count += 1
-    below = above = np.int64(INFEASIBLE)
-    below_known = above_known = down = streak = shrinks = False
+    index, here, below, best, below_known, above_known, any_over = begins
+    above, down = below, above_known
+    streak = shrinks = False
     exponent = off = 0
     while True:
         step = 1 << exponent
@@ -247,6 +278,7 @@ def _searches(  # type: ignore[no-untyped-def]
     moves,
     cold,
     exact,
+    handed,
     flags,
     counts,
     evaluations,
@@ -272,10 +304,15 @@ def _searches(  # type: ignore[no-untyped-def]
                 if not searched[i, s]:
                     continue
                 here_limits = limits_of(limits, i)
-                guess = min(max(last[i, s] + shift, here_limits[0, s]), here_limits[1, s])
-                index, below, here, above, over, count, off = _search(
-                    w[i, s], costs, ev, s, words, here_limits, guess, own, count
-                )
+                if handed[lane] and not begun:
+                    index, below, here, above, over, count, off = _search_handed(
+                        w[i, s], costs, ev, s, words, here_limits, last[i, s], cached[i, s], own, count
+                    )
+                else:
+                    guess = min(max(last[i, s] + shift, here_limits[0, s]), here_limits[1, s])
+                    index, below, here, above, over, count, off = _search(
+                        w[i, s], costs, ev, s, words, here_limits, guess, own, count
+                    )
                 off_grid += off
                 shift = 0 if exact else index - last[i, s]
                 if not begun:
@@ -361,6 +398,7 @@ def search_all(
     room: int = 0,
     exact: bool = False,
     limits: NDArray[np.int64] | None = None,
+    handed: NDArray[np.bool_] | None = None,
 ) -> Searched:
     """Search for the best choices of the marked states of all lanes: the second pass of a sweep.
 
@@ -395,6 +433,10 @@ def search_all(
     limits
         int64, ``(2, 1, N_z)`` or ``(2, N_k, N_z)``: the lowest and the highest candidate of each exogenous state, at
         all points or at each of them; by default the whole grid.
+    handed
+        bool, ``(lanes,)``: lanes in which the first state of each search begins with what its check knows, from the
+        cached utilities of the choice in ``last`` (:attr:`beltline.hw.sweep.parameters.SweepParameters.hands`); by
+        default none.
 
     Returns
     -------
@@ -424,6 +466,7 @@ def search_all(
             moves,
             cold,
             exact,
+            np.zeros(lanes, np.bool_) if handed is None else handed,
             flags,
             counts,
             evaluations,

@@ -13,6 +13,7 @@ from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline
 from beltline.hw.interface.parameters import ROW_WORDS
 from beltline.hw.memory.ram import READ_LATENCY, Ram
+from beltline.hw.sweep.check import CACHED_BITS
 from beltline.hw.sweep.parameters import HALF_WORDS, SweepParameters
 from beltline.hw.sweep.row_buses import RowBuses, RowBusesParameters
 from beltline.hw.sweep.search.local_search import LocalSearch
@@ -61,6 +62,7 @@ class Probe(wiring.Component):
                 "state_wealth": In(WIDTH),
                 "state_choice": In(self.build.index_bits),
                 "state_old": In(WIDTH),
+                **({"state_cached": In(CACHED_BITS)} if self.build.hands else {}),
             }
         )
 
@@ -93,8 +95,8 @@ class Probe(wiring.Component):
                 Cat(expected[low], grid[low]),
             )
             m.d.comb += bank.data.eq(halves)
-        addresses = {"wealth": search.wealth_address, "choice": search.choice_address, "old": search.old_address}
-        for name, address in addresses.items():
+        for name in ("wealth", "choice", "old", *(("cached",) if build.hands else ())):
+            address = getattr(search, f"{name}_address")
             word = getattr(self, f"state_{name}")
             m.submodules[name] = ram = Ram(len(word), 1 << len(self.state_address))
             m.d.comb += [

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth.hdl import Cat, ClockSignal, Const, Instance, Module, Mux, ResetInserter, ResetSignal, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In
 
 from beltline.hw.arithmetic.pipeline import Pipeline
 from beltline.hw.memory.ram import READ_LATENCY
@@ -223,6 +223,8 @@ class Lane(wiring.Component):
             patch.note.eq(judge.note),
         ]
         self._tables(m, passes, check, search, listed, tables)
+        if build.hands:
+            self._hands(m, check, judge, search, tables)
         m.d.comb += [
             *(
                 getattr(values, f"check_{name}").eq(getattr(judge, name))
@@ -330,6 +332,17 @@ class Lane(wiring.Component):
             tables.found_position.eq(search.position),
             tables.found_choice.eq(search.choice),
             tables.found_cached.eq(search.cached),
+        ]
+
+    def _hands(self, m: Module, check: Check, judge: Judge, search: LocalSearch, tables: Tables) -> None:
+        """Connect what the check hands to the local search."""
+        of_check = ("choice", "feasible", "rises", "below", "above")
+        of_mark = ("position", "choice", "begin", "known", "rises", "objective")
+        m.d.comb += [
+            *(getattr(judge, f"check_{name}").eq(getattr(check, name)) for name in of_check),
+            *(getattr(search, f"mark_{name}").eq(getattr(judge, name)) for name in of_mark),
+            tables.search_cached.eq(search.cached_address),
+            search.cached_data.eq(tables.cached),
         ]
 
     def _fetch(self, m: Module, units: list[tuple[Any, Value]]) -> None:
@@ -478,20 +491,3 @@ class Lane(wiring.Component):
         with m.If(self.go | (passes.start_patch & passes.repaired)):
             m.d.sync += nothing.eq(0)
         return nothing & passes.settled
-
-
-class LaneInstance(wiring.Component):
-    """An instance of the Verilog module of :class:`Lane`, with the same ports and ``reset`` (in, 1 bit).
-
-    A machine has up to 256 lanes. As instances their Verilog is generated once, and a simulator compiles it once.
-    """
-
-    def __init__(self, parameters: LaneParameters) -> None:
-        super().__init__({**parameters.ports, "reset": In(1)})
-
-    def elaborate(self, platform: object) -> Instance:
-        ports: dict[str, Any] = {}
-        for path, member, value in self.signature.flatten(self):
-            if path != ("reset",):
-                ports[f"{'o' if member.flow is Out else 'i'}_{'_'.join(map(str, path))}"] = value
-        return Instance(MODULE, i_clk=ClockSignal(), i_rst=ResetSignal() | self.reset, **ports)

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from beltline.hw.sweep.check import PREPARE_CLOCKS
 from beltline.hw.sweep.lane.parameters import MOST_SHIFT, LaneParameters
+from beltline.hw.sweep.search.handed import HANDED_CLOCKS
 
 _OF_PROOF = {
     **{name: In(1) for name in ("round", "finish", "scan_busy", "better")},
@@ -165,9 +166,12 @@ class Passes(wiring.Component):
                 m.next = "JUDGE"
             with m.State("JUDGE"):
                 with m.If(self.any_mark):
-                    m.d.comb += self.start_search.eq(1)
-                    m.d.sync += self.searching.eq(1)
-                    m.next = "SEARCH"
+                    if self.parameters.build.hands:
+                        m.next = "HAND"
+                    else:
+                        m.d.comb += self.start_search.eq(1)
+                        m.d.sync += self.searching.eq(1)
+                        m.next = "SEARCH"
                 with m.Else():
                     m.next = "SETTLE"
                     if self._prepares:
@@ -175,6 +179,8 @@ class Passes(wiring.Component):
                     else:
                         with m.If(~self.fixed):
                             m.next = "MEET"
+            if self.parameters.build.hands:
+                self._hand(m)
             with m.State("SEARCH"), m.If(~self.search_busy):
                 m.d.sync += self.searching.eq(0)
                 if self._proves:
@@ -225,6 +231,17 @@ class Passes(wiring.Component):
             m.d.sync += [self.hold.eq(1), self.choosing.eq(1), reads.eq(PREPARE_CLOCKS)]
         with m.If(self.go):
             m.d.sync += [self.hold.eq(0), self.choosing.eq(0), reads.eq(0)]
+
+    def _hand(self, m: Module) -> None:
+        """Add the state in which the last states that failed the check reach the local search."""
+        clocks = HANDED_CLOCKS - 2
+        waits = Signal(range(clocks), init=clocks - 1)
+        with m.State("HAND"):
+            m.d.sync += waits.eq(waits - 1)
+            with m.If(waits == 0):
+                m.d.comb += self.start_search.eq(1)
+                m.d.sync += [self.searching.eq(1), waits.eq(clocks - 1)]
+                m.next = "SEARCH"
 
     def _rounds(self, m: Module) -> None:
         """Add the states of a proof to the FSM: wait for the other lanes, scan, repair, and wait again."""

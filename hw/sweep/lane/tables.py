@@ -42,6 +42,8 @@ class Tables(wiring.Component):
         Addresses from the check: of a choice, of cached utilities, of a value.
     search_wealth, search_choice, search_old : in, ``position_bits`` each
         Addresses from the local search: of cash on hand, of a choice, of a value.
+    search_cached : in, ``position_bits``
+        Only in builds whose check hands states to the local search: its address of cached utilities.
     patch_position : in, ``position_bits``
         Address from the patch, of a value.
     wealth, value : out, 64 bits each
@@ -112,6 +114,7 @@ class Tables(wiring.Component):
                 "new": In(signed(WIDTH)),
                 "fresh": Out(WIDTH),
                 **(self._of_proof() if build.proof else {}),
+                **({"search_cached": In(bits)} if build.hands else {}),
                 **({name: Out(build.index_bits) for name in ("least", "most")} if build.bounds else {}),
             }
         )
@@ -173,7 +176,9 @@ class Tables(wiring.Component):
             cached.write.eq(self.found),
             cached.write_address.eq(self.found_position),
             cached.write_data.eq(self.found_cached),
-            cached.read_address.eq(self.check_cached),
+            cached.read_address.eq(
+                Mux(self.searching, self.search_cached, self.check_cached) if build.hands else self.check_cached
+            ),
             self.wealth.eq(wealth.read_data),
             self.value.eq(read_values[0]),
             self.fresh.eq(read_values[-1]),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline
 from beltline.hw.memory.ram import READ_LATENCY
+from beltline.hw.sweep.check import CACHED_BITS
+from beltline.hw.sweep.peak import NEIGHBOURS
 from beltline.hw.sweep.search.parameters import FOUND, SearchParameters
 
 
@@ -39,6 +42,10 @@ class Course(wiring.Component):
         Clock ``decided``: the search.
     decides_probe, decides_found, decides_nowhere, decides_exhausted, decides_exogenous : out
         Clock ``decided``: the inputs of those names.
+    cached_address, cached_data : out and in, ``position_bits`` of the build and ``CACHED_BITS``
+        Only in builds whose check hands states to the local search: read port of the lane's cached utilities, with
+        latency ``READ_LATENCY``. In its first turn (``used``) a search takes from there the utilities of its candidate
+        and of the choice, which is beside it.
     """
 
     def __init__(self, parameters: SearchParameters) -> None:
@@ -66,6 +73,7 @@ class Course(wiring.Component):
                 "decides_nowhere": Out(1),
                 "decides_exhausted": Out(1),
                 "decides_exogenous": Out(build.state_bits),
+                **({"cached_address": Out(build.position_bits), "cached_data": In(CACHED_BITS)} if build.hands else {}),
             }
         )
 
@@ -87,6 +95,19 @@ class Course(wiring.Component):
         m.d.comb += with_item.point.eq(self.point)
         with m.If(self.used):
             m.d.comb += with_item.shift.eq(self.move)
+        if parameters.build.hands:
+            asks = p.delay(p.input(self.sent.item.position, FOUND), loaded - READ_LATENCY - FOUND)
+            below, here, above = (
+                Cat(self.cached_data.word_select(k, WIDTH), self.cached_data[len(NEIGHBOURS) * WIDTH + k])
+                for k in range(len(NEIGHBOURS))
+            )
+            m.d.comb += self.cached_address.eq(asks.value)
+            with m.If(self.used):
+                m.d.comb += [
+                    with_item.here.eq(Mux(with_item.down, below, above)),
+                    with_item.below.eq(here),
+                    with_item.above.eq(here),
+                ]
         before = p.delay(p.input(with_item.as_value(), loaded), guessed - loaded)
         late = p.delay(before, evaluated - guessed)
         in_time = Signal(parameters.search)

@@ -47,6 +47,9 @@ class Follow(wiring.Component):
         Writes the notes of points ``NOTES * note_row`` and following, before the pass.
     context, mine, beginning, limit, search, search_later : in
         The turn of a search, from :class:`beltline.hw.sweep.search.ring.Ring`.
+    part_begin : in, ``searched_bits``
+        Only in builds whose check hands states to the local search, from the same: the first point of the search's
+        part.
     busy : out, 1 bit
         High from the clock after ``start`` until all noted points are listed.
     valid : out, 1 bit
@@ -71,6 +74,7 @@ class Follow(wiring.Component):
                 "limit": In(parameters.searched_bits + 1),
                 "search": In(parameters.search),
                 "search_later": In(parameters.search),
+                **({"part_begin": In(parameters.searched_bits)} if build.hands else {}),
                 "busy": Out(1),
                 "valid": Out(1),
                 "point": Out(build.point_bits),
@@ -114,7 +118,7 @@ class Follow(wiring.Component):
             ready.limit.eq(self.limit),
         ]
         with m.If(self.beginning):
-            m.d.comb += [ready.place.eq(self.search.point), ready.over.eq(0)]
+            m.d.comb += [ready.place.eq(self.part_begin if build.hands else self.search.point), ready.over.eq(0)]
         # The part does not change while its searches have their turns.
         part = Signal(self._part)
         of_state = p.input(self.context[: build.state_bits])

@@ -18,6 +18,7 @@ from beltline.hw.sweep.search.ends import Ends
 from beltline.hw.sweep.search.follow import Follow
 from beltline.hw.sweep.search.guess import Guess
 from beltline.hw.sweep.search.halves import Halves
+from beltline.hw.sweep.search.handed import Handed, known_ports
 from beltline.hw.sweep.search.limits import Limits
 from beltline.hw.sweep.search.moves import FirstMoves
 from beltline.hw.sweep.search.next_state import NextState
@@ -112,6 +113,12 @@ class LocalSearch(wiring.Component):
         the whole grid.
     least, most : in, ``index_bits`` each
         Only with bounds: those of the state whose choice is read, with ``choice_data``.
+    mark_position, mark_choice, mark_begin, mark_known, mark_rises, mark_objective : in
+        Only in builds whose check hands states to the local search, as the next line: see
+        :class:`beltline.hw.sweep.search.handed.Handed`. The last mark must come ``HANDED_CLOCKS - 1`` clocks before
+        ``start`` or earlier.
+    cached_address, cached_data : out and in, ``position_bits`` and ``CACHED_BITS``
+        Read port of the lane's cached utilities.
     note_write, note_row, notes, following, listed, listed_point, listed_position : in, in, in, out, out, out, out
         Only with ``overlap``: ports ``note_write``, ``note_row``, ``notes``, ``busy``, ``valid``, ``point`` and
         ``position`` of :class:`beltline.hw.sweep.search.follow.Follow`, which begins with every pass without ``seek``.
@@ -167,6 +174,7 @@ class LocalSearch(wiring.Component):
                     else {}
                 ),
                 **(self._of_candidates() if build.alternatives else {}),
+                **(self._of_hands() if build.hands else {}),
                 **(self._of_follow() if build.overlap else {}),
             }
         )
@@ -175,6 +183,15 @@ class LocalSearch(wiring.Component):
         """Return the inputs with the candidates of all exogenous states, or of the state whose choice is read."""
         build = self.parameters.build
         return {name: In(build.index_bits) for name in ("least", "most")} if build.bounds else Limits.vectors(build)
+
+    def _of_hands(self) -> dict[str, wiring.Member]:
+        """Return the ports that only a build has whose check hands states to the local search."""
+        build = self.parameters.build
+        return {
+            **known_ports(build),
+            "cached_address": Out(build.position_bits),
+            "cached_data": In(CACHED_BITS),
+        }
 
     def _of_follow(self) -> dict[str, wiring.Member]:
         """Return the ports that only a build with ``overlap`` has."""
@@ -191,7 +208,8 @@ class LocalSearch(wiring.Component):
         """Add the unit that lists the points whose states the search has finished."""
         m.submodules.follow = follow = Follow(self.parameters)
         names = ("force", "points", "last_state", "note_write", "note_row", "notes")
-        turns = ("context", "mine", "beginning", "limit", "search", "search_later")
+        turns = ["context", "mine", "beginning", "limit", "search", "search_later"]
+        turns += ["part_begin"] if self.parameters.build.hands else []
         m.d.comb += [
             follow.start.eq(self.start & ~self.seek),
             *(getattr(follow, name).eq(getattr(self, name)) for name in names),
@@ -200,6 +218,18 @@ class LocalSearch(wiring.Component):
             self.listed.eq(follow.valid),
             self.listed_point.eq(follow.point),
             self.listed_position.eq(follow.position),
+        ]
+
+    def _hands(self, m: Module, ring: Ring, course: Course) -> None:
+        """Add the unit that stores the states which the check hands on."""
+        m.submodules.handed = handed = Handed(self.parameters)
+        marks = ("mark_valid", "mark_point", "mark_state", "mark", "part_shift", *known_ports(self.parameters.build))
+        m.d.comb += [
+            *(getattr(handed, name).eq(getattr(self, name)) for name in marks),
+            *(getattr(handed, name).eq(getattr(ring, name)) for name in ("context", "mine", "beginning", "ahead")),
+            ring.handed.eq(handed.handed),
+            self.cached_address.eq(course.cached_address),
+            course.cached_data.eq(self.cached_data),
         ]
 
     def elaborate(self, platform: object) -> Module:
@@ -316,6 +346,8 @@ class LocalSearch(wiring.Component):
             ends.was_over.eq(commit.old.over),
             ends.idle.eq(requests.asked == halves.arrived),
         ]
+        if parameters.build.hands:
+            self._hands(m, ring, course)
         if parameters.build.overlap:
             self._follow(m, ring)
         return m

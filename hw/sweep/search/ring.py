@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Const, Module, Mux, Signal
+from typing import Any
+
+from amaranth.hdl import Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from beltline.hw.arithmetic.pipeline import Pipeline
+from beltline.hw.memory.ram import READ_LATENCY
+from beltline.hw.sweep.search.handed import handed_layout
 from beltline.hw.sweep.search.parameters import SearchParameters
 
 
@@ -19,6 +23,10 @@ class Ring(wiring.Component):
 
     Throughput: a turn in every clock. Contract: fixed latency, no ready. Outputs but ``search_later`` belong to
     clock 0 of a turn.
+
+    In a build whose check hands states to the local search (:attr:`beltline.hw.sweep.parameters.SweepParameters.hands`)
+    a new search begins with the state that it was handed. A search that was handed none has no work left, except with
+    ``force``.
 
     Attributes
     ----------
@@ -44,6 +52,15 @@ class Ring(wiring.Component):
         The search.
     search_later : out, :attr:`SearchParameters.search`
         ``search`` a clock later.
+    force : in, 1 bit
+        Only in builds whose check hands states to the local search, as the next three: all states are searched; what
+        was handed is ignored.
+    ahead : out, ``context_bits``
+        ``context`` of ``READ_LATENCY`` clocks later.
+    handed : in, :func:`beltline.hw.sweep.search.handed.handed_layout`
+        The state that the search is handed.
+    part_begin : out, ``searched_bits``
+        The first point of the search's part.
     """
 
     def __init__(self, parameters: SearchParameters) -> None:
@@ -66,8 +83,19 @@ class Ring(wiring.Component):
                 "limit": Out(parameters.searched_bits + 1),
                 "search": Out(parameters.search),
                 "search_later": Out(parameters.search),
+                **(self._of_hands() if build.hands else {}),
             }
         )
+
+    def _of_hands(self) -> dict[str, wiring.Member]:
+        """Return the ports that only a build has whose check hands states to the local search."""
+        parameters = self.parameters
+        return {
+            "force": In(1),
+            "ahead": Out(parameters.context_bits),
+            "handed": In(handed_layout(parameters)),
+            "part_begin": Out(parameters.searched_bits),
+        }
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -90,15 +118,41 @@ class Ring(wiring.Component):
 
         fresh = Signal(parameters.search)
         part = self.context[state_bits:] if parameters.part_bits else Const(0, 1)
+        new = self._begun(m, fresh, part) if parameters.build.hands else fresh.as_value()
         came = p.delay(p.input(self.next.as_value()), clocks - parameters.decided)
         m.d.comb += [
             fresh.eq(0),
             fresh.point.eq(part << self.part_shift),
             fresh.index.eq(Mux(self.seek & self.above, self.last_index, 0)),
-            self.search.eq(Mux(self.beginning, fresh.as_value(), came.value)),
+            self.search.eq(Mux(self.beginning, new, came.value)),
             self.limit.eq((part + 1) << self.part_shift),
             self.search_later.eq(p.delay(p.input(self.search.as_value()), 1).value),
         ]
         with m.If(~self.busy):
             m.d.comb += self.search.active.eq(0)
         return m
+
+    def _begun(self, m: Module, fresh: Any, part: Value) -> Value:
+        """Return a new search with the state that it is handed, or ``fresh`` with ``force``."""
+        clocks, handed = self.parameters.clocks, self.handed
+        begun = Signal(self.parameters.search)
+        # The turn that comes READ_LATENCY clocks later.
+        turn = Signal(range(clocks), init=READ_LATENCY)
+        m.d.sync += turn.eq(Mux(turn == clocks - 1, 0, turn + 1))
+        with m.If(self.restart):
+            m.d.sync += turn.eq(READ_LATENCY)
+        m.d.comb += [self.ahead.eq(turn), self.part_begin.eq(part << self.part_shift)]
+        m.d.comb += [
+            begun.eq(0),
+            begun.active.eq(handed.valid & self.mine),
+            begun.item.choice.eq(handed.choice),
+            begun.item.position.eq(handed.position),
+            begun.index.eq(handed.index),
+            begun.objective.eq(handed.objective),
+            begun.below_known.eq(handed.known & handed.rises),
+            begun.above_known.eq(handed.known & ~handed.rises),
+            begun.first.eq(~handed.known),
+            begun.down.eq(handed.known & ~handed.rises),
+            begun.point.eq(Mux(handed.valid, handed.point, ~0)),
+        ]
+        return Mux(self.force, fresh.as_value(), begun.as_value())

@@ -214,7 +214,7 @@ def test_every_local_search_and_the_clock_of_every_result(
         # Repeated marks only delay the start.
         searches.append(marks + marks[-1:] * chance.randrange(70))
     # The first pass has no choices yet, and its moves do not guide the next; the last pass searches all states.
-    kinds = [(int(k == 0), int(k == len(searches) - 1)) for k in range(len(searches))]
+    kinds = [(int(k == 0), int(k in (0, len(searches) - 1))) for k in range(len(searches))]
     settings = {
         "points": points,
         "last_state": states - 1,

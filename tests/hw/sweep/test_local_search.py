@@ -98,7 +98,7 @@ def test_finds_what_full_search_finds(
     ]
     searches[2][-1] = (points - 1, states - 1, 1)
     # The first pass has no choices yet, and the last one searches all states.
-    kinds = [(int(k == 0), int(k == len(searches) - 1)) for k in range(len(searches))]
+    kinds = [(int(k == 0), int(k in (0, len(searches) - 1))) for k in range(len(searches))]
     stimulus, results = tmp_path / "stimulus.json", tmp_path / "results.json"
     part = max(0, (points - 1).bit_length() - parameters.part_bits)
     settings = {

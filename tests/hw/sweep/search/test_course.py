@@ -10,17 +10,18 @@ import pytest
 from beltline.hw.memory.ram import READ_LATENCY
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.search.course import Course
-from beltline.hw.sweep.search.parameters import FOUND, SearchParameters
+from beltline.hw.sweep.search.parameters import FOUND, PROBE, SearchParameters
 from support.layouts import any_word, pack
 from support.streams import Clocks
 
-PARAMETERS = SearchParameters(SweepParameters(grid=256, states=3, lanes=2, slots=4), 8)
-
 
 @pytest.mark.gateware
-def test_searches_in_their_order(clocks: Clocks) -> None:
+@pytest.mark.parametrize("lanes", [1, 2], ids=["looking-for-states", "handed-states"])
+def test_searches_in_their_order(clocks: Clocks, lanes: int) -> None:
     rng = random.Random(9)
-    parameters, build, turns = PARAMETERS, PARAMETERS.build, 1500
+    parameters, turns = SearchParameters(SweepParameters(grid=128 * lanes, states=3, lanes=lanes, slots=4), 8), 1500
+    build = parameters.build
+    assert build.hands == (lanes > 1)
     widths = {
         "probe": build.index_bits,
         "found": 1,
@@ -34,7 +35,8 @@ def test_searches_in_their_order(clocks: Clocks) -> None:
     }
     times = dict.fromkeys(widths, parameters.loaded) | {"probe": FOUND, "found": FOUND, "nowhere": FOUND}
     count = turns + parameters.decided + 1
-    columns = {name: [0] * count for name in (*widths, "item", "sent")}
+    columns = {name: [0] * count for name in (*widths, "item", "sent", *(("cached_data",) if build.hands else ()))}
+    places: list[int] = []
     sent: list[dict[str, Any]] = []
     given: list[dict[str, int]] = []
     for turn in range(turns):
@@ -44,11 +46,18 @@ def test_searches_in_their_order(clocks: Clocks) -> None:
         columns["item"][turn + parameters.loaded] = pack(parameters.item, item)
         for name, word in words.items():
             columns[name][turn + times[name]] = word
+        places.append(search["item"]["position"])
         search["point"] = words["point"]
         if words["hit"]:
             search |= {"waiting": 1, "next": item}
         if words["used"]:
             search["shift"] = words["move"]
+        if build.hands:
+            beside = [any_word(PROBE, rng) for _ in range(3)]
+            cached = sum(one["u"] << 64 * k | one["feasible"] << 192 + k for k, one in enumerate(beside))
+            columns["cached_data"][turn + parameters.loaded] = cached
+            if words["used"]:
+                search |= {"here": beside[0 if search["down"] else 2], "below": beside[1], "above": beside[1]}
         sent.append(search)
         given.append(words)
     found = clocks(Course(parameters), columns)
@@ -58,5 +67,7 @@ def test_searches_in_their_order(clocks: Clocks) -> None:
         assert found["compares"][turn + parameters.evaluated] == word, turn
         assert found["decides"][turn + parameters.decided] == word, turn
         assert found["old_address"][turn + parameters.decided + 1 - READ_LATENCY] == search["item"]["position"], turn
+        if build.hands:
+            assert found["cached_address"][turn + parameters.loaded - READ_LATENCY] == places[turn], turn
         for name in ("probe", "found", "nowhere", "exhausted", "exogenous"):
             assert found[f"decides_{name}"][turn + parameters.decided] == words[name], (turn, name)

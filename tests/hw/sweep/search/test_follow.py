@@ -61,7 +61,8 @@ class Stimulus:
 
     def __init__(self, parameters: SearchParameters, part_shift: int, rng: random.Random) -> None:
         self.parameters, self.part_shift, self.rng = parameters, part_shift, rng
-        self.columns: dict[str, list[int]] = {name: [] for name in INPUTS}
+        hands = ("part_begin",) if parameters.build.hands else ()
+        self.columns: dict[str, list[int]] = {name: [] for name in (*INPUTS, *hands)}
         self.listed: dict[int, tuple[int, int]] = {}
         self.busy: list[tuple[int, int]] = []
         self.later = 0
@@ -88,6 +89,9 @@ class Stimulus:
             fields["point"] = rng.randrange(1 << parameters.searched_bits) if active else reached
             if active:
                 fields["item"]["position"] = reached * one.states + state
+        if beginning and parameters.build.hands:
+            # The search has begun with a state that it was handed, or is over.
+            fields |= {"active": rng.randrange(2), "point": rng.randrange(1 << parameters.searched_bits)}
         search = pack(parameters.search, fields)
         row = {
             "force": one.force,
@@ -97,6 +101,7 @@ class Stimulus:
             "mine": turn < parameters.contexts and state < one.states,
             "beginning": beginning,
             "limit": (part + 1) << self.part_shift,
+            "part_begin": part << self.part_shift,
             "search": search,
             "search_later": self.later,
             **given,
