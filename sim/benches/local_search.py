@@ -2,7 +2,8 @@
 
 Parameters: ``stimulus`` (path of JSON: ``writes``, a list of mappings of input ports to values, one for each clock;
 ``constants``, ports with a constant value; and ``searches``, the passes to run, each with ``cold``, ``force`` and
-``marks``, a list of ``(point, state, mark)`` in table order), ``results`` (path to write: for each pass the clocks from
+``marks``, a list of ``(point, state, mark, ...)`` in table order, with further inputs of the mark in the order of
+``known``, a list of ports), ``results`` (path to write: for each pass the clocks from
 start to end, and a list of outputs), and ``outputs``: the ports to sample in clocks with ``valid``.
 """
 
@@ -15,8 +16,12 @@ from typing import Any
 import cocotb
 from cocotb.triggers import FallingEdge
 
+from beltline.hw.sweep.search.handed import HANDED_CLOCKS
 from beltline.sim.benches.loading import load
 from beltline.sim.cocotb_runner import bench_parameters
+
+WAIT = HANDED_CLOCKS - 2
+"""Clocks from the last mark to the start: as few as the unit allows."""
 
 STUCK = 200_000
 """Largest number of clocks of a pass."""
@@ -25,12 +30,15 @@ STUCK = 200_000
 async def search(dut: Any, given: dict[str, Any], outputs: list[Any]) -> tuple[int, list[list[int]]]:
     """Run one pass; return its clocks and the outputs of each state."""
     dut.cold.value, dut.force.value = given["cold"], given["force"]
-    for point, state, mark in given["marks"]:
+    of_mark = [getattr(dut, name) for name in ("mark_point", "mark_state", "mark", *given["known"])]
+    for words in given["marks"]:
         dut.mark_valid.value = 1
-        dut.mark_point.value, dut.mark_state.value, dut.mark.value = point, state, mark
+        for port, word in zip(of_mark, words, strict=True):
+            port.value = word
         await FallingEdge(dut.clk)
     dut.mark_valid.value = 0
-    await FallingEdge(dut.clk)
+    for _ in range(WAIT):
+        await FallingEdge(dut.clk)
     dut.start.value = 1
     await FallingEdge(dut.clk)
     dut.start.value = 0

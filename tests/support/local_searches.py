@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pytest
-from amaranth.hdl import Cat, Const, Module, Mux
+from amaranth.hdl import Cat, Const, Module, Mux, Shape
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from beltline.hw.arithmetic.evaluator import OBJECTIVE_BITS
 from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline
 from beltline.hw.interface.parameters import ROW_WORDS
@@ -16,8 +19,13 @@ from beltline.hw.memory.ram import READ_LATENCY, Ram
 from beltline.hw.sweep.check import CACHED_BITS
 from beltline.hw.sweep.parameters import HALF_WORDS, SweepParameters
 from beltline.hw.sweep.row_buses import RowBuses, RowBusesParameters
+from beltline.hw.sweep.search.handed import known_ports
 from beltline.hw.sweep.search.local_search import LocalSearch
 from beltline.hw.sweep.search.parameters import SearchParameters
+from support.sweeps import MASK
+
+Hands = Callable[[int, int], list[int] | None]
+"""What a check hands on about a point and exogenous state."""
 
 OUTPUTS = ("position", "choice", "moved", "cached", "value", "old", "infeasible", "outside")
 
@@ -113,8 +121,67 @@ class Probe(wiring.Component):
         return m
 
 
-def given_searches(searches: list[Any], kinds: list[tuple[int, int]]) -> list[dict[str, Any]]:
+Words = list[int | None]
+
+
+def cached_word(utilities: Words, rng: random.Random) -> int:
+    """Return the cached utilities of a state, with random bits in place of those of infeasible candidates."""
+    word = 0
+    for k, u in enumerate(utilities):
+        word |= (rng.getrandbits(WIDTH) if u is None else u & MASK) << WIDTH * k
+        word |= int(u is not None) << WIDTH * len(utilities) + k
+    return word
+
+
+def on_grid(utilities: Iterable[Any], feasible: Iterable[Any], choice: int, grid: int) -> Words:
+    """Return utilities of candidates ``choice - 1`` to ``choice + 1`` of a state from those of all; ``None`` for an
+    infeasible candidate or one that is not on the grid.
+    """
+    u, able = list(utilities), list(feasible)
+    return [int(u[j]) if 0 <= j < grid and able[j] else None for j in (choice - 1, choice, choice + 1)]
+
+
+def handed(position: int, choice: int, utilities: Words, expected: Sequence[int]) -> list[int] | None:
+    """Return what a check hands on about a state, in the order of :func:`known_ports`; ``None`` if the choice stays.
+
+    ``utilities`` and ``expected`` are those of candidates ``choice - 1``, ``choice`` and ``choice + 1``.
+    """
+    below, here, above = (None if u is None else u + int(ev) for u, ev in zip(utilities, expected, strict=True))
+    if here is None:
+        return [position, choice, choice, 0, 0, 0]
+    if above is not None and above > here:
+        return [position, choice, choice + 1, 1, 1, above % 2**OBJECTIVE_BITS]
+    if below is not None and below >= here:
+        return [position, choice, choice - 1, 1, 0, below % 2**OBJECTIVE_BITS]
+    return None
+
+
+def any_marks(
+    build: SweepParameters, points: int, states: int, hands_on: Hands, density: float, force: int, rng: random.Random
+) -> list[list[int]]:
+    """Return marks of all states, each with this probability; with ``hands_on`` only of those whose choice fails."""
+    marks = []
+    for point in range(points):
+        for s in range(states):
+            mark = [point, s, int(rng.random() < density)]
+            if build.hands:
+                # What is handed to a search of all states is ignored.
+                failed = hands_on(point, s)
+                anything = [rng.getrandbits(bits) for bits in _widths(build)]
+                mark[2] &= force | (failed is not None)
+                mark += anything if force or failed is None else failed
+            marks.append(mark)
+    return marks
+
+
+def _widths(build: SweepParameters) -> list[int]:
+    return [Shape.cast(member.shape).width for member in known_ports(build).values()]
+
+
+def given_searches(build: SweepParameters, searches: list[Any], kinds: list[tuple[int, int]]) -> list[dict[str, Any]]:
     """Return local searches as the bench reads them: marks, and whether they are cold and of all states."""
+    known = list(known_ports(build)) if build.hands else []
     return [
-        {"marks": marks, "cold": cold, "force": force} for marks, (cold, force) in zip(searches, kinds, strict=True)
+        {"marks": marks, "cold": cold, "force": force, "known": known}
+        for marks, (cold, force) in zip(searches, kinds, strict=True)
     ]

@@ -24,6 +24,8 @@ from beltline.sim.cocotb_runner import run_bench
 from support.sweeps import row_writes
 
 OUTPUTS = ("position", "value", "old", "stays", "rises", "outside")
+HANDED = ("choice", "feasible", "below", "above")
+"""Outputs of a build whose check hands states to the local search."""
 
 
 class Probe(wiring.Component):
@@ -146,16 +148,18 @@ def test_results_and_clocks(
     ]
     stimulus, results = tmp_path / "stimulus.json", tmp_path / "results.json"
     stimulus.write_text(json.dumps({"writes": writes, "passes": passes}))
+    outputs = OUTPUTS + (HANDED if build.hands else ())
     run_bench(
         with_shared(Probe(build, lane)),
         "beltline.sim.benches.check",
-        parameters={"stimulus": str(stimulus), "results": str(results), "outputs": OUTPUTS},
+        parameters={"stimulus": str(stimulus), "results": str(results), "outputs": outputs},
     )
     seen = set()
     for one, found in zip(passes, json.loads(results.read_text()), strict=True):
         clocks = parameters.clocks(choices[: one["count"] // states].astype(np.int64), lane, one["start"], one["hold"])
         assert [row[0] for row in found] == clocks.tolist()
-        for position, (_, at, value, before, *flags) in enumerate(found):
+        for position, (_, at, value, before, *more) in enumerate(found):
+            flags, handed = more[:3], more[3:]
             x, s = divmod(position, states)
             i = int(choices[x, s])
             around = [ev[k][s] if 0 <= k < build.grid else 0 for k in (i - 1, i, i + 1)]
@@ -164,5 +168,11 @@ def test_results_and_clocks(
             assert tuple(map(bool, flags)) == (stays, rises, outside), (position, cached[position], around)
             if cached[position][1] is not None:
                 assert value == best & mask, position
+            if build.hands:
+                choice, feasible, *objectives = handed
+                assert (choice, feasible) == (i, cached[position][1] is not None)
+                for k, objective in zip((0, 2), objectives, strict=True):
+                    utility = cached[position][k]
+                    assert utility is None or objective == (utility + around[k]) % 2 ** (WIDTH + 1), position
             seen.add((stays, rises))
     assert seen == {(True, False), (False, True), (False, False)}

@@ -22,16 +22,18 @@ from beltline.host.solver.driver import run
 from beltline.host.solver.fixed_point import Image, fixed_point
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM, WIDTH
 from beltline.hw.arithmetic.objective import INFEASIBLE
+from beltline.hw.arithmetic.utility import UtilityParameters
 from beltline.hw.arithmetic.utility_constants import UtilityConstants
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Command, Engine, Status
-from beltline.hw.sweep.lane_clocks import Dealt, SweepLog, lane_clocks
+from beltline.hw.sweep.lane_clocks import Dealt, LaneClocks, SweepLog, lane_clocks
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
+from beltline.hw.sweep.search.handed import HANDED_CLOCKS
 from beltline.hw.sweep.search.parameters import SearchParameters
 from beltline.hw.sweep.software_passes import search_all
 from beltline.sim.cocotb_runner import run_bench
-from support.local_searches import CASES, OUTPUTS, Probe, given_searches
+from support.local_searches import CASES, OUTPUTS, Probe, any_marks, cached_word, given_searches, handed, on_grid
 from support.machines import assert_same, opened, problem_of
 from support.sweeps import MASK, row_writes
 
@@ -180,6 +182,21 @@ def tables(rng: np.random.Generator, grid: int, states: int, eta: float) -> tupl
     return x.astype(np.int64), w.astype(np.int64), ev, constants
 
 
+def alone(log: SweepLog, begin: int, lane: int) -> LaneClocks:
+    """Return the clocks of a lane whose local search begins in clock ``begin``, long after its check, if it has one."""
+    lanes = log.dealt.search.build.lanes
+    if log.unchecked[lane]:
+        return lane_clocks(log, np.full(lanes, begin), results=True)
+    if not log.searched.any():
+        # Nothing was handed on. Then every search is over in its first turn.
+        search = log.dealt.search
+        last = begin + search.clocks + search.decided
+        return LaneClocks(*(np.full(lanes, last + 3) for _ in range(2)), *(np.empty(0, np.int64) for _ in range(3)))
+    # Its check begins with the simulation.
+    checked = lane_clocks(log, np.zeros(lanes, np.int64)).checked[lane]
+    return lane_clocks(log, np.zeros(lanes, np.int64), begin - int(checked), results=True)
+
+
 @CASES
 def test_every_local_search_and_the_clock_of_every_result(
     with_shared: Callable[..., dict[str, str]],
@@ -197,24 +214,38 @@ def test_every_local_search_and_the_clock_of_every_result(
     last = np.where(rng.random((grid, states)) < 0.5, np.arange(grid)[:, None], rng.integers(0, grid, (grid, states)))
     writes: list[dict[str, int]] = []
     writes += row_writes(build, [(s, ev[:, s]) for s in range(states)] + [(2 << build.state_bits, x)])
+    before = np.full((grid, states, 3), INFEASIBLE, np.int64)
+    failed = {}
     for position in range(points * states):
-        at = lane * points + position // states, position % states
+        point, s = divmod(position, states)
+        at = lane * points + point, s
+        choice = int(last[at])
+        u, feasible, _ = UtilityParameters().model(w[at] - x, constants)
+        utilities = on_grid(u, feasible, choice, grid)
+        before[at] = [INFEASIBLE if one is None else one for one in utilities]
+        around = (min(max(choice + k, 0), grid - 1) for k in (-1, 0, 1))
+        failed[point, s] = handed(position, choice, utilities, [ev[j, s] for j in around])
         writes.append(
             {
                 "write": 2,
                 "state_address": position,
                 "state_wealth": int(w[at]) & MASK,
-                "state_choice": int(last[at]),
+                "state_choice": choice,
                 "state_old": position,
+                **({"state_cached": cached_word(utilities, chance)} if build.hands else {}),
             }
         )
+
+    def hands_on(point: int, s: int) -> list[int] | None:
+        return failed[point, s]
+
+    # The first pass has no choices yet, and its moves do not guide the next; the last pass searches all states.
+    kinds = [(1, 1), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 1)]
     searches = []
-    for density in (1.0, 0.3, 0.02, 0.0, 0.7, 0.2):
-        marks = [(point, s, int(chance.random() < density)) for point in range(points) for s in range(states)]
+    for density, (_, force) in zip((1.0, 1.0, 0.3, 0.02, 0.0, 0.7, 0.2), kinds, strict=True):
+        marks = any_marks(build, points, states, hands_on, density, force, chance)
         # Repeated marks only delay the start.
         searches.append(marks + marks[-1:] * chance.randrange(70))
-    # The first pass has no choices yet, and its moves do not guide the next; the last pass searches all states.
-    kinds = [(int(k == 0), int(k in (0, len(searches) - 1))) for k in range(len(searches))]
     settings = {
         "points": points,
         "last_state": states - 1,
@@ -229,7 +260,7 @@ def test_every_local_search_and_the_clock_of_every_result(
     }
     stimulus, results = tmp_path / "stimulus.json", tmp_path / "results.json"
     stimulus.write_text(
-        json.dumps({"writes": writes, "constants": settings, "searches": given_searches(searches, kinds)})
+        json.dumps({"writes": writes, "constants": settings, "searches": given_searches(build, searches, kinds)})
     )
     run_bench(
         with_shared(Clocked(Probe(parameters, lane))),
@@ -244,20 +275,20 @@ def test_every_local_search_and_the_clock_of_every_result(
     moves = np.zeros((build.lanes, parameters.contexts), np.int64)
     for marks, (cold, force), (clocks, found) in zip(searches, kinds, json.loads(results.read_text()), strict=True):
         searched = np.zeros((grid, states), np.bool_)
-        for point, s, mark in marks:
+        for point, s, mark, *_ in marks:
             searched[lane * points + point, s] = mark or force
         dealt = Dealt(parameters, grid, states)
-        choices, cached, value = last.copy(), np.zeros((grid, states, 3), np.int64), np.zeros_like(last)
+        choices, cached, value = last.copy(), before.copy(), np.zeros_like(last)
         guesses = np.arange(grid).repeat(states).reshape(last.shape) if cold else last
-        done = search_all(
-            dealt, x, w, ev, constants, searched, guesses, choices, cached, value, moves, bool(cold), 20_000
-        )
+        checked = np.full(build.lanes, build.hands and not force)
+        tables_given = dealt, x, w, ev, constants, searched, guesses, choices, cached, value, moves
+        done = search_all(*tables_given, bool(cold), 20_000, handed=checked)
         assert done.counts.max() <= done.probes.shape[1]
         # A pass without a result does not report its start, which is 200 clocks and its marks after the previous end.
-        begin = found[0][-1] if found else end + 200 + len(marks) + 1
+        begin = found[0][-1] if found else end + 200 + len(marks) + HANDED_CLOCKS - 2
         end = begin + 1 + clocks
-        log = SweepLog(dealt, last, searched, done.counts, done.probes, np.ones(build.lanes, np.bool_))
-        lanes = lane_clocks(log, np.full(build.lanes, begin), results=True)
+        log = SweepLog(dealt, last, searched, done.counts, done.probes, ~checked)
+        lanes = alone(log, begin, lane)
         assert lanes.ends[lane] - begin - 1 == clocks
         assert len(found) == searched.sum()
         for position, choice, moved, words, result, old, infeasible, outside, clock, began in found:

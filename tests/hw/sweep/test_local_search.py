@@ -18,7 +18,7 @@ from beltline.hw.arithmetic.utility_constants import UtilityConstants
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.search.parameters import SearchParameters
 from beltline.sim.cocotb_runner import run_bench
-from support.local_searches import CASES, OUTPUTS, Probe, given_searches
+from support.local_searches import CASES, OUTPUTS, Probe, any_marks, cached_word, given_searches, handed, on_grid
 from support.sweeps import MASK, row_writes
 
 AMOUNT, VALUE = 40, 44
@@ -77,12 +77,15 @@ def test_finds_what_full_search_finds(
     writes: list[dict[str, int]] = []
     tables = [(s, given["ev"][:, s]) for s in range(states)] + [(2 << build.state_bits, given["x"])]
     writes += row_writes(build, tables)
-    old, guesses = {}, {}
+    old, guesses, failed = {}, {}, {}
     for position in range(points * states):
         point, s = divmod(position, states)
         guess = expected[point, s][0] + chance.choice((-40, -2, -1, 0, 0, 1, 2, 3, 100))
         guesses[position] = min(max(guess, 0), build.grid - 1)
         old[position] = chance.getrandbits(WIDTH)
+        utilities = on_grid(*expected[point, s][1:3], guesses[position], build.grid)
+        around = (min(max(guesses[position] + k, 0), build.grid - 1) for k in (-1, 0, 1))
+        failed[point, s] = handed(position, guesses[position], utilities, [given["ev"][j, s] for j in around])
         writes.append(
             {
                 "write": 2,
@@ -90,15 +93,20 @@ def test_finds_what_full_search_finds(
                 "state_wealth": int(given["w"][lane * points + point, s]) & MASK,
                 "state_choice": guesses[position],
                 "state_old": old[position],
+                **({"state_cached": cached_word(utilities, chance)} if build.hands else {}),
             }
         )
-    searches = [
-        [(point, s, int(chance.random() < density)) for point in range(points) for s in range(states)]
-        for density in (1.0, 0.3, 0.02, 0.0)
-    ]
-    searches[2][-1] = (points - 1, states - 1, 1)
+
+    def hands_on(point: int, s: int) -> list[int] | None:
+        return failed[point, s]
+
     # The first pass has no choices yet, and the last one searches all states.
-    kinds = [(int(k == 0), int(k in (0, len(searches) - 1))) for k in range(len(searches))]
+    kinds = [(1, 1), (0, 0), (0, 0), (0, 0), (0, 0), (0, 1)]
+    densities = (1.0, 1.0, 0.3, 0.02, 0.0, 0.0)
+    searches = [
+        any_marks(build, points, states, hands_on, density, force, chance)
+        for density, (_, force) in zip(densities, kinds, strict=True)
+    ]
     stimulus, results = tmp_path / "stimulus.json", tmp_path / "results.json"
     part = max(0, (points - 1).bit_length() - parameters.part_bits)
     settings = {
@@ -114,7 +122,7 @@ def test_finds_what_full_search_finds(
         "shift": constants.shift,
     }
     stimulus.write_text(
-        json.dumps({"writes": writes, "constants": settings, "searches": given_searches(searches, kinds)})
+        json.dumps({"writes": writes, "constants": settings, "searches": given_searches(build, searches, kinds)})
     )
     run_bench(
         with_shared(Probe(parameters, lane)),
@@ -122,7 +130,7 @@ def test_finds_what_full_search_finds(
         parameters={"stimulus": str(stimulus), "results": str(results), "outputs": OUTPUTS},
     )
     for marks, (cold, force), (clocks, found) in zip(searches, kinds, json.loads(results.read_text()), strict=True):
-        wanted = sorted(point * states + s for point, s, mark in marks if mark or force)
+        wanted = sorted(point * states + s for point, s, mark, *_ in marks if mark or force)
         assert sorted(row[0] for row in found) == wanted
         for position, choice, moved, cached, value, before, infeasible, outside in found:
             assert cold or moved == (choice != guesses[position])

@@ -11,6 +11,7 @@ from beltline.hw.sweep.check import PREPARE_CLOCKS
 from beltline.hw.sweep.lane.parameters import LaneParameters
 from beltline.hw.sweep.lane.passes import Passes
 from beltline.hw.sweep.parameters import SweepParameters
+from beltline.hw.sweep.search.handed import HANDED_CLOCKS
 from support.streams import Clocks
 
 BUILD = SweepParameters(grid=64, states=3, lanes=2, slots=4)
@@ -57,10 +58,13 @@ SWEEPS = [
 
 
 @pytest.mark.gateware
-@pytest.mark.parametrize(("seed", "overlap"), [(1, False), (2, False), (3, True)])
-def test_begins_and_ends(clocks: Clocks, seed: int, overlap: bool) -> None:
+@pytest.mark.parametrize(("seed", "overlap", "lanes"), [(1, False, 1), (2, False, 2), (3, True, 2)])
+def test_begins_and_ends(clocks: Clocks, seed: int, overlap: bool, lanes: int) -> None:
     rng = random.Random(seed)
-    parameters = LaneParameters(replace(BUILD, overlap=overlap))
+    parameters = LaneParameters(replace(BUILD, overlap=overlap, lanes=lanes, grid=32 * lanes))
+    assert parameters.build.hands == (lanes > 1)
+    # The states that fail the check take their time to the local search.
+    handing = HANDED_CLOCKS - 2 if lanes > 1 else 0
     settle = parameters.settle
     sweeps = [*SWEEPS, *(random_sweep(rng) for _ in range(40))]
     count = sum(sum(sweep.clocks) + sweep.quiet + 2 * settle + 20 for sweep in sweeps)
@@ -79,7 +83,7 @@ def test_begins_and_ends(clocks: Clocks, seed: int, overlap: bool) -> None:
             flags & {"cold", "seek"} or (many_moved and "fixed" not in flags)
         )
         wanted["drop"][go] = int("prologue" in flags or skips_check)
-        end, works = one_sweep(sweep, skips_check, go, settle, columns, wanted)
+        end, works = one_sweep(sweep, skips_check, go, settle, handing, columns, wanted)
         if sweep.points:
             # Two clocks after the end of the last pass, or after the clocks in which the last read settles.
             done = max(end, works + settle) + 2
@@ -107,6 +111,7 @@ def one_sweep(
     skips_check: bool,
     go: int,
     settle: int,
+    handing: int,
     columns: dict[str, list[int]],
     wanted: dict[str, list[int]],
 ) -> tuple[int, int]:
@@ -148,6 +153,7 @@ def one_sweep(
             if not searches:
                 prepares()
                 return at, works
+            at += handing
         began = at
         at = under_way("search", search)
         first = at - min(search, sweep.moves)

@@ -26,6 +26,7 @@ ADDRESSES = (
     "search_wealth",
     "search_choice",
     "search_old",
+    "search_cached",
     "patch_position",
 )
 READS = {
@@ -37,7 +38,7 @@ READS = {
         "searching": "search_choice",
         "": "read_address",
     },
-    "cached": {"checking": "check_cached"},
+    "cached": {"checking": "check_cached", "searching": "search_cached"},
 }
 """Unit that reads each table, by the pass under way."""
 
