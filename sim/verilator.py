@@ -18,7 +18,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -227,20 +227,11 @@ def compile_design(
             started=started,
         )
 
-    def precompile(place: Path) -> None:
-        """Write the headers for fast and for slow code to ``place``, and compile them with the flags of the design."""
-        for name in ("library.h", "library.h.fast", "library.h.slow"):
-            (place / name).write_text(HEADER)
-        if "--hierarchical" in arguments:
-            run([*make, makefile, "hier_verilation"])
-        compiled = [f"{place}/library.h.{speed}.gch" for speed in ("fast", "slow")]
-        run([*make, "Vtop.mk", f"OPT_FAST={optimise}", "OPT_SLOW=-O0", *compiled])
-
     try:
         run(command)
         flags = [argument for argument in arguments if argument != "--hierarchical"]
         kind = digest(HEADER, tool.version, compiler(), optimise, *flags)
-        headers = cached("headers", kind, precompile) / "library.h"
+        headers = cached("headers", kind, lambda place: _precompile(place, run, make, makefile, optimise)) / "library.h"
         runtime = digest(tool.version, compiler(), optimise, *arguments, *_runtime_sources(work / "generated"))
         cached_runtime = cache_directory() / f"runtime-{runtime}"
         # Verilator's own library takes several seconds to compile, and is the same for every design.
@@ -264,6 +255,21 @@ def compile_design(
             f"the gateware does not compile:\n{useful}\nThe whole log and the Verilog are in {failed}"
         ) from error
     shutil.rmtree(work)
+
+
+def _precompile(
+    place: Path, run: Callable[[Sequence[str]], None], make: Sequence[str], makefile: str, optimise: str
+) -> None:
+    """Write headers for fast and for slow code to the directory ``place``, and compile them as the design's makefile
+    says.
+    """
+    for name in ("library.h", "library.h.fast", "library.h.slow"):
+        (place / name).write_text(HEADER)
+    if makefile != "Vtop.mk":
+        # This writes Vtop.mk.
+        run([*make, makefile, "hier_verilation"])
+    compiled = [f"{place}/library.h.{speed}.gch" for speed in ("fast", "slow")]
+    run([*make, "Vtop.mk", f"OPT_FAST={optimise}", "OPT_SLOW=-O0", *compiled])
 
 
 def _runtime_sources(generated: Path) -> list[str]:
