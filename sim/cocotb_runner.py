@@ -117,7 +117,8 @@ def _compiled(
 
     libraries = config.libs_dir
     main = config.share_dir / "lib" / "verilator" / "verilator.cpp"
-    arguments = ["--vpi", "-LDFLAGS", f"-Wl,-rpath,{libraries} -L{libraries} -lcocotbvpi_verilator"]
+    # Blocks have the flag -fPIC; the same precompiled headers fit all if the top module has it, too.
+    arguments = ["--vpi", "-CFLAGS", "-fPIC", "-LDFLAGS", f"-Wl,-rpath,{libraries} -L{libraries} -lcocotbvpi_verilator"]
     if waves:
         arguments.append("--trace-vcd")
     if blocks:

@@ -18,7 +18,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +27,10 @@ from beltline.sim.yosys import INSTALL
 
 OLDEST = (5, 36)
 """Oldest version of Verilator that cocotb 2.1 supports."""
+
+HEADER = '#include "verilated.h"\n#include "verilated_dpi.h"\n'
+"""Headers of Verilator's library, which every generated C++ file includes. They take longer to compile than most files,
+so they are precompiled once for all designs."""
 
 USEFUL_LINES = 8
 """Number of lines of a tool's output that an error message quotes."""
@@ -210,8 +214,7 @@ def compile_design(
     ]
     # A hierarchical build has its own makefile, which calls the usual one.
     makefile = "Vtop_hier.mk" if "--hierarchical" in arguments else "Vtop.mk"
-    make = ["make", "-j", str(jobs()), "-C", "generated", "-f", makefile, f"OPT_FAST={optimise}", "OPT_SLOW=-O0"]
-    make += [f"OPT_GLOBAL={optimise}"]
+    make = ["make", "-j", str(jobs()), "-C", "generated", "-f"]
 
     def run(step: Sequence[str]) -> None:
         run_tool(
@@ -226,12 +229,18 @@ def compile_design(
 
     try:
         run(command)
+        flags = [argument for argument in arguments if argument != "--hierarchical"]
+        kind = digest(HEADER, tool.version, compiler(), optimise, *flags)
+        headers = cached("headers", kind, lambda place: _precompile(place, run, make, makefile, optimise)) / "library.h"
         runtime = digest(tool.version, compiler(), optimise, *arguments, *_runtime_sources(work / "generated"))
         cached_runtime = cache_directory() / f"runtime-{runtime}"
         # Verilator's own library takes several seconds to compile, and is the same for every design.
         for source in cached_runtime.glob("*.o"):
             shutil.copy(source, work / "generated")
-        run(make)
+        # Headers that the compiler does not accept as precompiled, for instance after its update, it compiles again.
+        included = [f"OPT_FAST={optimise} -include {headers}.fast", f"OPT_SLOW=-O0 -include {headers}.slow"]
+        included += [f"VK_PCH_H={headers}", "VK_PCH_I_FAST=", "VK_PCH_I_SLOW="]
+        run([*make, makefile, *included, f"OPT_GLOBAL={optimise}"])
         cached("runtime", runtime, lambda copy: _copy_runtime(work / "generated", copy))
         (work / "generated" / product).rename(directory / product)
     except (subprocess.CalledProcessError, FileNotFoundError) as error:
@@ -246,6 +255,21 @@ def compile_design(
             f"the gateware does not compile:\n{useful}\nThe whole log and the Verilog are in {failed}"
         ) from error
     shutil.rmtree(work)
+
+
+def _precompile(
+    place: Path, run: Callable[[Sequence[str]], None], make: Sequence[str], makefile: str, optimise: str
+) -> None:
+    """Write headers for fast and for slow code to the directory ``place``, and compile them as the design's makefile
+    says.
+    """
+    for name in ("library.h", "library.h.fast", "library.h.slow"):
+        (place / name).write_text(HEADER)
+    if makefile != "Vtop.mk":
+        # This writes Vtop.mk.
+        run([*make, makefile, "hier_verilation"])
+    compiled = [f"{place}/library.h.{speed}.gch" for speed in ("fast", "slow")]
+    run([*make, "Vtop.mk", f"OPT_FAST={optimise}", "OPT_SLOW=-O0", *compiled])
 
 
 def _runtime_sources(generated: Path) -> list[str]:

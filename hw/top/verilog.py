@@ -44,6 +44,11 @@ def shared_modules(multiplier: Multiplier = Multiplier.DSP48E2, linear: bool = F
 
     ``linear`` says that the evaluator takes linear utility, as in a build with alternatives.
     """
+    return dict(_shared_modules(multiplier, linear))
+
+
+@functools.cache
+def _shared_modules(multiplier: Multiplier, linear: bool) -> dict[str, str]:
     unit = evaluator.Evaluator(evaluator.EvaluatorParameters(multiplier, linear))
     return {
         f"{evaluator.MODULE}.v": convert(unit, evaluator.MODULE),
