@@ -151,14 +151,14 @@ def limits_of(limits, i):  # type: ignore[no-untyped-def]
 def _search(wealth, x, ev, s, words, limits, guess, log, count):  # type: ignore[no-untyped-def]
     """Search for a peak of one state's objective, from candidate ``guess``, which is evaluated first.
 
-    Arguments and results are those of :func:`_climb`.
+    Arguments and results are those of :func:`_search_from`.
     """
     u, feasible, over = candidate_word(wealth, x[guess], words)
     here = u if feasible else np.int64(INFEASIBLE)
     if count < log.size:
         log[count] = guess << 1
     begins = guess, here, np.int64(INFEASIBLE), objective_word(u, ev[guess, s]), False, False, over
-    return _climb(wealth, x, ev, s, words, limits, begins, log, count + 1)
+    return _search_from(wealth, x, ev, s, words, limits, begins, log, count + 1)
 
 
 @njit(cache=True)
@@ -168,7 +168,7 @@ def _search_handed(wealth, x, ev, s, words, limits, choice, cached, log, count):
     The search begins with the neighbour of ``choice`` that is better, the upper one if both are: it does not evaluate
     it again, and looks further on that side. ``cached`` has the utilities of ``choice - 1``, ``choice`` and
     ``choice + 1``. If ``choice`` is infeasible, it is the guess of :func:`_search`. Other arguments and results are
-    those of :func:`_climb`.
+    those of :func:`_search_from`.
     """
     below, here, above = cached[0], cached[1], cached[2]
     if here == INFEASIBLE:
@@ -178,11 +178,11 @@ def _search_handed(wealth, x, ev, s, words, limits, choice, cached, log, count):
         begins = choice + 1, above, here, upper, True, False, False
     else:
         begins = choice - 1, below, here, objective_word(below, ev[choice - 1, s]), False, True, False
-    return _climb(wealth, x, ev, s, words, limits, begins, log, count)
+    return _search_from(wealth, x, ev, s, words, limits, begins, log, count)
 
 
 @njit(cache=True)
-def _climb(wealth, x, ev, s, words, limits, begins, log, count):  # type: ignore[no-untyped-def]
+def _search_from(wealth, x, ev, s, words, limits, begins, log, count):  # type: ignore[no-untyped-def]
     """Search for a peak of one state's objective, from a candidate that was evaluated.
 
     ``begins`` is ``(index, here, beside, objective, below_known, above_known, over)``: the candidate, its utility and

@@ -452,8 +452,8 @@ FAULTS = (
     Fault(
         "the model searches all candidates",
         MODEL,
-        "*given, cold, room, limits=self._limits)",
-        "*given, cold, room)",
+        "*given, cold, room, limits=self._limits, handed=handed)",
+        "*given, cold, room, handed=handed)",
         OF_AMONG,
     ),
     Fault(

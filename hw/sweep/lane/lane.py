@@ -222,9 +222,7 @@ class Lane(wiring.Component):
             patch.note_valid.eq(judge.valid & judge.point_ends),
             patch.note.eq(judge.note),
         ]
-        self._tables(m, passes, check, search, listed, tables)
-        if build.hands:
-            self._hands(m, check, judge, search, tables)
+        self._tables(m, passes, check, judge, search, listed, tables)
         m.d.comb += [
             *(
                 getattr(values, f"check_{name}").eq(getattr(judge, name))
@@ -308,7 +306,14 @@ class Lane(wiring.Component):
         return works
 
     def _tables(
-        self, m: Module, passes: Passes, check: Check, search: LocalSearch, listed: Listed, tables: Tables
+        self,
+        m: Module,
+        passes: Passes,
+        check: Check,
+        judge: Judge,
+        search: LocalSearch,
+        listed: Listed,
+        tables: Tables,
     ) -> None:
         """Connect the passes to the lane's tables of its own states."""
         m.d.comb += [
@@ -333,6 +338,8 @@ class Lane(wiring.Component):
             tables.found_choice.eq(search.choice),
             tables.found_cached.eq(search.cached),
         ]
+        if self.parameters.build.hands:
+            self._hands(m, check, judge, search, tables)
 
     def _hands(self, m: Module, check: Check, judge: Judge, search: LocalSearch, tables: Tables) -> None:
         """Connect what the check hands to the local search."""

@@ -8,11 +8,11 @@ from beltline.host.models.rbc import rbc
 from beltline.host.solver.fixed_point import fixed_point
 from beltline.host.solver.shifts import shift_weights
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
-from beltline.hw.arithmetic.objective import INFEASIBLE
+from beltline.hw.arithmetic.objective import INFEASIBLE, candidate_word
 from beltline.hw.interface.registers import Mode, Status
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
-from beltline.hw.sweep.software_passes import _search, add_all, check_all, limits_of, whole_grid
+from beltline.hw.sweep.software_passes import _search, _search_handed, add_all, check_all, limits_of, whole_grid
 from support.machines import begun
 from support.ties import searches
 
@@ -54,6 +54,32 @@ def test_local_searches_end_on_the_lowest_best() -> None:
                 assert found[0] == one.lowest, (seed, guess)
             ties += one.tied
     assert ties > 20
+
+
+def test_handed_searches_end_like_others() -> None:
+    """A search that begins with what the check knows ends where it ends from the choice; a move by one takes one
+    evaluation.
+    """
+    moves: dict[int, int] = {}
+    for seed in range(4):
+        for one in searches(seed):
+            of_state = one.wealth, one.x, one.ev, one.state, one.constants.words
+            limits, log = limits_of(whole_grid(*one.ev.shape), 0), np.zeros(0, np.int32)
+            words = [candidate_word(one.wealth, x, one.constants.words) for x in one.x]
+            utilities = [INFEASIBLE, *(u if feasible else INFEASIBLE for u, feasible, _ in words), INFEASIBLE]
+            for choice in range(one.x.size):
+                if choice == one.lowest:
+                    continue
+                cached = np.array(utilities[choice : choice + 3])
+                found = _search_handed(*of_state, limits, choice, cached, log, 0)
+                plain = _search(*of_state, limits, choice, log, 0)
+                assert found[:4] == plain[:4], (seed, choice)
+                if cached[1] == INFEASIBLE:
+                    assert found == plain
+                else:
+                    moves[one.lowest - choice] = max(moves.get(one.lowest - choice, 0), found[5])
+    assert moves[1] == moves[-1] == 1
+    assert max(moves) > 5
 
 
 def test_shifts_stay_in_range() -> None:

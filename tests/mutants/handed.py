@@ -1,0 +1,136 @@
+"""Faults of what the check hands to the local search: its gateware, its software model and its clock model."""
+
+from __future__ import annotations
+
+from .fault import Fault
+
+HANDED = "hw/sweep/search/handed.py"
+RING = "hw/sweep/search/ring.py"
+SOFTWARE = "hw/sweep/software_passes.py"
+
+OF_UNIT = ("tests/hw/sweep/search/test_handed.py::test_first_failed_states",)
+OF_RING = ("tests/hw/sweep/search/test_ring.py::test_turns_and_searches",)
+OF_PASSES = ("tests/hw/sweep/test_software_passes.py::test_handed_searches_end_like_others",)
+OF_SEARCH = ("tests/hw/sweep/test_clocks.py::test_every_local_search_and_the_clock_of_every_result[16-contexts]",)
+
+FAULTS = (
+    Fault(
+        "a search is handed a later state of its part",
+        HANDED,
+        "first.eq(self.mark_valid & self.mark & ~before)",
+        "first.eq(self.mark_valid & self.mark)",
+        OF_UNIT,
+    ),
+    Fault(
+        "a failed state of the part before hides those of the next",
+        HANDED,
+        "before.eq(failed.bit_select(self.mark_state, 1) & ~begins)",
+        "before.eq(failed.bit_select(self.mark_state, 1))",
+        OF_UNIT,
+    ),
+    Fault(
+        "a state is handed on once more in the next sweep",
+        HANDED,
+        "states.write.eq(state.valid | (self.beginning & self.mine))",
+        "states.write.eq(state.valid)",
+        OF_UNIT,
+    ),
+    Fault(
+        "a search that was handed no state looks for one",
+        RING,
+        "begun.point.eq(Mux(handed.valid, handed.point, ~0))",
+        "begun.point.eq(handed.point)",
+        OF_RING,
+    ),
+    Fault(
+        "a search of all states begins with one that was handed on",
+        RING,
+        "return Mux(self.force, fresh.as_value(), begun.as_value())",
+        "return begun.as_value()",
+        OF_RING,
+    ),
+    Fault(
+        "a handed search takes the utility of the wrong neighbour",
+        "hw/sweep/search/course.py",
+        "Mux(with_item.down, below, above)",
+        "Mux(with_item.down, above, below)",
+        ("tests/hw/sweep/search/test_course.py::test_searches_in_their_order[handed-states]",),
+    ),
+    Fault(
+        "a choice is handed on with the objective of the wrong neighbour",
+        "hw/sweep/lane/judge.py",
+        "Mux(self.check_rises, self.check_above, self.check_below)",
+        "Mux(self.check_rises, self.check_below, self.check_above)",
+        ("tests/hw/sweep/lane/test_judge.py::test_points_and_marks",),
+    ),
+    Fault(
+        "a local search begins before the last state reaches it",
+        "hw/sweep/lane/passes.py",
+        "clocks = HANDED_CLOCKS - 2",
+        "clocks = HANDED_CLOCKS - 3",
+        ("tests/hw/sweep/lane/test_passes.py::test_begins_and_ends",),
+    ),
+    Fault(
+        "a local search reads the cached utilities of the check",
+        "hw/sweep/lane/tables.py",
+        "Mux(self.searching, self.search_cached, self.check_cached) if build.hands else self.check_cached",
+        "self.check_cached",
+        ("tests/hw/sweep/lane/test_tables.py::test_reads_and_writes",),
+    ),
+    Fault(
+        "a list of points begins where a handed search continues",
+        "hw/sweep/search/follow.py",
+        "self.part_begin if build.hands else self.search.point",
+        "self.search.point",
+        ("tests/hw/sweep/search/test_follow.py::test_points_are_listed_when_all_their_searches_have_passed",),
+    ),
+    Fault(
+        "a check hands on the choice of a later state",
+        "hw/sweep/check.py",
+        "self.choice.eq(p.delay(p.input(checked.head), end).value)",
+        "self.choice.eq(p.delay(p.input(checked.head), end - 1).value)",
+        ("tests/hw/sweep/test_check.py::test_results_and_clocks",),
+    ),
+    Fault(
+        "a handed search steps upwards from the neighbour below",
+        SOFTWARE,
+        "objective_word(below, ev[choice - 1, s]), False, True, False",
+        "objective_word(below, ev[choice - 1, s]), False, False, False",
+        OF_SEARCH,
+    ),
+    Fault(
+        "a handed search begins above a choice that is as good",
+        SOFTWARE,
+        "if above != INFEASIBLE and is_above(upper, objective_word(here, ev[choice, s])):",
+        "if above != INFEASIBLE and not is_above(objective_word(here, ev[choice, s]), upper):",
+        OF_PASSES,
+    ),
+    Fault(
+        "searches with more evaluations than the log has room for are repeated from what they have found",
+        "hw/sweep/model.py",
+        "            self.cached[:] = before\n",
+        "",
+        ("tests/hw/sweep/test_model.py::test_a_log_without_room_is_made_again",),
+    ),
+    Fault(
+        "a handed search asks for the rows of both neighbours, modelled",
+        "hw/sweep/search_clocks.py",
+        "w[_KNOWN] = log[k, 0] >> 1 != choices[at, s]",
+        "w[_KNOWN] = 0",
+        OF_SEARCH,
+    ),
+    Fault(
+        "a search that was handed no state looks for one, modelled",
+        "hw/sweep/search_clocks.py",
+        "            w[_POINT] = points\n            if at < limit:\n                left += 1\n",
+        "            left += 1\n            if at < limit:\n",
+        OF_SEARCH,
+    ),
+    Fault(
+        "a local search begins as early as without a handed state, modelled",
+        "hw/sweep/clocks.py",
+        "return HANDED_CLOCKS if build.hands else 2",
+        "return 2",
+        ("tests/hw/sweep/test_overlap.py::test_machine",),
+    ),
+)
