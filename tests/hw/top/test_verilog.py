@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from amaranth.lib.wiring import Out
@@ -54,6 +55,25 @@ def test_ports_are_those_of_the_design(files: dict[str, str]) -> None:
         for name, member in signature.members.items()
     }
     assert seen == wanted | {"clk": ("input", 1), "rst": ("input", 1), "interrupt": ("output", 1)}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"lanes": 4},
+        {"lanes": 2, "overlap": True, "midpoints": True},
+        {"lanes": 2, "proof": True, "costs": True, "alternatives": True, "multipliers": 2, "prices": True},
+    ],
+    ids=["handed-states", "overlap-and-midpoints", "prices"],
+)
+def test_every_process_has_an_input(options: dict[str, Any]) -> None:
+    """A process that only assigns a constant never runs in a simulator, and its signal is undefined.
+
+    Yosys writes one for bits of a signal that are constant while others are assigned under a condition.
+    """
+    use_yosys()
+    for name, text in verilog.generate(MachineParameters(grid=32, states=4, engine=Engine.SWEEP, **options)).items():
+        assert re.findall(r"always @\*\s+(\S+) = \d+'[bdh][0-9a-f]+;", text) == [], name
 
 
 def test_same_build_same_text_and_hash(files: dict[str, str]) -> None:
