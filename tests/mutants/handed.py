@@ -10,7 +10,6 @@ SOFTWARE = "hw/sweep/software_passes.py"
 
 OF_UNIT = ("tests/hw/sweep/search/test_handed.py::test_first_failed_states",)
 OF_RING = ("tests/hw/sweep/search/test_ring.py::test_turns_and_searches",)
-OF_PASSES = ("tests/hw/sweep/test_software_passes.py::test_handed_searches_end_like_others",)
 OF_SEARCH = ("tests/hw/sweep/test_clocks.py::test_every_local_search_and_the_clock_of_every_result[16-contexts]",)
 
 FAULTS = (
@@ -103,7 +102,7 @@ FAULTS = (
         SOFTWARE,
         "if above != INFEASIBLE and is_above(upper, objective_word(here, ev[choice, s])):",
         "if above != INFEASIBLE and not is_above(objective_word(here, ev[choice, s]), upper):",
-        OF_PASSES,
+        ("tests/hw/sweep/test_software_passes.py::test_a_handed_search_leaves_a_tie_above_for_what_is_better_below",),
     ),
     Fault(
         "searches with more evaluations than the log has room for are repeated from what they have found",
@@ -124,7 +123,7 @@ FAULTS = (
         "hw/sweep/search_clocks.py",
         "            w[_POINT] = points\n            if at < limit:\n                left += 1\n",
         "            left += 1\n            if at < limit:\n",
-        OF_SEARCH,
+        ("tests/hw/sweep/test_clocks.py::test_every_local_search_and_the_clock_of_every_result[long-parts]",),
     ),
     Fault(
         "a local search begins as early as without a handed state, modelled",

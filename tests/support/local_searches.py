@@ -36,6 +36,7 @@ CASES = pytest.mark.parametrize(
         (SearchParameters(SweepParameters(grid=64, states=1, lanes=1, slots=4), 2), 0, 1, 1.0),
         (SearchParameters(SweepParameters(grid=256, states=4, lanes=2, slots=8), 16), 1, 3, 2.0),
         (SearchParameters(SweepParameters(grid=256, states=2, lanes=8, slots=4), 64), 5, 2, 0.5),
+        (SearchParameters(SweepParameters(grid=512, states=1, lanes=2, slots=4), 4), 1, 1, 1.0),
         pytest.param(
             SearchParameters(SweepParameters(grid=32_768, states=2, lanes=64, slots=8), 64),
             40,
@@ -44,7 +45,7 @@ CASES = pytest.mark.parametrize(
             marks=pytest.mark.slow,
         ),
     ],
-    ids=["2-contexts", "16-contexts", "64-contexts", "far"],
+    ids=["2-contexts", "16-contexts", "64-contexts", "long-parts", "far"],
 )
 """Local searches of one lane, and its problem."""
 
@@ -172,6 +173,12 @@ def any_marks(
                 mark += anything if force or failed is None else failed
             marks.append(mark)
     return marks
+
+
+def last_alone(marks: list[list[int]]) -> list[list[int]]:
+    """Return the same marks without any but the last."""
+    last = max(k for k, (_, _, mark, *_) in enumerate(marks) if mark)
+    return [[point, s, int(k == last), *known] for k, (point, s, _, *known) in enumerate(marks)]
 
 
 def _widths(build: SweepParameters) -> list[int]:

@@ -9,6 +9,7 @@ from beltline.host.solver.fixed_point import fixed_point
 from beltline.host.solver.shifts import shift_weights
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
 from beltline.hw.arithmetic.objective import INFEASIBLE, candidate_word
+from beltline.hw.arithmetic.utility_constants import UtilityConstants
 from beltline.hw.interface.registers import Mode, Status
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
@@ -80,6 +81,17 @@ def test_handed_searches_end_like_others() -> None:
                     moves[one.lowest - choice] = max(moves.get(one.lowest - choice, 0), found[5])
     assert moves[1] == moves[-1] == 1
     assert max(moves) > 5
+
+
+def test_a_handed_search_leaves_a_tie_above_for_what_is_better_below() -> None:
+    """Of a choice that is as good as the candidate above it, and worse than the one below, the search goes down."""
+    x, ev = np.full(5, 1 << 40), np.array([[5], [1], [1], [0], [0]])
+    words = UtilityConstants.of(1.0, 40, 44).words
+    u, feasible, _ = candidate_word(2 << 40, x[0], words)
+    assert feasible
+    given = np.int64(2 << 40), x, ev, 0, words, limits_of(whole_grid(5, 1), 0)
+    found = _search_handed(*given, 1, np.full(3, u), np.zeros(0, np.int32), 0)
+    assert found[:4] == (0, INFEASIBLE, u, u)
 
 
 def test_shifts_stay_in_range() -> None:
