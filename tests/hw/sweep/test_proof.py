@@ -106,9 +106,15 @@ def test_bits_do_not_depend_on_lanes_and_searches(kind: str) -> None:
     assert_same_after_every_sweep(first, others, image.start.size)
 
 
+class HandsNothing(SweepParameters):
+    """A build whose searches look for their first states, as with a proof."""
+
+    hands = False
+
+
 def test_a_single_peak_takes_one_round_and_keeps_its_bits() -> None:
     image = fixed_point(rbc(grid=256, states=3), 1e-10)
-    plain = begun(SweepSoftwareMachine(SweepParameters(256, 4, 4), logged=True), image)
+    plain = begun(SweepSoftwareMachine(HandsNothing(256, 4, 4), logged=True), image)
     proven = begun(proving(image, 4, logged=True), image)
     while not plain.step():
         proven.step()
