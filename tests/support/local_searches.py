@@ -175,10 +175,9 @@ def any_marks(
     return marks
 
 
-def last_alone(marks: list[list[int]]) -> list[list[int]]:
-    """Return the same marks without any but the last."""
-    last = max(k for k, (_, _, mark, *_) in enumerate(marks) if mark)
-    return [[point, s, int(k == last), *known] for k, (point, s, _, *known) in enumerate(marks)]
+def alone(marks: list[list[int]], at: tuple[int, int]) -> list[list[int]]:
+    """Return the same marks without any but that of point and exogenous state ``at``."""
+    return [[point, s, int((point, s) == at), *known] for point, s, _, *known in marks]
 
 
 def _widths(build: SweepParameters) -> list[int]:

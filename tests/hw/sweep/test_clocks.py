@@ -31,17 +31,17 @@ from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.search.handed import HANDED_CLOCKS
 from beltline.hw.sweep.search.parameters import SearchParameters
-from beltline.hw.sweep.software_passes import search_all
+from beltline.hw.sweep.software_passes import _search_handed, limits_of, search_all, whole_grid
 from beltline.sim.cocotb_runner import run_bench
 from support.local_searches import (
     CASES,
     OUTPUTS,
     Probe,
+    alone,
     any_marks,
     cached_word,
     given_searches,
     handed,
-    last_alone,
     on_grid,
 )
 from support.machines import assert_same, opened, problem_of
@@ -192,7 +192,7 @@ def tables(rng: np.random.Generator, grid: int, states: int, eta: float) -> tupl
     return x.astype(np.int64), w.astype(np.int64), ev, constants
 
 
-def alone(log: SweepLog, begin: int, lane: int) -> LaneClocks:
+def clocks_of(log: SweepLog, begin: int, lane: int) -> LaneClocks:
     """Return the clocks of a lane whose local search begins in clock ``begin``, long after its check, if it has one."""
     lanes = log.dealt.search.build.lanes
     if log.unchecked[lane]:
@@ -249,14 +249,21 @@ def test_every_local_search_and_the_clock_of_every_result(
     def hands_on(point: int, s: int) -> list[int] | None:
         return failed[point, s]
 
+    def work(at: tuple[int, int]) -> int:
+        """Return the evaluations of a search from what the check knows."""
+        whole = lane * points + at[0], at[1]
+        given = w[whole], x, ev, at[1], constants.words, limits_of(whole_grid(grid, states), 0)
+        return int(_search_handed(*given, last[whole], before[whole], np.zeros(0, np.int32), 0)[5])
+
     # The first pass has no choices yet, and its moves do not guide the next; the last pass searches all states.
     kinds = [(1, 1), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 1)]
     searches = []
     for number, density in enumerate((1.0, 1.0, 0.3, 0.02, 0.0, 0.7, 1.0, 0.2)):
         marks = any_marks(build, points, states, hands_on, density, kinds[number][1], chance)
         if number == 6:
-            # All searches but one have nothing to do.
-            marks = last_alone(marks)
+            # All searches but one have nothing to do, and this one has little.
+            quickest = min((at for at in failed if failed[at]), key=work)
+            marks = alone(marks, quickest)
         # Repeated marks only delay the start.
         searches.append(marks + marks[-1:] * chance.randrange(70))
     settings = {
@@ -301,7 +308,7 @@ def test_every_local_search_and_the_clock_of_every_result(
         begin = found[0][-1] if found else end + 200 + len(marks) + HANDED_CLOCKS - 2
         end = begin + 1 + clocks
         log = SweepLog(dealt, last, searched, done.counts, done.probes, ~checked)
-        lanes = alone(log, begin, lane)
+        lanes = clocks_of(log, begin, lane)
         assert lanes.ends[lane] - begin - 1 == clocks
         assert len(found) == searched.sum()
         for position, choice, moved, words, result, old, infeasible, outside, clock, began in found:
