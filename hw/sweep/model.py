@@ -360,7 +360,7 @@ class SweepSoftwareMachine(SoftwareMachine):
             raised = raised_status(flags)
         room = self._capacity if self._logged else 0
         handed = ~self._unchecked if self.build.hands else None
-        before = self.cached.copy() if self._logged else self.cached
+        before = self.cached.copy() if self._logged and self.build.hands else self.cached
         while True:
             moves = self._moves.copy()
             given = guesses, self._found, self.cached, value, moves

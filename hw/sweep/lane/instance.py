@@ -13,8 +13,9 @@ from beltline.hw.sweep.lane.parameters import LaneParameters
 
 
 class LaneInstance(wiring.Component):
-    """An instance of the Verilog module of :class:`Lane`, with the same ports and ``reset`` (in, 1 bit).
+    """An instance of the Verilog module of :class:`beltline.hw.sweep.lane.lane.Lane`.
 
+    It has the same ports, and ``reset`` (in, 1 bit).
     A machine has up to 256 lanes. As instances their Verilog is generated once, and a simulator compiles it once.
     """
 

@@ -14,7 +14,8 @@ from beltline.hw.sweep.search.parameters import PROBE, SearchParameters
 class Commit(wiring.Component):
     """Accepts the candidate if it is better, chooses the next step, and begins the waiting state after a finished one.
 
-    A search evaluates the guess first. It then steps upwards while the objective rises, and downwards
+    A search evaluates the guess first, unless it begins with what the check knows. It then steps upwards while the
+    objective rises, and downwards
     while it does not fall, so the lowest of equal candidates wins. From the second success in a row on, each doubles
     the step, ``2**exponent``. A failed step is followed by a step of 1; a step off the grid is halved instead, and so
     are those after it. A failed step of 1 shows that this neighbour is not better, and reverses the direction. With

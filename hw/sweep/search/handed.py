@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 from beltline.hw.arithmetic.evaluator import OBJECTIVE_BITS
 from beltline.hw.memory.ram import READ_LATENCY, Ram
 from beltline.hw.sweep.parameters import SweepParameters
+from beltline.hw.sweep.search.marks import mark_ports
 from beltline.hw.sweep.search.parameters import SearchParameters
 
 HANDED_CLOCKS = 2 + READ_LATENCY
@@ -16,7 +17,7 @@ HANDED_CLOCKS = 2 + READ_LATENCY
 
 
 def known_ports(build: SweepParameters) -> dict[str, wiring.Member]:
-    """Return the ports, in or out by :class:`Handed`, with what the check knows about a state that fails."""
+    """Return the inputs that bring with a mark what the check knows about its state; see :class:`Handed`."""
     return {
         "mark_position": In(build.position_bits),
         "mark_choice": In(build.index_bits),
@@ -89,10 +90,7 @@ class Handed(wiring.Component):
         build = parameters.build
         super().__init__(
             {
-                "mark_valid": In(1),
-                "mark_point": In(build.point_bits),
-                "mark_state": In(build.state_bits),
-                "mark": In(1),
+                **mark_ports(build),
                 **known_ports(build),
                 "part_shift": In(range(build.point_bits + 1)),
                 "context": In(parameters.context_bits),

@@ -20,6 +20,7 @@ from beltline.hw.sweep.search.guess import Guess
 from beltline.hw.sweep.search.halves import Halves
 from beltline.hw.sweep.search.handed import Handed, known_ports
 from beltline.hw.sweep.search.limits import Limits
+from beltline.hw.sweep.search.marks import mark_ports
 from beltline.hw.sweep.search.moves import FirstMoves
 from beltline.hw.sweep.search.next_state import NextState
 from beltline.hw.sweep.search.parameters import SearchParameters
@@ -131,10 +132,7 @@ class LocalSearch(wiring.Component):
         super().__init__(
             {
                 **constant_ports(build.alternatives),
-                "mark_valid": In(1),
-                "mark_point": In(build.point_bits),
-                "mark_state": In(build.state_bits),
-                "mark": In(1),
+                **mark_ports(build),
                 "restart": In(1),
                 "start": In(1),
                 "points": In(build.point_bits + 1),

@@ -14,6 +14,16 @@ MARKS_CLOCKS = 1 + READ_LATENCY
 """Clocks from the address of a mark to the word that contains it."""
 
 
+def mark_ports(build: SweepParameters) -> dict[str, wiring.Member]:
+    """Return the inputs that bring marks, which :class:`Marks` describes."""
+    return {
+        "mark_valid": In(1),
+        "mark_point": In(build.point_bits),
+        "mark_state": In(build.state_bits),
+        "mark": In(1),
+    }
+
+
 class Marks(wiring.Component):
     """Collects the marks of 16 neighbouring points with the same exogenous state in a word, and stores the words.
 
@@ -46,10 +56,7 @@ class Marks(wiring.Component):
         self.build = build
         super().__init__(
             {
-                "mark_valid": In(1),
-                "mark_point": In(build.point_bits),
-                "mark_state": In(build.state_bits),
-                "mark": In(1),
+                **mark_ports(build),
                 "points": In(build.point_bits + 1),
                 "state": In(build.state_bits),
                 "point": In(point_bits),

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from beltline.hw.arithmetic.pipeline import Pipeline
 from beltline.hw.memory.ram import READ_LATENCY
-from beltline.hw.sweep.search.marks import MARKS_CLOCKS, Marks
+from beltline.hw.sweep.search.marks import MARKS_CLOCKS, Marks, mark_ports
 from beltline.hw.sweep.search.parameters import MARK_BITS, MARKS, PROBED, SearchParameters, position_of
 
 
@@ -59,10 +59,7 @@ class NextState(wiring.Component):
         build = parameters.build
         super().__init__(
             {
-                "mark_valid": In(1),
-                "mark_point": In(build.point_bits),
-                "mark_state": In(build.state_bits),
-                "mark": In(1),
+                **mark_ports(build),
                 "points": In(build.point_bits + 1),
                 "last_state": In(build.state_bits),
                 "force": In(1),

@@ -59,6 +59,9 @@ class SearchParameters:
     objectives of both neighbours are known not to be better. That takes three evaluations if the guess is right, and
     four if it is off by one. Of equal candidates the lowest wins.
 
+    In builds whose check hands states on (:attr:`beltline.hw.sweep.parameters.SweepParameters.hands`), the first state
+    of a search after a check begins with its better neighbour instead, which the check has evaluated.
+
     Parameters
     ----------
     build
