@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from amaranth.hdl import Array, Const, Module, Mux, Signal, signed, unsigned
+from amaranth.hdl import Array, Const, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
@@ -88,7 +89,17 @@ class ExpectationParameters:
     @property
     def latency(self) -> int:
         """Clocks from the last value of a grid point to its first expectation, 11 for 4 states and interval 1."""
-        return _latency(self)
+        return _total_latency(self, self.chain)
+
+    @property
+    def chain(self) -> int:
+        """Most products that are added from multiplier to multiplier before LUTs add such sums: 1, 3 or 4.
+
+        More than 1 only where the chip has adders for it, in a unit with a product of each state in every clock.
+        """
+        if self.interval > 1 or self.states == 1 or not self.multiplier.cascades:
+            return 1
+        return min(_CHAINS, key=lambda chain: _total_latency(self, chain))
 
     @property
     def multipliers(self) -> int:
@@ -116,9 +127,16 @@ class ExpectationParameters:
         return ev, bool(flags.any())
 
 
-def _build(p: Pipeline, values: list[Timed], row: list[Timed], interval: int) -> tuple[Timed, Timed]:
+def _build(
+    p: Pipeline, values: list[Timed], row: list[Timed], interval: int, chain: int = 1
+) -> tuple[Timed, Timed]:
     """Add the sum of products over ``interval`` clocks, rounded and saturated; returns it and whether it saturated."""
-    terms = [term for value, weight in zip(values, row, strict=True) for term in p.products(value, weight)]
+    pairs = list(zip(values, row, strict=True))
+    if chain > 1:
+        groups = [pairs[first : first + chain] for first in range(0, len(pairs), chain)]
+        terms = [term for group in groups for term in p.chained_products(group)]
+    else:
+        terms = [term for value, weight in pairs for term in p.products(value, weight)]
     half = 1 << (FRACTION - 1)
     if interval == 1:
         total = p.total(terms, _SUM_BITS, constant=half, signed=True)
@@ -150,13 +168,46 @@ def rounded_sum(p: Pipeline, total: Timed) -> tuple[Timed, Timed]:
 _ROW_TIME = 3
 """Clocks from the last value of a grid point until its values and the first row of weights are at the multipliers."""
 
+_CHAINS = (4, 3)
+"""Lengths of chains to choose from; of two with the same latency the first."""
+
+
+def _place(number: int, count: int, chain: int) -> int:
+    """Return the place of multiplier ``number``, of ``count``, in its chain. All chains end at the same place."""
+    size = min(chain, count - number // chain * chain)
+    return min(chain, count) - size + number % chain
+
+
+_EARLY = 2
+"""Last place of a chain whose values are copied with the others."""
+
+
+class _Point(NamedTuple):
+    """Registers of the point that arrives: see :meth:`Expectation.elaborate`."""
+
+    last: Signal
+    gathered: list[Signal]
+    column: Signal
+    complete: Signal
+    cells: list[list[Signal]]
+
+
+class _Operands(NamedTuple):
+    """The row of the first multiplier, whether it ends a row, and all multipliers' operands with their times."""
+
+    row: Signal
+    ends: Timed
+    values: list[Timed]
+    weights: list[Timed]
+
 
 @functools.cache
-def _latency(parameters: ExpectationParameters) -> int:
+def _total_latency(parameters: ExpectationParameters, chain: int) -> int:
     count = parameters.multipliers
-    values = [Timed(Signal(signed(WIDTH)), _ROW_TIME) for _ in range(count)]
-    row = [Timed(Signal(unsigned(FRACTION)), _ROW_TIME) for _ in range(count)]
-    return _build(Pipeline(multiplier=parameters.multiplier), values, row, parameters.interval)[0].time
+    times = [_place(k, count, chain) + 1 if chain > 1 else _ROW_TIME for k in range(count)]
+    values = [Timed(Signal(signed(WIDTH)), time) for time in times]
+    row = [Timed(Signal(unsigned(FRACTION)), time) for time in times]
+    return _build(Pipeline(multiplier=parameters.multiplier), values, row, parameters.interval, chain)[0].time
 
 
 class Expectation(wiring.Component):
@@ -219,16 +270,13 @@ class Expectation(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         p = Pipeline(m, self.parameters.multiplier)
-        states, interval = self.parameters.states, self.parameters.interval
-        count = self.parameters.multipliers
+        states = self.parameters.states
         bits = max(1, self.parameters.state_bits)
         last = Signal(bits)
         m.d.sync += last.eq(self.count - 1)
 
-        # The values of a point are collected in `gathered`. A complete point is copied to `point`, where it remains
-        # while its rows are computed.
+        # The values of a point are collected in `gathered`.
         gathered = [Signal(signed(WIDTH), reset_less=True, name=f"gathered{k}") for k in range(states)]
-        point = [Signal(signed(WIDTH), reset_less=True, name=f"point{k}") for k in range(states)]
         column = Signal(bits)
         complete = Signal()
         m.d.sync += complete.eq(0)
@@ -243,32 +291,50 @@ class Expectation(wiring.Component):
         with m.If(self.clear):
             m.d.sync += column.eq(0)
 
-        row = Signal(bits)
-        turn = Signal(range(interval))
-        row_done = Signal()
-        active = Signal()
-        m.d.comb += row_done.eq(turn == interval - 1)
-        with m.If(complete):
-            m.d.sync += [row.eq(0), turn.eq(0), active.eq(1)]
-            m.d.sync += [point[k].eq(gathered[k]) for k in range(states)]
-        with m.Elif(active):
-            m.d.sync += turn.eq(turn + 1)
-            with m.If(row_done):
-                m.d.sync += [row.eq(row + 1), turn.eq(0)]
-                with m.If(row == last):
-                    m.d.sync += active.eq(0)
-
         # The weights are in registers, not in RAM: a whole row is read at once, and the table is small.
-        columns = []
-        for k in range(states):
-            cells = [Signal(FRACTION, reset_less=True, name=f"weight_{r}_{k}") for r in range(states)]
-            for r, cell in enumerate(cells):
+        cells = [[Signal(FRACTION, reset_less=True, name=f"weight_{r}_{k}") for r in range(states)] for k in range(states)]
+        for k, cells_of_column in enumerate(cells):
+            for r, cell in enumerate(cells_of_column):
                 with m.If((self.weight_row == r) & (self.weight_column == k)):
                     for byte in range(WORD_BYTES):
                         with m.If(self.weight_write[byte]):
                             part = slice(8 * byte, 8 * (byte + 1))
                             m.d.sync += cell[part].eq(self.weight_data[part])
-            columns.append(Mux(k < self.count, Array(cells)[row], 0))
+        at = _Point(last, gathered, column, complete, cells)
+        if self.parameters.chain > 1:
+            row, ends, values, weights = self._in_chains(m, p, at)
+        else:
+            row, ends, values, weights = self._in_turns(m, p, at)
+        ev, saturated = _build(p, values, weights, self.parameters.interval, self.parameters.chain)
+        m.d.comb += [
+            self.ev.eq(ev.value),
+            self.ev_valid.eq(p.valid(ends, ev.time)),
+            self.saturated.eq(saturated.value & self.ev_valid),
+            self.ev_state.eq(p.delay(p.input(row, ends.time), ev.time - ends.time).value),
+        ]
+        return m
+
+    def _in_turns(self, m: Module, p: Pipeline, at: _Point) -> _Operands:
+        """Multiply all values of a point at the same time, or in ``interval`` turns of neighbouring columns."""
+        states, interval = self.parameters.states, self.parameters.interval
+        count = self.parameters.multipliers
+        # A complete point is copied to `point`, where it remains while its rows are computed.
+        point = [Signal(signed(WIDTH), reset_less=True, name=f"point{k}") for k in range(states)]
+        row = Signal.like(at.last)
+        turn = Signal(range(interval))
+        row_done = Signal()
+        active = Signal()
+        m.d.comb += row_done.eq(turn == interval - 1)
+        with m.If(at.complete):
+            m.d.sync += [row.eq(0), turn.eq(0), active.eq(1)]
+            m.d.sync += [point[k].eq(at.gathered[k]) for k in range(states)]
+        with m.Elif(active):
+            m.d.sync += turn.eq(turn + 1)
+            with m.If(row_done):
+                m.d.sync += [row.eq(row + 1), turn.eq(0)]
+                with m.If(row == at.last):
+                    m.d.sync += active.eq(0)
+        columns = [Mux(k < self.count, Array(cells)[row], 0) for k, cells in enumerate(at.cells)]
         values, weights = [], []
         for first in range(0, interval * count, interval):
             # Each multiplier computes the products of `interval` neighbouring columns, one after the other.
@@ -276,12 +342,37 @@ class Expectation(wiring.Component):
             own_weights = [columns[k] for k in own] + [Const(0, FRACTION)] * (interval - len(own))
             values.append(p.register(Array(point[k] for k in own)[turn], _ROW_TIME - 1))
             weights.append(p.register(Array(own_weights)[turn], _ROW_TIME - 1))
-        ev, saturated = _build(p, values, weights, interval)
-        valid = p.input(active & row_done, _ROW_TIME + interval - 2)
-        m.d.comb += [
-            self.ev.eq(ev.value),
-            self.ev_valid.eq(p.valid(valid, ev.time)),
-            self.saturated.eq(saturated.value & self.ev_valid),
-            self.ev_state.eq(p.delay(p.input(row, valid.time), ev.time - valid.time).value),
-        ]
-        return m
+        return _Operands(row, p.input(active & row_done, _ROW_TIME + interval - 2), values, weights)
+
+    def _in_chains(self, m: Module, p: Pipeline, at: _Point) -> _Operands:
+        """Multiply the values of a point one after the other, each place of a chain a clock after that before.
+
+        The first place works on row 0 in the clock of the last value. Place ``c`` works on row ``r`` in the clock
+        ``c + r`` after it.
+        """
+        states = self.parameters.states
+        row, running, ends = Signal.like(at.last), Signal(), Signal()
+        active = Signal()
+        m.d.comb += [ends.eq(self.value_valid & (at.column == at.last)), active.eq(ends | running)]
+        with m.If(active):
+            m.d.sync += [row.eq(row + 1), running.eq(1)]
+            with m.If(row == at.last):
+                m.d.sync += [row.eq(0), running.eq(0)]
+        late = Signal()
+        m.d.sync += late.eq(at.complete)
+        values, weights = [], []
+        for k in range(states):
+            place = _place(k, states, self.parameters.chain)
+            # The next value of this column may arrive `k + 1` clocks after the last one of this point.
+            point = Signal(signed(WIDTH), reset_less=True, name=f"point{k}")
+            with m.If(late if place > _EARLY else at.complete):
+                m.d.sync += point.eq(at.gathered[k])
+            value: Value = point
+            if place == 0:
+                value = Mux(ends | at.complete, Mux(ends & (at.column == k), self.value, at.gathered[k]), point)
+            elif place == 1:
+                value = Mux(at.complete, at.gathered[k], point)
+            of_row = p.delay(p.input(row), place)
+            values.append(p.register(value.as_signed(), place))
+            weights.append(p.register(Mux(k < self.count, Array(at.cells[k])[of_row.value], 0), place))
+        return _Operands(row, p.input(active), values, weights)

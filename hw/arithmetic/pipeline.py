@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -158,15 +158,51 @@ class Pipeline:
         operands that needs fewer tiles. Tiles whose bits do not overlap share a term.
         """
         (left, right), time = self.align(a, b)
+        tiles: list[tuple[int, Value]] = []
+        for offset, tile in self._cut_products(left, right):
+            product = self.delay(self.register(tile, time), TILE_CLOCKS - 1)
+            tiles.append((offset, product.value))
+        return [Term(Timed(row, time + TILE_CLOCKS), offset) for offset, row in _pack(tiles)]
+
+    def chained_products(self, pairs: Sequence[tuple[Timed, Timed]]) -> list[Term]:
+        """Return the exact sum of products of two words, as terms of :meth:`total` that add up to it.
+
+        The operands of each product are valid a clock after those of the one before. So tiles of the same bits can be
+        added on the way from multiplier to multiplier, by the adders that the chip has behind them (the cascades of
+        DSP48E1 and DSP48E2), and not by LUTs. ``TILE_CLOCKS`` clocks after the operands of the last product. All
+        products must have operands of the same shapes; up to 16 fit an adder of 48 bits.
+        """
+        sums: dict[int, Timed] = {}
+        offsets: list[tuple[int, int]] = []
+        bits = (len(pairs) - 1).bit_length()
+        for a, b in pairs:
+            (left, right), time = self.align(a, b)
+            for key, (offset, tile) in enumerate(self._cut_products(left, right)):
+                product = self.register(tile, time)
+                before = sums.get(key)
+                if before is None:
+                    offsets.append((key, offset))
+                    total = product.value
+                else:
+                    assert before.time == product.time, f"a product is valid at {product.time}, not {before.time}"
+                    total = product.value + before.value
+                    width = len(product.value) + bits
+                    if len(total) > width:
+                        total = total[:width].as_signed() if total.shape().signed else total[:width]
+                sums[key] = self.register(total, product.time)
+        last = max(word.time for word in sums.values())
+        tiles = [(offset, sums[key].value) for key, offset in offsets]
+        return [Term(Timed(row, last), offset) for offset, row in _pack(tiles)]
+
+    def _cut_products(self, left: Value, right: Value) -> list[tuple[int, Value]]:
+        """Return the products of the tiles of two words, each with the offset of its lowest bit."""
         if self._tiles(left, right) > self._tiles(right, left):
             left, right = right, left
-        tiles: list[tuple[int, Value]] = []
-        for left_offset, left_part in _cut(left, self._tile[0]):
-            for right_offset, right_part in _cut(right, self._tile[1]):
-                product = self.register(left_part * right_part, time)
-                product = self.delay(product, TILE_CLOCKS - 1)
-                tiles.append((left_offset + right_offset, product.value))
-        return [Term(Timed(row, time + TILE_CLOCKS), offset) for offset, row in _pack(tiles)]
+        return [
+            (left_offset + right_offset, left_part * right_part)
+            for left_offset, left_part in _cut(left, self._tile[0])
+            for right_offset, right_part in _cut(right, self._tile[1])
+        ]
 
     def _tiles(self, left: Value, right: Value) -> int:
         """Return the number of multipliers for a product."""

@@ -132,6 +132,11 @@ class Multiplier(enum.Enum):
     """ECP5: 18 x 18 signed."""
 
     @property
+    def cascades(self) -> bool:
+        """Whether each multiplier has an adder behind it, which adds the sum of the multiplier before it."""
+        return self is not Multiplier.MULT18X18D
+
+    @property
     def word(self) -> int:
         """Contents of register ``MULTIPLIER``."""
         return self.value[0] | self.value[1] << 8
