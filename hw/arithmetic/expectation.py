@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -189,7 +190,6 @@ class _Point(NamedTuple):
     gathered: list[Signal]
     column: Signal
     complete: Signal
-    cells: list[list[Signal]]
 
 
 class _Operands(NamedTuple):
@@ -291,16 +291,7 @@ class Expectation(wiring.Component):
         with m.If(self.clear):
             m.d.sync += column.eq(0)
 
-        # The weights are in registers, not in RAM: a whole row is read at once, and the table is small.
-        cells = [[Signal(FRACTION, reset_less=True, name=f"weight_{r}_{k}") for r in range(states)] for k in range(states)]
-        for k, cells_of_column in enumerate(cells):
-            for r, cell in enumerate(cells_of_column):
-                with m.If((self.weight_row == r) & (self.weight_column == k)):
-                    for byte in range(WORD_BYTES):
-                        with m.If(self.weight_write[byte]):
-                            part = slice(8 * byte, 8 * (byte + 1))
-                            m.d.sync += cell[part].eq(self.weight_data[part])
-        at = _Point(last, gathered, column, complete, cells)
+        at = _Point(last, gathered, column, complete)
         if self.parameters.chain > 1:
             row, ends, values, weights = self._in_chains(m, p, at)
         else:
@@ -313,6 +304,21 @@ class Expectation(wiring.Component):
             self.ev_state.eq(p.delay(p.input(row, ends.time), ev.time - ends.time).value),
         ]
         return m
+
+    def _weights(self, m: Module) -> Iterator[list[Signal]]:
+        """Add the registers of the weights, and their writes; returns those of each column, by row.
+
+        They are registers and not RAM: a whole row is read at once, and the table is small.
+        """
+        for k in range(self.parameters.states):
+            cells = [Signal(FRACTION, reset_less=True, name=f"weight_{r}_{k}") for r in range(self.parameters.states)]
+            for r, cell in enumerate(cells):
+                with m.If((self.weight_row == r) & (self.weight_column == k)):
+                    for byte in range(WORD_BYTES):
+                        with m.If(self.weight_write[byte]):
+                            part = slice(8 * byte, 8 * (byte + 1))
+                            m.d.sync += cell[part].eq(self.weight_data[part])
+            yield cells
 
     def _in_turns(self, m: Module, p: Pipeline, at: _Point) -> _Operands:
         """Multiply all values of a point at the same time, or in ``interval`` turns of neighbouring columns."""
@@ -334,7 +340,7 @@ class Expectation(wiring.Component):
                 m.d.sync += [row.eq(row + 1), turn.eq(0)]
                 with m.If(row == at.last):
                     m.d.sync += active.eq(0)
-        columns = [Mux(k < self.count, Array(cells)[row], 0) for k, cells in enumerate(at.cells)]
+        columns = [Mux(k < self.count, Array(cells)[row], 0) for k, cells in enumerate(self._weights(m))]
         values, weights = [], []
         for first in range(0, interval * count, interval):
             # Each multiplier computes the products of `interval` neighbouring columns, one after the other.
@@ -361,7 +367,7 @@ class Expectation(wiring.Component):
         late = Signal()
         m.d.sync += late.eq(at.complete)
         values, weights = [], []
-        for k in range(states):
+        for k, cells in enumerate(self._weights(m)):
             place = _place(k, states, self.parameters.chain)
             # The next value of this column may arrive `k + 1` clocks after the last one of this point.
             point = Signal(signed(WIDTH), reset_less=True, name=f"point{k}")
@@ -374,5 +380,5 @@ class Expectation(wiring.Component):
                 value = Mux(at.complete, at.gathered[k], point)
             of_row = p.delay(p.input(row), place)
             values.append(p.register(value.as_signed(), place))
-            weights.append(p.register(Mux(k < self.count, Array(at.cells[k])[of_row.value], 0), place))
+            weights.append(p.register(Mux(k < self.count, Array(cells)[of_row.value], 0), place))
         return _Operands(row, p.input(active), values, weights)
