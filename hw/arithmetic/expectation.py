@@ -96,11 +96,12 @@ class ExpectationParameters:
     def chain(self) -> int:
         """Most products that are added from multiplier to multiplier before LUTs add such sums: 1, 3 or 4.
 
-        More than 1 only where the chip has adders for it, in a unit with a product of each state in every clock.
+        More than 1 only where the chip has adders for it, in a unit with a product of each state in every clock. The
+        longest that takes no more clocks than 1.
         """
         if self.interval > 1 or self.states == 1 or not self.multiplier.cascades:
             return 1
-        return min(_CHAINS, key=lambda chain: _total_latency(self, chain))
+        return next(chain for chain in _CHAINS if _total_latency(self, chain) <= _total_latency(self, 1))
 
     @property
     def multipliers(self) -> int:
@@ -128,10 +129,11 @@ class ExpectationParameters:
         return ev, bool(flags.any())
 
 
-def _build(
-    p: Pipeline, values: list[Timed], row: list[Timed], interval: int, chain: int = 1
-) -> tuple[Timed, Timed]:
-    """Add the sum of products over ``interval`` clocks, rounded and saturated; returns it and whether it saturated."""
+def _build(p: Pipeline, values: list[Timed], row: list[Timed], interval: int, chain: int) -> tuple[Timed, Timed]:
+    """Add the sum of products over ``interval`` clocks, rounded and saturated; returns it and whether it saturated.
+
+    Chains of ``chain`` multipliers add their products one after the other.
+    """
     pairs = list(zip(values, row, strict=True))
     if chain > 1:
         groups = [pairs[first : first + chain] for first in range(0, len(pairs), chain)]
@@ -169,8 +171,8 @@ def rounded_sum(p: Pipeline, total: Timed) -> tuple[Timed, Timed]:
 _ROW_TIME = 3
 """Clocks from the last value of a grid point until its values and the first row of weights are at the multipliers."""
 
-_CHAINS = (4, 3)
-"""Lengths of chains to choose from; of two with the same latency the first."""
+_CHAINS = (4, 3, 1)
+"""Lengths of chains to choose from, with the longest first."""
 
 
 def _place(number: int, count: int, chain: int) -> int:
@@ -184,7 +186,19 @@ _EARLY = 2
 
 
 class _Point(NamedTuple):
-    """Registers of the point that arrives: see :meth:`Expectation.elaborate`."""
+    """The point that arrives.
+
+    Parameters
+    ----------
+    last
+        Its last column, ``N_z - 1``.
+    gathered
+        Its values so far, by column.
+    column
+        Column of the next value.
+    complete
+        High in the clock after its last value.
+    """
 
     last: Signal
     gathered: list[Signal]
@@ -193,7 +207,15 @@ class _Point(NamedTuple):
 
 
 class _Operands(NamedTuple):
-    """The row of the first multiplier, whether it ends a row, and all multipliers' operands with their times."""
+    """Operands of the multipliers.
+
+    Parameters
+    ----------
+    row, ends
+        The row that is read, and whether its last products are read, at the time of ``ends``.
+    values, weights
+        Both operands of each multiplier.
+    """
 
     row: Signal
     ends: Timed
@@ -220,6 +242,10 @@ class Expectation(wiring.Component):
     Latency: ``parameters.latency`` clocks from the last value of a point to its first expectation. Formula and error
     bound: :class:`ExpectationParameters`. Contract: ``valid`` without ``ready``; neither the weights nor ``count``
     change while values are in the pipeline.
+
+    Where the chip has adders behind its multipliers, these add products of the same bits of up to 4 states
+    (``parameters.chain``), and LUTs the sums of such chains. Such a unit does not wait for a complete point: each
+    multiplier of a chain works on a row a clock after the one before, and the first in the clock of the last value.
 
     Attributes
     ----------

@@ -6,7 +6,8 @@ align their operands with shift registers. The latency of a datapath is the time
 down anywhere.
 
 The longest path between two registers is a 32-bit carry after two levels of LUTs (:meth:`Pipeline.total`), four levels
-of 3:2 compressors, or one of the chip's multipliers (:meth:`Pipeline.products`). Datapath registers have no reset.
+of 3:2 compressors, or one of the chip's multipliers (:meth:`Pipeline.products`) or the adder behind it
+(:meth:`Pipeline.chained_products`). Datapath registers have no reset.
 """
 
 from __future__ import annotations
@@ -167,32 +168,25 @@ class Pipeline:
     def chained_products(self, pairs: Sequence[tuple[Timed, Timed]]) -> list[Term]:
         """Return the exact sum of products of two words, as terms of :meth:`total` that add up to it.
 
-        The operands of each product are valid a clock after those of the one before. So tiles of the same bits can be
-        added on the way from multiplier to multiplier, by the adders that the chip has behind them (the cascades of
-        DSP48E1 and DSP48E2), and not by LUTs. ``TILE_CLOCKS`` clocks after the operands of the last product. All
-        products must have operands of the same shapes; up to 16 fit an adder of 48 bits.
+        The operands of each product are valid a clock after those of the one before, so that tiles of the same bits
+        are added on their way from multiplier to multiplier, by the adders behind those of the chip (the cascades of
+        DSP48E1 and DSP48E2) instead of LUTs. All products have operands of the same shapes; up to 16 fit such an adder
+        of 48 bits. The terms are valid ``TILE_CLOCKS`` clocks after the operands of the last product.
         """
-        sums: dict[int, Timed] = {}
-        offsets: list[tuple[int, int]] = []
         bits = (len(pairs) - 1).bit_length()
-        for a, b in pairs:
-            (left, right), time = self.align(a, b)
-            for key, (offset, tile) in enumerate(self._cut_products(left, right)):
-                product = self.register(tile, time)
-                before = sums.get(key)
-                if before is None:
-                    offsets.append((key, offset))
-                    total = product.value
-                else:
-                    assert before.time == product.time, f"a product is valid at {product.time}, not {before.time}"
-                    total = product.value + before.value
-                    width = len(product.value) + bits
-                    if len(total) > width:
-                        total = total[:width].as_signed() if total.shape().signed else total[:width]
-                sums[key] = self.register(total, product.time)
-        last = max(word.time for word in sums.values())
-        tiles = [(offset, sums[key].value) for key, offset in offsets]
-        return [Term(Timed(row, last), offset) for offset, row in _pack(tiles)]
+        time = max(word.time for word in pairs[0])
+        sums: list[tuple[int, Value]] = []
+        for k, (a, b) in enumerate(pairs):
+            (left, right), at = self.align(a, b)
+            assert at == time + k, f"operands of a chain must be a clock apart, not valid at {time} and {at}"
+            before, sums = sums, []
+            for tile, (offset, product) in enumerate(self._cut_products(left, right)):
+                total = self.register(product, at).value
+                if before:
+                    # The sum is as wide as that of all products.
+                    total = _low(total + before[tile][1], len(total) + bits)
+                sums.append((offset, self.register(total, at + 1).value))
+        return [Term(Timed(row, at + TILE_CLOCKS), offset) for offset, row in _pack(sums)]
 
     def _cut_products(self, left: Value, right: Value) -> list[tuple[int, Value]]:
         """Return the products of the tiles of two words, each with the offset of its lowest bit."""
@@ -294,6 +288,13 @@ def _cut(value: Value, width: int) -> list[tuple[int, Value]]:
         part = value[low : min(low + width, bits)]
         parts.append((low, part.as_signed() if signed and low + width >= bits else part))
     return parts
+
+
+def _low(value: Value, width: int) -> Value:
+    """Return the lowest ``width`` bits of ``value``, with its sign, or ``value`` if it has no more."""
+    if len(value) <= width:
+        return value
+    return value[:width].as_signed() if value.shape().signed else value[:width]
 
 
 def _pack(tiles: list[tuple[int, Value]]) -> list[tuple[int, Value]]:

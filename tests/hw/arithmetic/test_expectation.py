@@ -79,6 +79,22 @@ def test_model(states: int) -> None:
     assert states == 1 or 0 < flagged < 100
 
 
+def test_chains_are_as_long_as_they_take_no_more_clocks() -> None:
+    chains = {2: 4, 3: 4, 4: 4, 5: 3, 6: 3, 7: 4, 8: 4, 9: 4, 16: 4}
+    latencies = {2: 9, 3: 10, 4: 11, 5: 11, 6: 11, 7: 12, 8: 12, 9: 12, 16: 12}
+    for multiplier in (Multiplier.DSP48E2, Multiplier.DSP48E1):
+        units = {states: ExpectationParameters(states, multiplier) for states in chains}
+        assert {states: unit.chain for states, unit in units.items()} == chains
+        assert {states: unit.latency for states, unit in units.items()} == latencies
+    # No chain without a sum, with products in turns, or without adders behind the multipliers.
+    for unit in (
+        ExpectationParameters(1),
+        ExpectationParameters(4, interval=2),
+        ExpectationParameters(4, Multiplier.MULT18X18D),
+    ):
+        assert unit.chain == 1
+
+
 def cases(rng: random.Random, states: int) -> list[dict[str, Any]]:
     found = []
     for count in [*range(1, states + 1), *(rng.randint(1, states) for _ in range(8))]:
@@ -104,9 +120,15 @@ def cases(rng: random.Random, states: int) -> list[dict[str, Any]]:
     ("states", "multiplier", "interval"),
     [
         (1, Multiplier.DSP48E2, 1),
+        # Chains of 2, 3 and 4 multipliers; of 3 and then 2.
+        (2, Multiplier.DSP48E2, 1),
         (3, Multiplier.DSP48E2, 1),
+        (4, Multiplier.DSP48E2, 1),
+        (5, Multiplier.DSP48E2, 1),
         # This many states are also tested in a whole machine: tests/hw/top/test_machine.py.
         pytest.param(16, Multiplier.DSP48E2, 1, marks=pytest.mark.slow),
+        # Chains of 4, 4 and 1.
+        pytest.param(9, Multiplier.DSP48E2, 1, marks=pytest.mark.slow),
         (3, Multiplier.DSP48E1, 1),
         (3, Multiplier.MULT18X18D, 1),
         (5, Multiplier.DSP48E1, 2),

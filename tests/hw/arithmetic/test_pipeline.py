@@ -7,12 +7,14 @@ that a result that is early or late by a clock is wrong.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 from amaranth.back.rtlil import convert
-from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal, signed, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal, Value, signed, unsigned
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -79,6 +81,37 @@ def dot(pairs: list[tuple[str, str, bool]], width: int, constant: int) -> Path:
         return (exact - (exact >> (width - 1) << width)) >> cut
 
     return Path(width + 8, build, oracle, multiplies=True)
+
+
+def flipped(word: Value, mask: int) -> Value:
+    """Return ``word`` with the bits of ``mask`` inverted, and the same sign."""
+    result = (word ^ Const(mask, len(word)))[: len(word)]
+    return result.as_signed() if word.shape().signed else result
+
+
+def cascaded(a: str, b: str, masks: list[tuple[int, int]], width: int) -> Path:
+    """Return the path of a sum of products whose operands are valid one after the other; the masks change them."""
+
+    def build(p: Pipeline, x: dict[str, Timed]) -> Timed:
+        pairs = []
+        start = max(x[a].time, x[b].time)
+        for k, of_pair in enumerate(masks):
+            left, right = (p.delay(x[name], start + k - x[name].time) for name in (a, b))
+            one, two = of_pair
+            pairs.append((left.map(partial(flipped, mask=one)), right.map(partial(flipped, mask=two))))
+        return p.total(p.chained_products(pairs), width, signed=True)
+
+    def changed(v: Words, name: str, mask: int) -> int:
+        shape = INPUTS[name]
+        word = (v[name] ^ mask) % 2**shape.width
+        return word - (word >> (shape.width - 1) << shape.width if shape.signed else 0)
+
+    return Path(
+        width,
+        build,
+        lambda v: sum(changed(v, a, one) * changed(v, b, two) for one, two in masks),
+        multiplies=True,
+    )
 
 
 def chained(a: str, b: str, c: str) -> Path:
@@ -154,6 +187,10 @@ def paths(rng: random.Random) -> list[Path]:
         pairs = [(rng.choice(names), rng.choice(names), rng.random() < 0.4) for _ in range(count)]
         found.append(dot(pairs, rng.choice([64, 100, 133]), rng.getrandbits(60)))
     found.append(dot([("in64s", "in64u", False)] * 16, 133, 1 << 63))
+    for count in (1, 2, 3, 4, 16):
+        for a, b in (("in64s", "in64u"), ("in64u", "in64u"), ("in64s", "in64s"), rng.sample(names, 2)):
+            masks = [(rng.getrandbits(width_of(a)), rng.getrandbits(width_of(b))) for _ in range(count)]
+            found.append(cascaded(a, b, [*masks[1:], (0, 0)], rng.choice([64, width_of(a) + width_of(b) + 4])))
     for _ in range(4):
         found.append(chained(*rng.choices(names, k=3)))
         found.append(picked(*rng.choices([name for name in names if width_of(name) < 72], k=3)))
@@ -276,6 +313,32 @@ def test_products_take_the_clocks_of_a_tile_and_the_fewest_tiles(
     p = Pipeline(multiplier=multiplier)
     signed_terms = p.products(p.input(Signal(signed(64))), p.input(Signal(signed(64))))
     assert sum(term.value.shape.signed for term in signed_terms) >= 1
+
+
+@pytest.mark.parametrize("multiplier", MULTIPLIERS)
+def test_products_in_a_chain_are_added_tile_by_tile(multiplier: Multiplier) -> None:
+    for count in (1, 2, 4, 16):
+        m = Module()
+        p = Pipeline(m, multiplier)
+        names = [(f"left{k}", f"right{k}") for k in range(count)]
+        ports = [(Signal(signed(64), name=left), Signal(64, name=right)) for left, right in names]
+        pairs = [(p.input(left, 5 + k), p.input(right, 5 + k)) for k, (left, right) in enumerate(ports)]
+        terms = p.chained_products(pairs)
+        assert {term.value.time for term in terms} == {5 + count - 1 + TILE_CLOCKS}
+        text = convert(m, ports=[port for pair in ports for port in pair])
+        tiles = 16 if multiplier is Multiplier.MULT18X18D else 12
+        assert text.count("cell $mul") == tiles * count
+        # Each sum has an adder of at most the 48 bits that the chip has behind a multiplier, and no other.
+        widths = [int(width) for width in re.findall(r"cell \$add.*?parameter \\Y_WIDTH (\d+)", text, re.S)]
+        assert len(widths) == tiles * (count - 1)
+        assert all(width <= 48 for width in widths)
+
+
+def test_operands_of_a_chain_are_a_clock_apart() -> None:
+    p = Pipeline()
+    pairs = [(p.input(Signal(8), time), p.input(Signal(8), time)) for time in (0, 2)]
+    with pytest.raises(AssertionError, match="^operands of a chain must be a clock apart, not valid at 0 and 2$"):
+        p.chained_products(pairs)
 
 
 def test_align_and_delay() -> None:
