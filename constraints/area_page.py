@@ -105,7 +105,8 @@ shell, a processing system or a bridge needs resources in addition.
   reasons. It puts two small functions into one LUT, which Yosys does not. And Yosys builds the multiplexers of deep
   memories from LUTs, for which UltraScale+ has cascades.
 - *DSP*: one for each multiplication of the Verilog; an assertion checks this. Yosys uses no register inside a DSP48E2,
-  so it counts flip-flops that Vivado will not need; and it adds with LUTs where Vivado may add in the DSP.
+  so it counts flip-flops that Vivado will not need; and it adds with LUTs where Vivado may add in the DSP. On 7-series
+  it uses both: `expectation` takes half the LUTs there.
 - *BRAM, URAM*: every table of 512 words or more is in one of them; an assertion checks this.
 - *levels*: number of LUTs in series on the longest path between registers, where ports count as registers. It is at
   most 8 for everything on this page; an assertion checks this. Machines with a sweep engine are not on this page, and
