@@ -135,11 +135,8 @@ def _build(p: Pipeline, values: list[Timed], row: list[Timed], interval: int, ch
     Chains of ``chain`` multipliers add their products one after the other.
     """
     pairs = list(zip(values, row, strict=True))
-    if chain > 1:
-        groups = [pairs[first : first + chain] for first in range(0, len(pairs), chain)]
-        terms = [term for group in groups for term in p.chained_products(group)]
-    else:
-        terms = [term for value, weight in pairs for term in p.products(value, weight)]
+    chains = [pairs[first : first + chain] for first in range(0, len(pairs), chain)]
+    terms = [term for products in chains for term in p.chained_products(products)]
     half = 1 << (FRACTION - 1)
     if interval == 1:
         total = p.total(terms, _SUM_BITS, constant=half, signed=True)

@@ -158,12 +158,7 @@ class Pipeline:
         Either operand may be signed. The operands are split into tiles of the multiplier's size, with the order of
         operands that needs fewer tiles. Tiles whose bits do not overlap share a term.
         """
-        (left, right), time = self.align(a, b)
-        tiles: list[tuple[int, Value]] = []
-        for offset, tile in self._cut_products(left, right):
-            product = self.delay(self.register(tile, time), TILE_CLOCKS - 1)
-            tiles.append((offset, product.value))
-        return [Term(Timed(row, time + TILE_CLOCKS), offset) for offset, row in _pack(tiles)]
+        return self.chained_products([(a, b)])
 
     def chained_products(self, pairs: Sequence[tuple[Timed, Timed]]) -> list[Term]:
         """Return the exact sum of products of two words, as terms of :meth:`total` that add up to it.

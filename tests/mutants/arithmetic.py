@@ -6,6 +6,8 @@ from .fault import Fault
 
 HERE = "hw/arithmetic/"
 TESTS = "tests/hw/arithmetic/"
+CHAIN_OF_2 = (TESTS + "test_expectation.py::test_gateware[2-Multiplier.DSP48E2-1]",)
+CHAIN_OF_4 = (TESTS + "test_expectation.py::test_gateware[4-Multiplier.DSP48E2-1]",)
 
 FAULTS = (
     Fault(
@@ -97,49 +99,49 @@ FAULTS = (
         HERE + "pipeline.py",
         "total = _low(total + before[tile][1], len(total) + bits)",
         "total = _low(total, len(total) + bits)",
-        (TESTS + "test_expectation.py::test_gateware[2-Multiplier.DSP48E2-1]",),
+        CHAIN_OF_2,
     ),
     Fault(
         "a sum in a chain of multipliers is a bit too narrow",
         HERE + "pipeline.py",
         "total = _low(total + before[tile][1], len(total) + bits)",
         "total = _low(total + before[tile][1], len(total) + bits - 1)",
-        (TESTS + "test_expectation.py::test_gateware[4-Multiplier.DSP48E2-1]",),
+        CHAIN_OF_4,
     ),
     Fault(
         "the first multiplier of a chain reads the value before, if that of its column is the last",
         HERE + "expectation.py",
         "Mux(ends & (at.column == k), self.value, at.gathered[k])",
         "at.gathered[k]",
-        (TESTS + "test_expectation.py::test_gateware[2-Multiplier.DSP48E2-1]",),
+        CHAIN_OF_2,
     ),
     Fault(
         "the first multiplier of a chain reads the point before in its second row",
         HERE + "expectation.py",
         "Mux(ends | at.complete, Mux(",
         "Mux(ends, Mux(",
-        (TESTS + "test_expectation.py::test_gateware[2-Multiplier.DSP48E2-1]",),
+        CHAIN_OF_2,
     ),
     Fault(
         "the second multiplier of a chain reads the point before in its first row",
         HERE + "expectation.py",
         "value = Mux(at.complete, at.gathered[k], point)",
         "value = point",
-        (TESTS + "test_expectation.py::test_gateware[2-Multiplier.DSP48E2-1]",),
+        CHAIN_OF_2,
     ),
     Fault(
         "the last multiplier of a chain loses its point before the last row",
         HERE + "expectation.py",
         "late if place > _EARLY else at.complete",
         "at.complete",
-        (TESTS + "test_expectation.py::test_gateware[4-Multiplier.DSP48E2-1]",),
+        CHAIN_OF_4,
     ),
     Fault(
         "rows of a chain continue after the last",
         HERE + "expectation.py",
         "m.d.sync += [row.eq(0), running.eq(0)]",
         "m.d.sync += row.eq(0)",
-        (TESTS + "test_expectation.py::test_gateware[2-Multiplier.DSP48E2-1]",),
+        CHAIN_OF_2,
     ),
     Fault(
         "the gateware's expectation is rounded by adding a quarter of a unit instead of half a unit",
