@@ -6,7 +6,7 @@ import functools
 from dataclasses import dataclass
 
 import numpy as np
-from amaranth.hdl import Cat, Const, Mux
+from amaranth.hdl import Array, Cat, Const, Mux, Value
 from numpy.typing import ArrayLike, NDArray
 
 from beltline.compiled import njit, vectorize
@@ -140,7 +140,8 @@ def build(p: Pipeline, c: Timed) -> Timed:
 def _normalise(p: Pipeline, c: Timed) -> tuple[Timed, Timed]:
     """Shift ``c`` left until bit 63 is set.
 
-    Takes three clocks, with two levels of the binary shifter in each.
+    Takes three clocks, with two bits of the distance in each. Where a LUT is a four-to-one multiplexer
+    (:attr:`Multiplier.wide_luts`), it shifts by both bits at once.
 
     Returns
     -------
@@ -150,15 +151,35 @@ def _normalise(p: Pipeline, c: Timed) -> tuple[Timed, Timed]:
     word = c.map(lambda value: Cat(value, Const(0, 1)))
     exponent: Timed = Timed(Const(0, 0), c.time)
     for high, low in ((32, 16), (8, 4), (2, 1)):
-        word_value, exponent_value = word.value, exponent.value
-        for distance in (high, low):
-            empty = ~word_value[64 - distance :].any()
-            word_value = Mux(empty, Cat(Const(0, distance), word_value[: 64 - distance]), word_value)
-            exponent_value = Cat(~empty, exponent_value)
+        shift = _shift_twice if p.multiplier.wide_luts else _shift_in_turn
+        word_value, bits = shift(word.value, high, low)
         time = word.time
         word = p.register(word_value, time)
-        exponent = p.register(exponent_value, time)
+        exponent = p.register(Cat(*bits, exponent.value), time)
     return word, exponent
+
+
+def _shift_in_turn(word: Value, high: int, low: int) -> tuple[Value, tuple[Value, Value]]:
+    """Shift ``word`` left by ``high`` if its top ``high`` bits are 0, then by ``low`` likewise.
+
+    Returns the shifted word, and whether it was not shifted by ``low``, and by ``high``.
+    """
+    bits = []
+    for distance in (high, low):
+        empty = ~word[64 - distance :].any()
+        word = Mux(empty, Cat(Const(0, distance), word[: 64 - distance]), word)
+        bits.append(~empty)
+    return word, (bits[1], bits[0])
+
+
+def _shift_twice(word: Value, high: int, low: int) -> tuple[Value, tuple[Value, Value]]:
+    """Return what :func:`_shift_in_turn` does: the bits that decide on ``low`` are looked at before and after the shift
+    by ``high``.
+    """
+    stays = word[64 - high :].any()
+    stays_low = Mux(stays, word[64 - low :].any(), word[64 - high - low : 64 - high].any())
+    shifted = Array(Cat(Const(0, distance), word[: 64 - distance]) for distance in (high + low, high, low, 0))
+    return shifted[Cat(stays_low, stays)], (stays_low, stays)
 
 
 @functools.cache

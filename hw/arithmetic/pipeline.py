@@ -81,6 +81,7 @@ class Pipeline:
 
     def __init__(self, m: Module | None = None, multiplier: Multiplier = Multiplier.DSP48E2) -> None:
         self._m = m
+        self.multiplier = multiplier
         self._tile = multiplier.value
         self._delayed: dict[int, list[Signal]] = {}
         self._keep: list[Value] = []

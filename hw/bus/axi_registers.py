@@ -66,36 +66,43 @@ class AxiRegisters(wiring.Component):
         data, strobes = Signal(32), Signal(4)
         have_address, have_data, have_read = Signal(), Signal(), Signal()
 
+        # What the address selects is decided when it arrives, not on the path to the registers' write enables.
+        setting, command = Signal(), Signal()
+
+        def writes(address: Value, access: Access) -> Value:
+            return ~address[:2].any() & hits(address[2:], lambda r: r.access is access)
+
         m.d.comb += [bus.awready.eq(~have_address), bus.wready.eq(~have_data), bus.arready.eq(~have_read)]
         with m.If(bus.awvalid & bus.awready):
-            m.d.sync += [write_address.eq(bus.awaddr), have_address.eq(1)]
+            m.d.sync += [
+                write_address.eq(bus.awaddr),
+                setting.eq(writes(bus.awaddr, Access.READ_WRITE)),
+                command.eq(writes(bus.awaddr, Access.WRITE)),
+                have_address.eq(1),
+            ]
         with m.If(bus.wvalid & bus.wready):
             m.d.sync += [data.eq(bus.wdata), strobes.eq(bus.wstrb), have_data.eq(1)]
         with m.If(bus.arvalid & bus.arready):
             m.d.sync += [read_address.eq(bus.araddr), have_read.eq(1)]
 
-        def legal(address: Value, access: Access) -> Value:
-            return ~address[:2].any() & hits(address[2:], lambda r: r.access in (access, Access.READ_WRITE))
-
-        writable = Signal()
-        locked_out = Signal()
+        good, refused = Signal(), Signal()
         m.d.comb += [
-            writable.eq(legal(write_address, Access.WRITE) & strobes.all()),
-            locked_out.eq(self.locked & ~hits(write_address[2:], lambda r: r.access is Access.WRITE)),
+            good.eq((command | (setting & ~self.locked)) & strobes.all()),
+            refused.eq(setting & self.locked & strobes.all()),
             self.registers.write_data.eq(data),
         ]
         with m.FSM() as fsm:
             # The formal proofs refer to these signals.
             self.states = {name: fsm.ongoing(name) for name in ("IDLE", "RESPOND", "READ", "DELIVER")}
             self.stored = {"write": write_address, "read": read_address, "strobes": strobes}
+            self.stored |= {"setting": setting, "command": command}
             with m.State("IDLE"):
                 with m.If(have_address & have_data):
                     m.d.comb += [
                         self.registers.address.eq(write_address[2:]),
-                        self.registers.write.eq(writable & ~locked_out),
-                        self.refused.eq(writable & locked_out),
+                        self.registers.write.eq(good),
+                        self.refused.eq(refused),
                     ]
-                    good = writable & ~locked_out
                     m.d.sync += [bus.bvalid.eq(1), bus.bresp.eq(Mux(good, Response.OKAY, Response.SLVERR))]
                     m.next = "RESPOND"
                 with m.Elif(have_read):
@@ -110,7 +117,7 @@ class AxiRegisters(wiring.Component):
                 with m.Else():
                     m.next = "IDLE"
             with m.State("READ"):
-                readable = legal(read_address, Access.READ)
+                readable = ~read_address[:2].any() & hits(read_address[2:], lambda r: r.access is not Access.WRITE)
                 m.d.sync += [
                     bus.rvalid.eq(1),
                     bus.rresp.eq(Mux(readable, Response.OKAY, Response.SLVERR)),

@@ -67,6 +67,8 @@ class _Burst:
         self.final = Signal(window_bits)
         """Address of the burst's last word; of the table's last word if the burst ends beyond its table."""
         self.kind = Signal(2)
+        self.wide = Signal(WORD_BITS)
+        """Bit ``i``: beats are wider than ``2**i`` bytes. A register, as ``size`` is far from the write strobes."""
 
         # First clock: where the last beat begins. All beats but the first are aligned to their size, also where the
         # start is not.
@@ -117,8 +119,8 @@ class _Burst:
         ]
 
     def settle(self) -> list[Any]:
-        """Return the statements that store the address of the last word, in the clock in which ``good`` is valid."""
-        return [self.final.eq(self._end)]
+        """Return the statements that store what follows from the burst, in the clock in which ``good`` is valid."""
+        return [self.final.eq(self._end), self.wide.eq(Cat(self.size > i for i in range(WORD_BITS)))]
 
     @property
     def table(self) -> Value:
@@ -154,7 +156,7 @@ class _Burst:
     def bytes(self) -> Value:
         """Which of the 8 bytes of the current word belong to the current beat, one bit each."""
         return Cat(
-            Cat((self.size > i) | (self.address[i] == (byte >> i & 1)) for i in range(WORD_BITS)).all()
+            Cat(self.wide[i] | (self.address[i] == (byte >> i & 1)) for i in range(WORD_BITS)).all()
             for byte in range(WORD_BYTES)
         )
 

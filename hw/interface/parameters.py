@@ -137,6 +137,11 @@ class Multiplier(enum.Enum):
         return self is not Multiplier.MULT18X18D
 
     @property
+    def wide_luts(self) -> bool:
+        """Whether the chip's LUTs have six inputs, not four: one is a four-to-one multiplexer, or a bit of 64 words."""
+        return self is not Multiplier.MULT18X18D
+
+    @property
     def word(self) -> int:
         """Contents of register ``MULTIPLIER``."""
         return self.value[0] | self.value[1] << 8

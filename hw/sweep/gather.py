@@ -184,7 +184,7 @@ class Gather(wiring.Component):
         following = Signal(row_bits)
         room, follows, jumps, ask, complete = (Signal() for _ in range(5))
         waiting = Signal(range(AHEAD_STATES + 2))
-        nothing_waits = Signal()
+        nothing_waits = Signal(init=1)
         m.d.comb += [
             following.eq(last[s] + 1),
             room.eq((following[:_BASE_BITS] - base[s])[:_BASE_BITS] < WINDOW_ROWS),
@@ -228,8 +228,11 @@ class Gather(wiring.Component):
         pop = Signal()
         m.d.comb += [pop.eq(places.head_valid & ~(arrived - need)[_COUNT_BITS - 1]), places.pop.eq(pop)]
         windows.leave(m, pop, out_state, out_row)
-        m.d.sync += waiting.eq(waiting + push - pop)
-        m.d.comb += nothing_waits.eq(waiting == 0)
+        # A register for ``waiting == 0``, which decides late in a clock.
+        m.d.sync += [
+            waiting.eq(waiting + push - pop),
+            nothing_waits.eq(~push & (nothing_waits | (pop & (waiting == 1)))),
+        ]
         windows.discard(m, self.clear)
 
         self._words(m, p, Cat(out_place, out_state), Cat(landing_slot, landing[:width]))

@@ -181,23 +181,28 @@ class Patch(wiring.Component):
             m.d.sync += [left.eq(left - 1), notes.read_address.eq(notes.read_address + 1)]
         with m.If(self.start):
             m.d.sync += [left.eq(last_word + 1), notes.read_address.eq(0)]
+        # Points after the last one count as not noted, so that no number of a point is compared later.
+        is_last = p.delay(p.input(left == 1), READ_LATENCY).value
+        inside = Cat(~is_last | (k <= last_point[:NOTE_BITS]) for k in range(NOTES))
         m.d.comb += [
             words.push.eq(p.valid(p.input(read), READ_LATENCY)),
-            words.data.eq(notes.read_data),
+            words.data.eq((notes.read_data | self.force.replicate(NOTES)) & inside),
             words.pop.eq(pop),
         ]
 
         # Process the words in order, point by point; skip the points after the last note of a word.
-        step = Signal(NOTE_BITS + 1)
+        # ``step`` points of the word are finished, those whose bits are set in ``passed``.
+        step, passed = Signal(NOTE_BITS + 1), Signal(NOTES)
         of_word = Signal(range(word_count))
         base, following = Signal(build.position_bits), Signal(build.position_bits)
         state = self.state
         here, rest = Signal(), Signal()
-        noted = Cat(words.head | self.force.replicate(NOTES), 0)
+        noted = Cat(words.head, 0)
         m.d.comb += [
-            self.point.eq(Cat(step[:NOTE_BITS], of_word) + (step[-1] << NOTE_BITS)),
+            # With ``step`` at NOTES the word has no state left, and the next one begins in this clock.
+            self.point.eq(Cat(step[:NOTE_BITS], of_word)),
             here.eq(Array(noted)[step]),
-            rest.eq(Cat(noted[k] & (step <= k) for k in range(NOTES)).any() & (self.point != self.points)),
+            rest.eq((words.head & ~passed).any()),
             pop.eq(words.head_valid & ~rest),
             self.valid.eq(words.head_valid & rest & here),
             self.last.eq(state == self.states - 1),
@@ -211,15 +216,29 @@ class Patch(wiring.Component):
             with m.Elif(pause != 0):
                 m.d.sync += pause.eq(pause - 1)
         with m.If(pop):
-            m.d.sync += [step.eq(0), of_word.eq(of_word + 1), base.eq(following), self.position.eq(following)]
+            m.d.sync += [
+                step.eq(0),
+                passed.eq(0),
+                of_word.eq(of_word + 1),
+                base.eq(following),
+                self.position.eq(following),
+            ]
             with m.If(of_word == last_word):
                 m.d.sync += self.busy.eq(0)
         with m.Elif(self.valid):
             m.d.sync += [self.position.eq(self.position + 1), state.eq(state + 1)]
             with m.If(self.last):
-                m.d.sync += [state.eq(0), step.eq(step + 1)]
+                m.d.sync += [state.eq(0), step.eq(step + 1), passed.eq(Cat(1, passed))]
         with m.Elif(words.head_valid & ~here if build.multipliers else words.head_valid):
-            m.d.sync += [self.position.eq(self.position + self.states), step.eq(step + 1)]
+            m.d.sync += [self.position.eq(self.position + self.states), step.eq(step + 1), passed.eq(Cat(1, passed))]
         with m.If(self.start):
-            m.d.sync += [self.busy.eq(1), step.eq(0), of_word.eq(0), base.eq(0), self.position.eq(0), state.eq(0)]
+            m.d.sync += [
+                self.busy.eq(1),
+                step.eq(0),
+                passed.eq(0),
+                of_word.eq(0),
+                base.eq(0),
+                self.position.eq(0),
+                state.eq(0),
+            ]
         return m

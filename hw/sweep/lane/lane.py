@@ -186,7 +186,7 @@ class Lane(wiring.Component):
                     m.d.comb += getattr(unit, name).eq(getattr(self, name))
         last_state = Signal(build.state_bits)
         m.d.sync += last_state.eq(self.states - 1)
-        last = last_position(m, self.count) if build.overlap else self.count - 1
+        last = last_position(m, self.count)
         listed = listed_points(m, passes, search, patch, tables, expects)
         written = [getattr(expects, name) for name in ("write", "word", "row", "ev")]
         if build.prices:

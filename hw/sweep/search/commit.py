@@ -33,6 +33,9 @@ class Commit(wiring.Component):
         ``j`` is on the grid and was evaluated.
     nowhere : in, 1 bit
         ``j`` is not on the grid.
+    last : in, 1 bit
+        Unless ``j`` is better, the best candidate is the peak: ``j`` is beside it, and the neighbour on its other side
+        is known not to be better.
     exhausted : in, 1 bit
         The search has no points left in which to look for a state.
     objective : in, signed 65 bits
@@ -63,6 +66,7 @@ class Commit(wiring.Component):
                 "probe": In(parameters.build.index_bits),
                 "found": In(1),
                 "nowhere": In(1),
+                "last": In(1),
                 "exhausted": In(1),
                 "objective": In(signed(OBJECTIVE_BITS)),
                 "u": In(WIDTH),
@@ -90,6 +94,7 @@ class Commit(wiring.Component):
             candidate.u.eq(self.u),
             candidate.feasible.eq(self.feasible & ~self.nowhere),
             better.eq(~self.nowhere & Mux(old.down, ~self.keeps, self.rises)),
+            done.eq(self.last & ~better),
             new.eq(old),
         ]
         with m.If(self.known & old.first):
@@ -121,9 +126,9 @@ class Commit(wiring.Component):
             with m.If(old.exponent == 0):
                 m.d.comb += new.down.eq(~old.down)
                 with m.If(old.down):
-                    m.d.comb += [new.below.eq(candidate), new.below_known.eq(1), done.eq(old.above_known)]
+                    m.d.comb += [new.below.eq(candidate), new.below_known.eq(1)]
                 with m.Else():
-                    m.d.comb += [new.above.eq(candidate), new.above_known.eq(1), done.eq(old.below_known)]
+                    m.d.comb += [new.above.eq(candidate), new.above_known.eq(1)]
         with m.If(done):
             m.d.comb += [new.active.eq(0), new.shift.eq(self.move), new.begun.eq(1)]
         with m.If((done | ~old.active) & old.waiting):

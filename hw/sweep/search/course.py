@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from beltline.hw.arithmetic.numbers import WIDTH
-from beltline.hw.arithmetic.pipeline import Pipeline
-from beltline.hw.memory.ram import READ_LATENCY
+from beltline.hw.arithmetic.pipeline import Pipeline, Timed
+from beltline.hw.memory.ram import READ_LATENCY, delay_line
 from beltline.hw.sweep.check import CACHED_BITS
 from beltline.hw.sweep.peak import NEIGHBOURS
 from beltline.hw.sweep.search.parameters import FOUND, SearchParameters
@@ -42,6 +44,8 @@ class Course(wiring.Component):
         Clock ``decided``: the search.
     decides_probe, decides_found, decides_nowhere, decides_exhausted, decides_exogenous : out
         Clock ``decided``: the inputs of those names.
+    decides_last : out, 1 bit
+        Clock ``decided``: see ``last`` of :class:`beltline.hw.sweep.search.commit.Commit`.
     cached_address, cached_data : out and in, ``position_bits`` of the build and ``CACHED_BITS``
         Only in builds whose check hands states to the local search: read port of the lane's cached utilities, with
         latency ``READ_LATENCY``. In its first turn (``used``) a search takes from there the utilities of its candidate
@@ -73,6 +77,7 @@ class Course(wiring.Component):
                 "decides_nowhere": Out(1),
                 "decides_exhausted": Out(1),
                 "decides_exogenous": Out(build.state_bits),
+                "decides_last": Out(1),
                 **({"cached_address": Out(build.position_bits), "cached_data": In(CACHED_BITS)} if build.hands else {}),
             }
         )
@@ -80,7 +85,7 @@ class Course(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         p = Pipeline(m)
-        parameters = self.parameters
+        parameters, build = self.parameters, self.parameters.build
         loaded, guessed, evaluated, decided = (
             parameters.loaded,
             parameters.guessed,
@@ -95,7 +100,7 @@ class Course(wiring.Component):
         m.d.comb += with_item.point.eq(self.point)
         with m.If(self.used):
             m.d.comb += with_item.shift.eq(self.move)
-        if parameters.build.hands:
+        if build.hands:
             asks = p.delay(p.input(self.sent.item.position, FOUND), loaded - READ_LATENCY - FOUND)
             below, here, above = (
                 Cat(self.cached_data.word_select(k, WIDTH), self.cached_data[len(NEIGHBOURS) * WIDTH + k])
@@ -108,23 +113,36 @@ class Course(wiring.Component):
                     with_item.below.eq(here),
                     with_item.above.eq(here),
                 ]
-        before = p.delay(p.input(with_item.as_value(), loaded), guessed - loaded)
-        late = p.delay(before, evaluated - guessed)
-        in_time = Signal(parameters.search)
+        beside = {name: p.input(getattr(self, name), FOUND) for name in ("probe", "found", "nowhere")}
+        beside |= {name: p.input(getattr(self, name), loaded) for name in ("exhausted", "exogenous")}
+        words, _ = p.align(p.input(with_item.as_value(), loaded), *beside.values())
+        whole = self._wait(m, p, Timed(Cat(*words), loaded), guessed - loaded)
+
+        def at(time: int) -> Any:
+            """Return the search in clock ``time`` of its turn, from ``guessed`` on."""
+            search = Signal(parameters.search)
+            m.d.comb += search.eq(p.delay(whole, time - guessed).value)
+            return search
+
         m.d.comb += [
-            self.guesses.eq(before.value),
-            self.compares.eq(late.value),
-            in_time.eq(p.delay(late, decided + 1 - READ_LATENCY - evaluated).value),
-            self.old_address.eq(in_time.item.position),
-            self.decides.eq(p.delay(late, decided - evaluated).value),
+            self.guesses.eq(at(guessed)),
+            self.compares.eq(at(evaluated)),
+            self.old_address.eq(at(decided + 1 - READ_LATENCY).item.position),
+            self.decides.eq(at(decided)),
         ]
-        for name, time in (
-            ("probe", FOUND),
-            ("found", FOUND),
-            ("nowhere", FOUND),
-            ("exhausted", loaded),
-            ("exogenous", loaded),
-        ):
-            at_end = p.delay(p.input(getattr(self, name), time), decided - time)
-            m.d.comb += getattr(self, f"decides_{name}").eq(at_end.value)
+        others = p.delay(whole, decided - guessed).value[parameters.search.size :]
+        m.d.comb += Cat(*(getattr(self, f"decides_{name}") for name in beside)).eq(others)
+        # The end of a search decides late in a clock, so what is known before the comparison is prepared.
+        then = at(decided - 1)
+        flags = p.delay(whole, decided - 1 - guessed).value[parameters.search.size :]
+        known = flags[build.index_bits] | flags[build.index_bits + 1]
+        beyond = Mux(then.down, then.above_known, then.below_known)
+        last = p.register(known & ~then.first & (then.exponent == 0) & beyond, decided - 1)
+        m.d.comb += self.decides_last.eq(last.value)
         return m
+
+    def _wait(self, m: Module, p: Pipeline, word: Timed, clocks: int) -> Timed:
+        """Delay ``word``: in a RAM made of LUTs where they have six inputs, else in registers."""
+        if not self.parameters.build.multiplier.wide_luts:
+            return p.delay(word, clocks)
+        return Timed(delay_line(m, word.value, len(word.value), clocks), word.time + clocks)

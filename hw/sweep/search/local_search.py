@@ -324,7 +324,7 @@ class LocalSearch(wiring.Component):
             commit.old.eq(course.decides),
             *(
                 getattr(commit, name).eq(getattr(course, f"decides_{name}"))
-                for name in ("probe", "found", "nowhere", "exhausted")
+                for name in ("probe", "found", "nowhere", "last", "exhausted")
             ),
             *(
                 getattr(commit, name).eq(getattr(compare, name))

@@ -40,7 +40,7 @@ class Marks(wiring.Component):
     mark_point, mark_state, mark : in, ``point_bits``, ``state_bits``, 1 bit
         Point, exogenous state, and the mark.
     points : in, ``point_bits + 1``
-        Points of the lane; with ``proof`` it must not have changed in the clock before a mark.
+        Points of the lane; it must not have changed in the clock before a mark.
     state, point : in, ``state_bits``, ``searched_bits`` of :class:`SearchParameters`
         Exogenous state of the word to read, and any of its 16 points.
     word : out, 16 bits
@@ -81,11 +81,9 @@ class Marks(wiring.Component):
         full = Signal()
         word = Signal(MARKS)
         gathered = Mux(number == 0, 0, words[self.mark_state])
-        last = self.points - 1
-        if build.proof:
-            # With set and clear before the write enable, the subtraction is made a clock before.
-            last = Signal(build.point_bits)
-            m.d.sync += last.eq(self.points - 1)
+        # A register for the last point, so that the subtraction is not on the path to the write enable.
+        last = Signal(build.point_bits)
+        m.d.sync += last.eq(self.points - 1)
         m.d.comb += [
             word.eq(gathered | (self.mark << number)),
             full.eq(number.all() | (self.mark_point == last)),

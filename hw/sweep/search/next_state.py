@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from beltline.hw.arithmetic.pipeline import Pipeline
+from beltline.hw.arithmetic.pipeline import Pipeline, Timed
 from beltline.hw.memory.ram import READ_LATENCY
 from beltline.hw.sweep.search.marks import MARKS_CLOCKS, Marks, mark_ports
 from beltline.hw.sweep.search.parameters import MARK_BITS, MARKS, PROBED, SearchParameters, position_of
@@ -103,21 +103,43 @@ class NextState(wiring.Component):
             marks.point.eq(self.search.point),
         ]
         looked = MARKS_CLOCKS
-        own = p.delay(p.input(Cat(self.search_later.point, self.search_later.waiting), PROBED), looked - PROBED).value
-        from_point, waiting = own[:-1], own[-1]
-        limit = p.delay(end, looked).value
+        # Which marks of the word count is computed in the two clocks before the word arrives.
+        early = looked - 2
+        own = p.delay(p.input(Cat(self.search_later.point, self.search_later.waiting), PROBED), early - PROBED)
+        word = own.value[MARK_BITS:-1]
+        ends = [Timed(one, early) for one in (self.points, p.delay(end, early).value)]
+        marked_ends = [
+            (
+                p.register(word < one.value[MARK_BITS:], early),
+                p.register(word == one.value[MARK_BITS:], early),
+                p.delay(one, 1),
+            )
+            for one in ends
+        ]
+        idle = p.register(own.value[-1] | ~p.delay(mine, early).value, early)
+        own = p.delay(own, 1)
+
+        def inside(k: ValueLike) -> Value:
+            """Return whether the point with mark ``k`` of the word is before both ends."""
+            return Cat(less.value | (same.value & (k < one.value[:MARK_BITS])) for less, same, one in marked_ends).all()
+
+        begin = own.value[:MARK_BITS]
+        wants = p.register(inside(begin) & ~idle.value, early + 1)
+        upwards = p.register(Cat(begin <= k for k in range(MARKS)), early + 1)
+        allowed = p.register(Cat(inside(Const(k, MARK_BITS)) for k in range(MARKS)), early + 1)
+        from_point = p.delay(own, 1).value[:-1]
         searching = Signal()
-        m.d.comb += searching.eq(
-            (from_point < self.points) & (from_point < limit) & ~waiting & self.busy & p.delay(mine, looked).value
-        )
+        m.d.comb += searching.eq(wants.value & self.busy)
+        marked = Signal(MARKS)
+        m.d.comb += marked.eq((marks.word | self.force.replicate(MARKS)) & upwards.value)
         first = Signal(range(MARKS))
         any_mark = Signal()
         for k in reversed(range(MARKS)):
-            with m.If((marks.word[k] | self.force) & (from_point[:MARK_BITS] <= k)):
+            with m.If(marked[k]):
                 m.d.comb += [first.eq(k), any_mark.eq(1)]
         at = Cat(first, from_point[MARK_BITS:])
-        inside = (at < self.points) & (at < limit)
-        hit = p.register(searching & any_mark & inside, looked)
+        # If a marked point lies before the end, the first one does.
+        hit = p.register(searching & (marked & allowed.value).any(), looked)
         next_word = Cat(Const(0, MARK_BITS), from_point[MARK_BITS:] + 1)
         beyond = Mux(searching, Mux(any_mark, at + 1, next_word), from_point)
         point = p.register(beyond[: parameters.searched_bits], looked)

@@ -98,12 +98,20 @@ class Probe(wiring.Component):
         came_by_now = p.register(Cat(*here), PROBED)
 
         word, row_now = now.index[:ROW_SHIFT], now.index[ROW_SHIFT : build.index_bits]
-        rising, falling = word[:HALF_SHIFT].all() & (now.index != top), ~word[:HALF_SHIFT].any() & now.index.any()
-        edge = p.register(now.first & (rising | falling), 0)
+        rises, falls, below_top, above_0 = (
+            p.register(flag, 0).value
+            for flag in (
+                now.first & word[:HALF_SHIFT].all(),
+                now.first & ~word[:HALF_SHIFT].any(),
+                now.index != top,
+                now.index.any(),
+            )
+        )
+        edge = (rises & below_top) | (falls & above_0)
         step_row = Cat(word.all() | ~word.any(), (~word.any()).replicate(max(build.row_bits - 1, 0)))
         near_row = p.register((row_now + step_row)[: build.row_bits], 0)
         near_tag = Mux(odd, search_later.row0, search_later.row1)
-        ahead = p.register(found_now & edge.value & (near_tag != Cat(near_row.value, Const(1, 1))), PROBED)
+        ahead = p.register(found_now & edge & (near_tag != Cat(near_row.value, Const(1, 1))), PROBED)
         m.d.comb += [
             self.context_later.eq(p.delay(p.input(self.context), FOUND).value),
             self.seen.eq(p.delay(p.input(search_later.as_value(), PROBED), FOUND - PROBED).value),

@@ -109,8 +109,9 @@ class Ring(wiring.Component):
             self.context.eq(turn),
             self.mine.eq((turn < parameters.contexts) & (self.context[:state_bits] <= self.last_state)),
         ]
+        # How many turns begin with a new search; ``beginning``, a register, is high while this is not 0.
         left = Signal(range(clocks + 1))
-        m.d.comb += self.beginning.eq(left != 0)
+        m.d.sync += self.beginning.eq(self.start | (left > 1))
         with m.If(self.beginning):
             m.d.sync += left.eq(left - 1)
         with m.If(self.start):

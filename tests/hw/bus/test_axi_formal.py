@@ -84,8 +84,8 @@ class RegistersProof(wiring.Component):
             m.d.comb += found.eq(Cat(number == word for word in words).any())
             return found
 
-        setting = among(address, Access.READ_WRITE) & strobes.all()
-        command = among(address, Access.WRITE) & strobes.all()
+        names_setting, names_command = among(address, Access.READ_WRITE), among(address, Access.WRITE)
+        setting, command = names_setting & strobes.all(), names_command & strobes.all()
         readable = among(read_address, Access.READ, Access.READ_WRITE)
         with m.If(dut.registers.write):
             m.d.sync += written.eq(1)
@@ -138,6 +138,8 @@ class RegistersProof(wiring.Component):
             state_read=~state["READ"] | ar,
             state_written=bus.bvalid | ~(written | refused),
             held_write=~aw | (dut.stored["write"] == address),
+            held_setting=~aw | (dut.stored["setting"] == names_setting),
+            held_command=~aw | (dut.stored["command"] == names_command),
             held_data=~w | ((dut.registers.write_data == data) & (dut.stored["strobes"] == strobes)),
             held_read=~ar | (dut.stored["read"] == read_address),
         )
@@ -270,6 +272,7 @@ class Burst:
         return (
             (burst.table == self.table)
             & (burst.final == self.final)
+            & (burst.wide == Cat(self.size > i for i in range(3)))
             & (lowest + (burst.left << self.size) == self.last)
             & (self.floor(lowest, self.size) == lowest)
             & (address >= self.from_start(lowest))

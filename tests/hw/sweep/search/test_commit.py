@@ -83,7 +83,10 @@ def test_decisions(clocks: Clocks) -> None:
         given["nowhere"] &= old["active"] & ~given["found"]
         given["keeps"] &= ~given["rises"]
         rows.append((old, given))
-    columns = {name: [given[name] for _, given in rows] for name in (*widths, *flags)}
+        beyond = old["above_known"] if old["down"] else old["below_known"]
+        known = given["found"] or given["nowhere"]
+        given["last"] = int(known and not old["first"] and not old["exponent"] and beyond)
+    columns = {name: [given[name] for _, given in rows] for name in (*widths, *flags, "last")}
     columns["old"] = [pack(layout, old) for old, _ in rows]
     found = clocks(Commit(parameters), columns)
     seen = set()

@@ -71,3 +71,6 @@ def test_searches_in_their_order(clocks: Clocks, lanes: int) -> None:
             assert found["cached_address"][turn + parameters.loaded - READ_LATENCY] == places[turn], turn
         for name in ("probe", "found", "nowhere", "exhausted", "exogenous"):
             assert found[f"decides_{name}"][turn + parameters.decided] == words[name], (turn, name)
+        beside = search["exponent"] == 0 and search["above_known" if search["down"] else "below_known"]
+        last = (words["found"] or words["nowhere"]) and not search["first"] and beside
+        assert found["decides_last"][turn + parameters.decided] == int(bool(last)), turn
