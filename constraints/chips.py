@@ -19,7 +19,7 @@ class Family:
     multiplier
         Its multiplier.
     command
-        Yosys's synthesis command, with ``{top}`` for the top module.
+        Yosys's synthesis commands, one in a line, with ``{top}`` for the top module.
     """
 
     title: str
@@ -27,11 +27,20 @@ class Family:
     command: str
 
 
+def _for_amd(family: str) -> str:
+    """Return the command for a family of AMD's.
+
+    Yosys ignores the attribute ``shreg_extract``. The flip-flops of signals that have it are marked to be left as they
+    are, after RAMs have taken theirs.
+    """
+    run = f"synth_xilinx -family {family} -flatten -noiopad -noclkbuf -top {{top}}"
+    plain = "a:shreg_extract=no %ci1:+$dff,$dffe,$sdff,$sdffe[Q] t:$* %i"
+    return f"{run} -run begin:fine\nsetattr -set keep 1 {plain}\n{run} -run fine:"
+
+
 FAMILIES: dict[str, Family] = {
-    "xcup": Family(
-        "UltraScale+", Multiplier.DSP48E2, "synth_xilinx -family xcup -uram -flatten -noiopad -noclkbuf -top {top}"
-    ),
-    "xc7": Family("7-series", Multiplier.DSP48E1, "synth_xilinx -family xc7 -flatten -noiopad -noclkbuf -top {top}"),
+    "xcup": Family("UltraScale+", Multiplier.DSP48E2, _for_amd("xcup -uram")),
+    "xc7": Family("7-series", Multiplier.DSP48E1, _for_amd("xc7")),
     "ecp5": Family("ECP5", Multiplier.MULT18X18D, "synth_ecp5 -top {top}"),
 }
 """Families by Yosys's name."""

@@ -29,6 +29,9 @@ SEGMENT = 32
 TILE_CLOCKS = 2
 """Registers after a multiplier: the chip's product register and output register."""
 
+SHIFTED = 4
+"""Shortest delay, in clocks, for which a LUT becomes a shift register."""
+
 COMPRESSIONS = 4
 """Levels of 3:2 compressors in one clock."""
 
@@ -76,13 +79,14 @@ class Pipeline:
         The module. Without one, only times are computed.
     multiplier
         The chip's multiplier: products are split into tiles of its size. Results do not depend on it, but latencies
-        may.
+        may. Without one, tiles are those of ``DSP48E2``, and the tools choose how to build delays.
     """
 
-    def __init__(self, m: Module | None = None, multiplier: Multiplier = Multiplier.DSP48E2) -> None:
+    def __init__(self, m: Module | None = None, multiplier: Multiplier | None = None) -> None:
         self._m = m
-        self.multiplier = multiplier
-        self._tile = multiplier.value
+        self._plain = multiplier is not None and multiplier.wide_luts
+        self.multiplier = multiplier or Multiplier.DSP48E2
+        self._tile = self.multiplier.value
         self._delayed: dict[int, list[Signal]] = {}
         self._keep: list[Value] = []
 
@@ -110,7 +114,11 @@ class Pipeline:
         self._clocked(register.eq(value))
 
     def delay(self, word: Timed, clocks: int) -> Timed:
-        """Return ``word``, delayed by ``clocks`` clocks. All delays of one signal share their registers."""
+        """Return ``word``, delayed by ``clocks`` clocks. All delays of one signal share their registers.
+
+        Where LUTs can be shift registers, only delays of ``SHIFTED`` clocks or more are: for shorter ones flip-flops
+        cost less.
+        """
         assert clocks >= 0, f"clocks of a delay must be at least 0, not {clocks}"
         if clocks == 0 or isinstance(word.value, Const):
             return Timed(word.value, word.time + clocks)
@@ -121,6 +129,11 @@ class Pipeline:
             register = Signal(word.shape, reset_less=True)
             self._clocked(register.eq(source))
             chain.append(register)
+        if self._plain:
+            for register in chain:
+                register.attrs.pop("shreg_extract", None)
+                if len(chain) < SHIFTED:
+                    register.attrs["shreg_extract"] = "no"
         return Timed(chain[clocks - 1], word.time + clocks)
 
     def valid(self, word: Timed, time: int) -> Value:

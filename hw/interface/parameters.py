@@ -138,7 +138,10 @@ class Multiplier(enum.Enum):
 
     @property
     def wide_luts(self) -> bool:
-        """Whether the chip's LUTs have six inputs, not four: one is a four-to-one multiplexer, or a bit of 64 words."""
+        """Whether the chip's LUTs have six inputs, not four.
+
+        One is then a four-to-one multiplexer, a bit of 64 words of RAM, or a shift register.
+        """
         return self is not Multiplier.MULT18X18D
 
     @property

@@ -45,7 +45,7 @@ module {MODULE} #(
 );
     localparam LANE = WIDTH / LANES;
     ATTRIBUTEreg [WIDTH-1:0] words [0:DEPTH-1];
-    reg [WIDTH-1:0] first, second;
+    PLAINreg [WIDTH-1:0] first, second;
     genvar lane;
     generate
         if (LANES == 1) begin : whole
@@ -68,10 +68,12 @@ def verilog(multiplier: Multiplier = Multiplier.DSP48E2) -> str:
     """Return the Verilog text of module ``beltline_ram``.
 
     Only for ``DSP48E2`` (UltraScale+) does it set the attribute ``ram_style``: chips with another multiplier have no
-    UltraRAM, and their tools infer block RAM without the attribute.
+    UltraRAM, and their tools infer block RAM without the attribute. Where LUTs can be shift registers, the attribute
+    ``shreg_extract`` says that registers after a RAM are not: three flip-flops cost less than a LUT for each bit.
     """
     attribute = "(* ram_style = STYLE *) " if multiplier is Multiplier.DSP48E2 else ""
-    return _VERILOG.replace("ATTRIBUTE", attribute)
+    plain = '(* shreg_extract = "no" *) ' if multiplier.wide_luts else ""
+    return _VERILOG.replace("ATTRIBUTE", attribute).replace("PLAIN", plain)
 
 
 def style(width: int, depth: int) -> str:

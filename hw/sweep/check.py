@@ -180,11 +180,11 @@ class Check(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        p = Pipeline(m)
+        p = Pipeline(m, self.parameters.build.multiplier)
         build = self.parameters.build
         bits = build.position_bits
         m.submodules.gather = gather = Gather(GatherParameters(build))
-        m.submodules.peak = peak = Peak(PeakParameters(build.hands))
+        m.submodules.peak = peak = Peak(PeakParameters(build.hands, build.multiplier))
         m.submodules.choices = choices = Queue(build.index_bits, _AHEAD)
         wiring.connect(m, wiring.flipped(self.fetch), gather.fetch)
         enters: Value = Const(1, 1)

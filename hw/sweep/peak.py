@@ -13,6 +13,7 @@ from beltline.hw.arithmetic.decision import Order, clamped
 from beltline.hw.arithmetic.evaluator import OBJECTIVE_BITS
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM, WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline, Term, Timed
+from beltline.hw.interface.parameters import Multiplier
 
 NEIGHBOURS = ("below", "here", "above")
 """Names of the three candidates: ``here`` is the choice ``i``, ``below`` is ``i - 1``, ``above`` is ``i + 1``."""
@@ -32,9 +33,12 @@ class PeakParameters:
     ----------
     neighbours
         Whether the unit has outputs with the objectives of ``i - 1`` and ``i + 1``.
+    multiplier
+        The chip's multiplier. Results and latency do not depend on it.
     """
 
     neighbours: bool = False
+    multiplier: Multiplier = Multiplier.DSP48E2
 
     @property
     def latency(self) -> int:
@@ -119,7 +123,7 @@ class Peak(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        p = Pipeline(m)
+        p = Pipeline(m, self.parameters.multiplier)
         u, ev, feasible = (
             [p.input(getattr(self, f"{kind}_{name}")) for name in NEIGHBOURS] for kind in ("u", "ev", "feasible")
         )

@@ -147,7 +147,7 @@ class Expects(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        p = Pipeline(m)
+        p = Pipeline(m, self.parameters.build.multiplier)
         parameters, build = self.parameters, self.parameters.build
         expectation = Turns(parameters.turns) if build.multipliers else Expectation(parameters.expectation)
         m.submodules.expectation = expectation

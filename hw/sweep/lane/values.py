@@ -111,7 +111,7 @@ class Values(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        p = Pipeline(m)
+        p = Pipeline(m, self.parameters.build.multiplier)
         m.submodules.norm = norm = Norm(NormParameters())
         state, position, value, before = (
             Mux(self.search_valid, getattr(self, f"search_{name}"), getattr(self, f"check_{name}"))

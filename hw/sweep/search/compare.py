@@ -12,7 +12,7 @@ from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline, Term, Timed
 from beltline.hw.arithmetic.utility import UtilityPorts, constant_ports
 from beltline.hw.memory.ram import READ_LATENCY
-from beltline.hw.sweep.search.parameters import OPERANDS, SearchParameters
+from beltline.hw.sweep.search.parameters import OPERANDS, SearchParameters, delay_long
 
 LENT = {
     "lent": In(1),
@@ -91,16 +91,17 @@ class Compare(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        p = Pipeline(m)
+        p = Pipeline(m, self.parameters.build.multiplier)
         evaluated, decided = self.parameters.evaluated, self.parameters.decided
         of_evaluator = EvaluatorParameters(self.parameters.build.multiplier)
         m.submodules.evaluator = evaluator = EvaluatorInstance(UtilityPorts.of(self))
         ev = p.input(self.ev, OPERANDS)
+        ev_then = delay_long(m, p, self.parameters.build, ev, of_evaluator.ev_time)
         m.d.comb += [
             self.wealth_address.eq(p.delay(p.input(self.position), OPERANDS - READ_LATENCY).value),
             evaluator.wealth.eq(self.wealth_data),
             evaluator.x.eq(self.x),
-            evaluator.ev.eq(p.delay(ev, of_evaluator.ev_time).value),
+            evaluator.ev.eq(ev_then.value),
         ]
         if self.parameters.build.proof:
             lent_ev = p.delay(p.input(self.lent_ev), of_evaluator.ev_time)
@@ -117,7 +118,7 @@ class Compare(wiring.Component):
             [p.input(self.best, evaluated), objective],
             [p.input(self.best_feasible, evaluated), feasible],
         )
-        ev_late = p.delay(ev, evaluated - ev.time)
+        ev_late = p.delay(ev_then, evaluated - ev_then.time)
         u = p.total([Term(objective), Term(ev_late, negative=True)], WIDTH)
         assert u.time == decided
         m.d.comb += [

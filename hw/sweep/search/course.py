@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline, Timed
-from beltline.hw.memory.ram import READ_LATENCY, delay_line
+from beltline.hw.memory.ram import READ_LATENCY
 from beltline.hw.sweep.check import CACHED_BITS
 from beltline.hw.sweep.peak import NEIGHBOURS
-from beltline.hw.sweep.search.parameters import FOUND, SearchParameters
+from beltline.hw.sweep.search.parameters import FOUND, SearchParameters, delay_long
+
+_BESIDE = ("probe", "found", "nowhere", "exhausted", "exogenous")
+"""Inputs that are delayed beside the search until its decision."""
 
 
 class Course(wiring.Component):
@@ -48,8 +51,8 @@ class Course(wiring.Component):
         Clock ``decided``: see ``last`` of :class:`beltline.hw.sweep.search.commit.Commit`.
     cached_address, cached_data : out and in, ``position_bits`` of the build and ``CACHED_BITS``
         Only in builds whose check hands states to the local search: read port of the lane's cached utilities, with
-        latency ``READ_LATENCY``. In its first turn (``used``) a search takes from there the utilities of its candidate
-        and of the choice, which is beside it.
+        latency ``READ_LATENCY``; the data belong to clock ``joined``. In its first turn (``used``) a search takes from
+        there the utilities of its candidate and of the choice, which is beside it.
     """
 
     def __init__(self, parameters: SearchParameters) -> None:
@@ -84,45 +87,50 @@ class Course(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        p = Pipeline(m)
+        p = Pipeline(m, self.parameters.build.multiplier)
         parameters, build = self.parameters, self.parameters.build
-        loaded, guessed, evaluated, decided = (
-            parameters.loaded,
-            parameters.guessed,
-            parameters.evaluated,
-            parameters.decided,
-        )
-        with_item = Signal(parameters.search)
-        travelled = p.delay(p.input(self.sent.as_value(), FOUND), loaded - FOUND)
-        m.d.comb += with_item.eq(travelled.value)
-        with m.If(self.hit):
-            m.d.comb += [with_item.waiting.eq(1), with_item.next.eq(self.item)]
-        m.d.comb += with_item.point.eq(self.point)
-        with m.If(self.used):
-            m.d.comb += with_item.shift.eq(self.move)
+        loaded, joined, guessed = parameters.loaded, parameters.joined, parameters.guessed
+        evaluated, decided = parameters.evaluated, parameters.decided
+
+        def wait(names: tuple[str, ...], begin: int) -> dict[str, Value]:
+            """Return the inputs ``names`` of clock ``begin``, delayed until clock ``joined``."""
+            words = [Value.cast(getattr(self, name)) for name in names]
+            late = delay_long(m, p, build, Timed(Cat(*words), begin), joined - begin).value
+            parts = {}
+            for name, word in zip(names, words, strict=True):
+                parts[name], late = late[: len(word)], late[len(word) :]
+            return parts
+
+        found = wait(("sent", "probe", "found", "nowhere"), FOUND)
+        came = wait(("hit", "item", "point", "used", "move", "exhausted", "exogenous"), loaded)
+        search = Signal(parameters.search)
+        m.d.comb += search.eq(found["sent"])
+        with m.If(came["hit"]):
+            m.d.comb += [search.waiting.eq(1), search.next.eq(came["item"])]
+        m.d.comb += search.point.eq(came["point"])
+        with m.If(came["used"]):
+            m.d.comb += search.shift.eq(came["move"])
         if build.hands:
-            asks = p.delay(p.input(self.sent.item.position, FOUND), loaded - READ_LATENCY - FOUND)
+            position = Timed(self.sent.item.position, FOUND)
             below, here, above = (
                 Cat(self.cached_data.word_select(k, WIDTH), self.cached_data[len(NEIGHBOURS) * WIDTH + k])
                 for k in range(len(NEIGHBOURS))
             )
-            m.d.comb += self.cached_address.eq(asks.value)
-            with m.If(self.used):
+            m.d.comb += self.cached_address.eq(delay_long(m, p, build, position, joined - READ_LATENCY - FOUND).value)
+            with m.If(came["used"]):
                 m.d.comb += [
-                    with_item.here.eq(Mux(with_item.down, below, above)),
-                    with_item.below.eq(here),
-                    with_item.above.eq(here),
+                    search.here.eq(Mux(search.down, below, above)),
+                    search.below.eq(here),
+                    search.above.eq(here),
                 ]
-        beside = {name: p.input(getattr(self, name), FOUND) for name in ("probe", "found", "nowhere")}
-        beside |= {name: p.input(getattr(self, name), loaded) for name in ("exhausted", "exogenous")}
-        words, _ = p.align(p.input(with_item.as_value(), loaded), *beside.values())
-        whole = self._wait(m, p, Timed(Cat(*words), loaded), guessed - loaded)
+        beside = {name: found.get(name, came.get(name)) for name in _BESIDE}
+        whole = p.delay(Timed(Cat(search, *beside.values()), joined), guessed - joined)
 
         def at(time: int) -> Any:
             """Return the search in clock ``time`` of its turn, from ``guessed`` on."""
-            search = Signal(parameters.search)
-            m.d.comb += search.eq(p.delay(whole, time - guessed).value)
-            return search
+            then = Signal(parameters.search)
+            m.d.comb += then.eq(p.delay(whole, time - guessed).value)
+            return then
 
         m.d.comb += [
             self.guesses.eq(at(guessed)),
@@ -131,7 +139,7 @@ class Course(wiring.Component):
             self.decides.eq(at(decided)),
         ]
         others = p.delay(whole, decided - guessed).value[parameters.search.size :]
-        m.d.comb += Cat(*(getattr(self, f"decides_{name}") for name in beside)).eq(others)
+        m.d.comb += Cat(*(getattr(self, f"decides_{name}") for name in _BESIDE)).eq(others)
         # The end of a search decides late in a clock, so what is known before the comparison is prepared.
         then = at(decided - 1)
         flags = p.delay(whole, decided - 1 - guessed).value[parameters.search.size :]
@@ -140,9 +148,3 @@ class Course(wiring.Component):
         last = p.register(known & ~then.first & (then.exponent == 0) & beyond, decided - 1)
         m.d.comb += self.decides_last.eq(last.value)
         return m
-
-    def _wait(self, m: Module, p: Pipeline, word: Timed, clocks: int) -> Timed:
-        """Delay ``word``: in a RAM made of LUTs where they have six inputs, else in registers."""
-        if not self.parameters.build.multiplier.wide_luts:
-            return p.delay(word, clocks)
-        return Timed(delay_line(m, word.value, len(word.value), clocks), word.time + clocks)

@@ -54,7 +54,7 @@ class Guess(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        p = Pipeline(m)
+        p = Pipeline(m, self.parameters.build.multiplier)
         search = self.search
         operands = (search.index, search.item.choice, search.next.choice, search.shift.as_signed())
         index, choice, waits, shift = (p.input(value) for value in operands)

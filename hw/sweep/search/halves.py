@@ -62,7 +62,7 @@ class Halves(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        p = Pipeline(m)
+        p = Pipeline(m, self.parameters.build.multiplier)
         halves = [Signal(HALF_WORDS * WIDTH, name=f"half{high}", reset_less=True) for high in range(2)]
         base = Signal(len(self.place))
         unloading, last_word, word = Signal(), Signal(), Signal(range(HALF_WORDS))

@@ -54,7 +54,7 @@ class FirstMoves(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        p = Pipeline(m)
+        p = Pipeline(m, self.parameters.build.multiplier)
         loaded, decided = self.parameters.loaded, self.parameters.decided
         m.submodules.moves = moves = Ram(self.parameters.index_bits, self.parameters.contexts)
         move = p.register(Mux(self.cold, 0, moves.read_data), READ_LATENCY)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from amaranth.hdl import Const, Value
+from amaranth.hdl import Const, Module, Value
 from amaranth.lib import data
 
 from beltline.hw.arithmetic.decision import ORDER_CLOCKS
 from beltline.hw.arithmetic.evaluator import OBJECTIVE_BITS, EvaluatorParameters
 from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline, Timed
-from beltline.hw.memory.ram import READ_LATENCY
+from beltline.hw.memory.ram import READ_LATENCY, delay_line
 from beltline.hw.sweep.parameters import SweepParameters
 
 MARKS = 16
@@ -119,6 +119,14 @@ class SearchParameters:
         return self.decided - GUESS_CLOCKS
 
     @property
+    def joined(self) -> int:
+        """Clocks from the start of a turn until the search takes its next state.
+
+        In a RAM it waits as it was sent; in registers it waits with its next state, which takes fewer of them.
+        """
+        return self.guessed if self.build.multiplier.wide_luts else self.loaded
+
+    @property
     def clocks(self) -> int:
         """Clocks from one turn of a search to its next one: the length of the ring."""
         return max(self.contexts, self.decided + 1)
@@ -188,3 +196,10 @@ def position_of(p: Pipeline, build: SweepParameters, point: Timed, states: Value
     """Compute the number of a state in its lane: ``point`` times ``states``, plus the exogenous ``state``."""
     product = p.total(p.products(point, p.input(states, point.time)), build.position_bits)
     return p.compute(lambda a, b: (a + b)[: build.position_bits], product, p.delay(state, product.time - state.time))
+
+
+def delay_long(m: Module, p: Pipeline, build: SweepParameters, word: Timed, clocks: int) -> Timed:
+    """Delay ``word`` by many clocks: in a RAM made of LUTs where they have six inputs, else in registers."""
+    if not build.multiplier.wide_luts:
+        return p.delay(word, clocks)
+    return Timed(delay_line(m, word.value, len(word.value), clocks), word.time + clocks)

@@ -74,7 +74,7 @@ class Probe(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        p = Pipeline(m)
+        p = Pipeline(m, self.parameters.build.multiplier)
         build, now, search_later = self.parameters.build, self.search, self.search_later
         top = self.last_index
         step = Signal(build.index_bits + 1)
@@ -97,17 +97,10 @@ class Probe(wiring.Component):
         probe = p.register(wanted.value[: build.index_bits], PROBED)
         came_by_now = p.register(Cat(*here), PROBED)
 
+        last = search_later.index
+        low = last[:HALF_SHIFT]
+        edge = search_later.first & Mux(low.all(), last != top, ~low.any() & last.any())
         word, row_now = now.index[:ROW_SHIFT], now.index[ROW_SHIFT : build.index_bits]
-        rises, falls, below_top, above_0 = (
-            p.register(flag, 0).value
-            for flag in (
-                now.first & word[:HALF_SHIFT].all(),
-                now.first & ~word[:HALF_SHIFT].any(),
-                now.index != top,
-                now.index.any(),
-            )
-        )
-        edge = (rises & below_top) | (falls & above_0)
         step_row = Cat(word.all() | ~word.any(), (~word.any()).replicate(max(build.row_bits - 1, 0)))
         near_row = p.register((row_now + step_row)[: build.row_bits], 0)
         near_tag = Mux(odd, search_later.row0, search_later.row1)

@@ -59,7 +59,7 @@ class Requests(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        p = Pipeline(m)
+        p = Pipeline(m, self.parameters.build.multiplier)
         build = self.parameters.build
         m.submodules.queue = queue = DeepQueue(1 + build.row_bits + self.parameters.context_bits, AHEAD_ROWS)
         ask = (self.lacks | self.ahead) & queue.ready

@@ -99,7 +99,7 @@ class Ring(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        p = Pipeline(m)
+        p = Pipeline(m, self.parameters.build.multiplier)
         parameters = self.parameters
         clocks, state_bits = parameters.clocks, parameters.build.state_bits
         # One turn for each search, then empty places.

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from beltline.hw.interface.parameters import Multiplier
 from beltline.hw.memory.ram import READ_LATENCY
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.search.course import Course
@@ -17,10 +18,12 @@ from support.streams import Clocks
 
 @pytest.mark.gateware
 @pytest.mark.parametrize("lanes", [1, 2], ids=["looking-for-states", "handed-states"])
-def test_searches_in_their_order(clocks: Clocks, lanes: int) -> None:
+@pytest.mark.parametrize("multiplier", [Multiplier.DSP48E2, Multiplier.MULT18X18D], ids=["in-RAM", "in-registers"])
+def test_searches_in_their_order(clocks: Clocks, lanes: int, multiplier: Multiplier) -> None:
     rng = random.Random(9)
-    parameters, turns = SearchParameters(SweepParameters(grid=128 * lanes, states=3, lanes=lanes, slots=4), 8), 1500
-    build = parameters.build
+    build = SweepParameters(grid=128 * lanes, states=3, lanes=lanes, slots=4, multiplier=multiplier)
+    parameters, turns = SearchParameters(build, 8), 1500
+    assert (parameters.joined == parameters.loaded) == (multiplier is Multiplier.MULT18X18D)
     assert build.hands == (lanes > 1)
     widths = {
         "probe": build.index_bits,
@@ -55,7 +58,7 @@ def test_searches_in_their_order(clocks: Clocks, lanes: int) -> None:
         if build.hands:
             beside = [any_word(PROBE, rng) for _ in range(3)]
             cached = sum(one["u"] << 64 * k | one["feasible"] << 192 + k for k, one in enumerate(beside))
-            columns["cached_data"][turn + parameters.loaded] = cached
+            columns["cached_data"][turn + parameters.joined] = cached
             if words["used"]:
                 search |= {"here": beside[0 if search["down"] else 2], "below": beside[1], "above": beside[1]}
         sent.append(search)
@@ -68,7 +71,7 @@ def test_searches_in_their_order(clocks: Clocks, lanes: int) -> None:
         assert found["decides"][turn + parameters.decided] == word, turn
         assert found["old_address"][turn + parameters.decided + 1 - READ_LATENCY] == search["item"]["position"], turn
         if build.hands:
-            assert found["cached_address"][turn + parameters.loaded - READ_LATENCY] == places[turn], turn
+            assert found["cached_address"][turn + parameters.joined - READ_LATENCY] == places[turn], turn
         for name in ("probe", "found", "nowhere", "exhausted", "exogenous"):
             assert found[f"decides_{name}"][turn + parameters.decided] == words[name], (turn, name)
         beside = search["exponent"] == 0 and search["above_known" if search["down"] else "below_known"]
