@@ -74,11 +74,13 @@ def _fabric_clock(reference: int, divisor: int = 6) -> int:
     return round(reference * 90 / 2 / divisor)
 
 
-def _sweep(board: Board, grid: int, states: int, clock_hz: int, lanes: int = 1, slots: int = 0) -> Board:
+def _sweep(
+    board: Board, grid: int, states: int, clock_hz: int, lanes: int = 1, slots: int = 0, overlap: bool = False
+) -> Board:
     """Return the same board with a sweep engine in place of its assembly line."""
     machine = MachineParameters(
         grid=grid, states=states, bus_bits=board.machine.bus_bits, clock_hz=clock_hz,
-        multiplier=board.machine.multiplier, engine=Engine.SWEEP, lanes=lanes, slots=slots,
+        multiplier=board.machine.multiplier, engine=Engine.SWEEP, lanes=lanes, slots=slots, overlap=overlap,
     )  # fmt: skip
     return replace(board, name=board.name + SWEEP, title=f"{board.title}, sweep engine", machine=machine)
 
@@ -188,9 +190,9 @@ _BOARDS = (
 
 _SWEEPS = {
     "pynq-z2": (1024, 4, 50_000_000),
-    "zcu104": (8192, 4, _fabric_clock(33_333_333, 12), 4),
+    "zcu104": (8192, 4, _fabric_clock(33_333_333, 12), 4, 0, True),
     "kv260": (4096, 4, _fabric_clock(33_333_000, 12), 4),
-    "f2": (65_536, 4, 125_000_000, 32, 4),
+    "f2": (65_536, 4, 125_000_000, 32, 4, True),
     "ecp5": (2048, 2, 60_000_000),
 }
 """Boards that have a second build, with a sweep engine: arguments of :func:`_sweep`."""

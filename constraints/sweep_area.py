@@ -73,7 +73,7 @@ PRESETS = {
     "large": Preset(
         MachineParameters(grid=65_536, states=4, bus_bits=512, engine=Engine.SWEEP, lanes=64), CHIPS["xcvu47p"], "xcup"
     ),
-    "proof": Preset(replace(BOARDS["f2-sweep"].machine, proof=True), CHIPS["xcvu47p"], "xcup"),
+    "proof": Preset(replace(BOARDS["f2-sweep"].machine, proof=True, overlap=False), CHIPS["xcvu47p"], "xcup"),
     "default": Preset(
         MachineParameters(
             grid=256, states=128, bus_bits=512, engine=Engine.SWEEP, lanes=16, slots=4, proof=True, costs=True,

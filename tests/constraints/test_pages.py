@@ -78,10 +78,16 @@ def test_machine_fits_with_room(board: Board) -> None:
 def test_sweep_engine_fits_with_room(name: str) -> None:
     """The sweep engine leaves room by the figures of synthesis; on ECP5, nearly full, place and route decides."""
     share = sweep_area.shares(name, sweep_area.recorded()[name])
-    assert share["lut_sites"] <= 0.65
+    assert share["lut"] <= 0.65
     assert share["bram18"] <= 0.8
     assert share.get("uram", 0.0) <= 0.8
     assert share["dsp"] <= (1.0 if BOARDS[name].flow is Flow.ECP5 else 0.8)
+
+
+@pytest.mark.parametrize("name", [name for name in BOARDS if name not in LINES])
+def test_paths_of_the_sweep_engine_are_short(name: str) -> None:
+    entry = sweep_area.recorded()[name]
+    assert max(entry[part]["levels"] for part in sweep_area.PARTS) <= 7
 
 
 def test_machine_that_does_not_fit_is_seen() -> None:

@@ -385,7 +385,7 @@ FAULTS = (
         ("tests/hw/sweep/test_gather.py::test_words_and_clocks",),
     ),
     Fault(
-        "a build with proofs writes the last marks of a lane too late",
+        "the last marks of a lane are written too late",
         "hw/sweep/search/marks.py",
         "m.d.sync += last.eq(self.points - 1)",
         "m.d.sync += last.eq(self.points)",

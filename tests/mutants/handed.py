@@ -51,9 +51,9 @@ FAULTS = (
     Fault(
         "a handed search takes the utility of the wrong neighbour",
         "hw/sweep/search/course.py",
-        "Mux(with_item.down, below, above)",
-        "Mux(with_item.down, above, below)",
-        ("tests/hw/sweep/search/test_course.py::test_searches_in_their_order[handed-states]",),
+        "Mux(search.down, below, above)",
+        "Mux(search.down, above, below)",
+        ("tests/hw/sweep/search/test_course.py::test_searches_in_their_order[in-RAM-handed-states]",),
     ),
     Fault(
         "a choice is handed on with the objective of the wrong neighbour",

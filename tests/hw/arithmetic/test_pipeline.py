@@ -18,7 +18,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal, Value, signed, 
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from beltline.hw.arithmetic.pipeline import SEGMENT, TILE_CLOCKS, Pipeline, Term, Timed
+from beltline.hw.arithmetic.pipeline import SEGMENT, SHIFTED, TILE_CLOCKS, Pipeline, Term, Timed
 from beltline.hw.interface.parameters import Multiplier
 from support.streams import MULTIPLIERS, Stream
 
@@ -353,3 +353,18 @@ def test_align_and_delay() -> None:
     assert p.delay(constant, 9).value is constant.value
     with pytest.raises(AssertionError, match="^clocks of a delay must be at least 0, not -1$"):
         p.delay(late, -1)
+
+
+def test_short_delays_are_flip_flops() -> None:
+    def marked(multiplier: Multiplier | None, *clocks: int) -> list[bool]:
+        p = Pipeline(Module(), multiplier)
+        word = p.input(Signal(3))
+        delays = [p.delay(word, count).value for count in clocks]
+        assert all(signal.attrs in ({}, {"shreg_extract": "no"}) for signal in delays)
+        return [bool(signal.attrs) for signal in delays]
+
+    for multiplier in (Multiplier.DSP48E2, Multiplier.DSP48E1):
+        assert marked(multiplier, 1, 2, SHIFTED - 1) == [True] * 3
+        assert marked(multiplier, 1, 2, SHIFTED - 1, SHIFTED) == [False] * 4
+    for other in (None, Multiplier.MULT18X18D):
+        assert marked(other, 1, 2, SHIFTED) == [False] * 3
