@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, replace
+from typing import Any
 
 from beltline.hw.interface.parameters import CLOCK_HZ, MachineParameters, Multiplier
 from beltline.hw.interface.registers import Engine
@@ -74,13 +75,11 @@ def _fabric_clock(reference: int, divisor: int = 6) -> int:
     return round(reference * 90 / 2 / divisor)
 
 
-def _sweep(
-    board: Board, grid: int, states: int, clock_hz: int, lanes: int = 1, slots: int = 0, overlap: bool = False
-) -> Board:
-    """Return the same board with a sweep engine in place of its assembly line."""
+def _sweep(board: Board, grid: int, clock_hz: int, states: int = 4, **options: Any) -> Board:
+    """Return the same board with a sweep engine in place of its assembly line; ``options`` are those of its machine."""
     machine = MachineParameters(
         grid=grid, states=states, bus_bits=board.machine.bus_bits, clock_hz=clock_hz,
-        multiplier=board.machine.multiplier, engine=Engine.SWEEP, lanes=lanes, slots=slots, overlap=overlap,
+        multiplier=board.machine.multiplier, engine=Engine.SWEEP, **{"lanes": 1, **options},
     )  # fmt: skip
     return replace(board, name=board.name + SWEEP, title=f"{board.title}, sweep engine", machine=machine)
 
@@ -188,19 +187,19 @@ _BOARDS = (
     ),
 )
 
-_SWEEPS = {
-    "pynq-z2": (1024, 4, 50_000_000),
-    "zcu104": (8192, 4, _fabric_clock(33_333_333, 12), 4, 0, True),
-    "kv260": (4096, 4, _fabric_clock(33_333_000, 12), 4),
-    "f2": (65_536, 4, 125_000_000, 32, 4, True),
-    "ecp5": (2048, 2, 60_000_000),
+_SWEEPS: dict[str, dict[str, Any]] = {
+    "pynq-z2": {"grid": 1024, "clock_hz": 50_000_000},
+    "zcu104": {"grid": 8192, "clock_hz": _fabric_clock(33_333_333, 12), "lanes": 4, "overlap": True},
+    "kv260": {"grid": 4096, "clock_hz": _fabric_clock(33_333_000, 12), "lanes": 4},
+    "f2": {"grid": 65_536, "clock_hz": 125_000_000, "lanes": 32, "slots": 4, "overlap": True},
+    "ecp5": {"grid": 2048, "states": 2, "clock_hz": 60_000_000},
 }
 """Boards that have a second build, with a sweep engine: arguments of :func:`_sweep`."""
 
 BOARDS: dict[str, Board] = {
     build.name: build
     for board in _BOARDS
-    for build in (board, *([_sweep(board, *_SWEEPS[board.name])] if board.name in _SWEEPS else ()))
+    for build in (board, *([_sweep(board, **_SWEEPS[board.name])] if board.name in _SWEEPS else ()))
 }
 """All builds, by name."""
 

@@ -96,23 +96,23 @@ class AxiRegisters(wiring.Component):
             self.states = {name: fsm.ongoing(name) for name in ("IDLE", "RESPOND", "READ", "DELIVER")}
             self.stored = {"write": write_address, "read": read_address, "strobes": strobes}
             self.stored |= {"setting": setting, "command": command}
+            # A read that begins has no need of the address of a write.
+            writes_now = fsm.ongoing("IDLE") & have_address & have_data
+            m.d.comb += self.registers.address.eq(Mux(writes_now, write_address, read_address)[2:])
             with m.State("IDLE"):
                 with m.If(have_address & have_data):
                     m.d.comb += [
-                        self.registers.address.eq(write_address[2:]),
                         self.registers.write.eq(good),
                         self.refused.eq(refused),
                     ]
                     m.d.sync += [bus.bvalid.eq(1), bus.bresp.eq(Mux(good, Response.OKAY, Response.SLVERR))]
                     m.next = "RESPOND"
                 with m.Elif(have_read):
-                    m.d.comb += self.registers.address.eq(read_address[2:])
                     m.next = "READ"
             with m.State("RESPOND"), m.If(bus.bready):
                 m.d.sync += [bus.bvalid.eq(0), have_address.eq(0), have_data.eq(0)]
                 # A waiting read comes before the next write, so that neither direction can starve.
                 with m.If(have_read):
-                    m.d.comb += self.registers.address.eq(read_address[2:])
                     m.next = "READ"
                 with m.Else():
                     m.next = "IDLE"

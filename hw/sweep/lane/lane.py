@@ -290,11 +290,11 @@ class Lane(wiring.Component):
         """Return whether a value enters the pipeline to the expectation, or the expectation takes a turn."""
         build = self.parameters.build
         if not build.multipliers:
-            return judge.valid | listed.valid
+            return judge.valid | listed.works
         last_turn = Signal(build.turn_bits)
         m.d.sync += last_turn.eq((self.states - 1)[self.parameters.turns.column_bits :])
         m.d.comb += [patch.last_turn.eq(last_turn), expects.last_turn.eq(last_turn)]
-        works = listed.valid | expects.active
+        works = listed.works | expects.active
         if build.taste:
             # Values are longer in the unit of the log-sum than the lane waits after a turn.
             filling = Signal(range(self.parameters.to_turns + 1))

@@ -26,7 +26,7 @@ def listed_points(
     """
     sizes = search.parameters
     if not sizes.build.overlap:
-        return Listed(patch.valid, patch.point, patch.position, passes.patching)
+        return Listed(patch.valid, patch.valid, patch.point, patch.position, passes.patching)
     # The value of a search's last state is written ``decided + 1 + SHIFT_CLOCKS`` clocks after the beginning of a turn.
     # It is read ``2**state_bits + DECISION_CLOCKS`` clocks after the beginning of the next one.
     assert sizes.clocks + (1 << sizes.build.state_bits) + DECISION_CLOCKS > sizes.decided + 1 + SHIFT_CLOCKS
@@ -35,8 +35,11 @@ def listed_points(
         passes.following.eq(search.following),
         expects.read.eq(tables.fresh),
     ]
+    # The patch is told a clock later, because it decides late in a clock.
+    m.d.sync += passes.worked.eq(patch.valid)
     return Listed(
         patch.valid | search.listed,
+        search.listed,
         Mux(search.listed, search.listed_point, patch.point),
         Mux(search.listed, search.listed_position, patch.position),
         passes.patching,

@@ -85,6 +85,9 @@ class Passes(wiring.Component):
         Only with ``proof``: the lane waits for ``round`` or ``finish``.
     settled : out, 1 bit
         Only with ``proof``: ``done`` rises in the next clock.
+    worked : in, 1 bit
+        Only with ``overlap``: a state of the patch has entered that pipeline a clock before; then ``works`` leaves out
+        the patch.
     following : in, 1 bit
         Only with ``overlap``: points that the local search has finished are listed, from the clock after its start.
     pricing, list_busy : in, 1 bit each
@@ -110,7 +113,7 @@ class Passes(wiring.Component):
                 **(_OF_PROOF if build.proof else {}),
                 **({"hold": Out(1), "drop": Out(1)} if build.prepares else {}),
                 **(_OF_PRICES if build.prices else {}),
-                **({"following": In(1)} if build.overlap else {}),
+                **({"worked": In(1), "following": In(1)} if build.overlap else {}),
             }
         )
 
@@ -136,6 +139,9 @@ class Passes(wiring.Component):
         settling = Signal(range(self.parameters.settle + 1))
         with m.If(self.works):
             m.d.sync += settling.eq(self.parameters.settle)
+        if self.parameters.build.overlap:
+            with m.Elif(self.worked):
+                m.d.sync += settling.eq(self.parameters.settle - 1)
         with m.Elif(settling != 0):
             m.d.sync += settling.eq(settling - 1)
         if self._prepares:

@@ -14,9 +14,13 @@ from beltline.hw.sweep.prices.least import Least
 
 
 class Listed(NamedTuple):
-    """What the pass reads that lists states for the expectation: a state, and whether such a pass is in progress."""
+    """What the pass reads that lists states for the expectation: a state, and whether such a pass is in progress.
+
+    ``works`` is what the control of passes is told of ``valid`` in this clock.
+    """
 
     valid: Value
+    works: Value
     point: Value
     position: Value
     reading: Value
@@ -32,6 +36,7 @@ def add_prices(m: Module, lane: Any, passes: Passes, patch: Patch, expects: Expe
     m.submodules.least = least = Least(lane.parameters)
     listing = passes.listing
     listed = Listed(
+        patch.valid | descent.valid,
         patch.valid | descent.valid,
         Mux(listing, descent.point, patch.point),
         Mux(listing, descent.position, patch.position),
