@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from amaranth.hdl import Array, Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
@@ -183,7 +183,8 @@ class Patch(wiring.Component):
             m.d.sync += [left.eq(last_word + 1), notes.read_address.eq(0)]
         # Points after the last one count as not noted, so that no number of a point is compared later.
         is_last = p.delay(p.input(left == 1), READ_LATENCY).value
-        inside = Cat(~is_last | (k <= last_point[:NOTE_BITS]) for k in range(NOTES))
+        # The first point of a word is one of the lane's.
+        inside = Cat(Const(1, 1), *(~is_last | (k <= last_point[:NOTE_BITS]) for k in range(1, NOTES)))
         m.d.comb += [
             words.push.eq(p.valid(p.input(read), READ_LATENCY)),
             words.data.eq((notes.read_data | self.force.replicate(NOTES)) & inside),
@@ -191,54 +192,41 @@ class Patch(wiring.Component):
         ]
 
         # Process the words in order, point by point; skip the points after the last note of a word.
-        # ``step`` points of the word are finished, those whose bits are set in ``passed``.
-        step, passed = Signal(NOTE_BITS + 1), Signal(NOTES)
+        # ``step`` points of the word are finished, those with bits in ``passed``; ``present`` is the next one's bit.
+        step, passed, present = Signal(NOTE_BITS + 1), Signal(NOTES), Signal(NOTES, init=1)
         of_word = Signal(range(word_count))
         base, following = Signal(build.position_bits), Signal(build.position_bits)
         state = self.state
         here, rest = Signal(), Signal()
-        noted = Cat(words.head, 0)
         m.d.comb += [
             # With ``step`` at NOTES the word has no state left, and the next one begins in this clock.
             self.point.eq(Cat(step[:NOTE_BITS], of_word)),
-            here.eq(Array(noted)[step]),
+            here.eq((words.head & present).any()),
             rest.eq((words.head & ~passed).any()),
             pop.eq(words.head_valid & ~rest),
-            self.valid.eq(words.head_valid & rest & here),
+            self.valid.eq(words.head_valid & here),
             self.last.eq(state == self.states - 1),
             following.eq(base + (self.states << NOTE_BITS)),
         ]
         if build.multipliers:
             pause = Signal(build.turn_bits)
-            m.d.comb += self.valid.eq(words.head_valid & rest & here & (pause == 0))
+            m.d.comb += self.valid.eq(words.head_valid & here & (pause == 0))
             with m.If(self.valid):
                 m.d.sync += pause.eq(self.last_turn)
             with m.Elif(pause != 0):
                 m.d.sync += pause.eq(pause - 1)
+        begin = [step.eq(0), passed.eq(0), present.eq(1)]
+        advance = [step.eq(step + 1), passed.eq(Cat(1, passed)), present.eq(present << 1)]
         with m.If(pop):
-            m.d.sync += [
-                step.eq(0),
-                passed.eq(0),
-                of_word.eq(of_word + 1),
-                base.eq(following),
-                self.position.eq(following),
-            ]
+            m.d.sync += [*begin, of_word.eq(of_word + 1), base.eq(following), self.position.eq(following)]
             with m.If(of_word == last_word):
                 m.d.sync += self.busy.eq(0)
         with m.Elif(self.valid):
             m.d.sync += [self.position.eq(self.position + 1), state.eq(state + 1)]
             with m.If(self.last):
-                m.d.sync += [state.eq(0), step.eq(step + 1), passed.eq(Cat(1, passed))]
+                m.d.sync += [*advance, state.eq(0)]
         with m.Elif(words.head_valid & ~here if build.multipliers else words.head_valid):
-            m.d.sync += [self.position.eq(self.position + self.states), step.eq(step + 1), passed.eq(Cat(1, passed))]
+            m.d.sync += [*advance, self.position.eq(self.position + self.states)]
         with m.If(self.start):
-            m.d.sync += [
-                self.busy.eq(1),
-                step.eq(0),
-                passed.eq(0),
-                of_word.eq(0),
-                base.eq(0),
-                self.position.eq(0),
-                state.eq(0),
-            ]
+            m.d.sync += [*begin, self.busy.eq(1), of_word.eq(0), base.eq(0), self.position.eq(0), state.eq(0)]
         return m

@@ -84,8 +84,11 @@ def test_sweep_engine_fits_with_room(name: str) -> None:
     assert share["dsp"] <= (1.0 if BOARDS[name].flow is Flow.ECP5 else 0.8)
 
 
-@pytest.mark.parametrize("name", [name for name in BOARDS if name not in LINES])
+@pytest.mark.parametrize(
+    "name", [name for name, board in BOARDS.items() if name not in LINES and board.flow is not Flow.ECP5]
+)
 def test_paths_of_the_sweep_engine_are_short(name: str) -> None:
+    """On ECP5, whose LUTs have four inputs, the frequency is known from place and route."""
     entry = sweep_area.recorded()[name]
     assert max(entry[part]["levels"] for part in sweep_area.PARTS) <= 7
 

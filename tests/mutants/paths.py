@@ -75,8 +75,8 @@ FAULTS = (
     Fault(
         "a patch leaves out the last point of the lane",
         PATCH,
-        "Cat(~is_last | (k <= last_point[:NOTE_BITS]) for k in range(NOTES))",
-        "Cat(~is_last | (k < last_point[:NOTE_BITS]) for k in range(NOTES))",
+        "~is_last | (k <= last_point[:NOTE_BITS])",
+        "~is_last | (k < last_point[:NOTE_BITS])",
         OF_PATCH,
     ),
     Fault(
