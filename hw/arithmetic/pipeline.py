@@ -264,21 +264,25 @@ class Pipeline:
             return self.register(rows[0], time)
         a, b = rows if len(rows) == 2 else (rows[0], Const(0, width))
         cuts = [(low, min(low + SEGMENT, width)) for low in range(0, width, SEGMENT)]
-        sums = []
+        sums, passes = [], []
         for low, high in cuts:
             segment = Signal(high - low + 1, reset_less=True)
             self._clocked(segment.eq(a[low:high] + b[low:high] + (carry_in if low == 0 else 0)))
             sums.append(segment)
+            # Whether a carry into the segment is a carry out of it.
+            passes.append(segment[:-1].all())
+            if self._plain and 0 < low and high < width:
+                passes[-1] = Signal(reset_less=True)
+                self._clocked(passes[-1].eq((a[low:high] ^ b[low:high]).all()))
         if len(sums) == 1:
             return Timed(sums[0][:width], time + 1)
         parts: list[Value] = []
         carry: Value = Const(0, 1)
-        for (low, high), segment in zip(cuts, sums, strict=True):
+        for (low, high), segment, through in zip(cuts, sums, passes, strict=True):
             part = Signal(high - low, reset_less=True)
-            body = segment[:-1]
-            self._clocked(part.eq(body + carry))
+            self._clocked(part.eq(segment[:-1] + carry))
             parts.append(part)
-            carry = segment[-1] | (body.all() & carry)
+            carry = segment[-1] | (through & carry)
         return Timed(Cat(*parts), time + 2)
 
 

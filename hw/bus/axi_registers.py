@@ -34,7 +34,7 @@ class AxiRegisters(wiring.Component):
     the registers, a write with fewer than four byte strobes, a write of a read-only register, a read of a write-only
     register, and, while ``locked`` is high, a write of any register but ``COMMAND``.
 
-    Latency, with a ready master: a write response is valid 2 clocks after the later of address and data was accepted,
+    Latency, with a ready master: a write response is valid 3 clocks after the later of address and data was accepted,
     read data are valid 3 clocks after the address was.
 
     Attributes
@@ -93,22 +93,21 @@ class AxiRegisters(wiring.Component):
         ]
         with m.FSM() as fsm:
             # The formal proofs refer to these signals.
-            self.states = {name: fsm.ongoing(name) for name in ("IDLE", "RESPOND", "READ", "DELIVER")}
+            self.states = {name: fsm.ongoing(name) for name in ("IDLE", "WRITE", "RESPOND", "READ", "DELIVER")}
             self.stored = {"write": write_address, "read": read_address, "strobes": strobes}
             self.stored |= {"setting": setting, "command": command}
-            # A read that begins has no need of the address of a write.
-            writes_now = fsm.ongoing("IDLE") & have_address & have_data
-            m.d.comb += self.registers.address.eq(Mux(writes_now, write_address, read_address)[2:])
+            # Only a write needs the address of a write, and only its state decides on that.
+            address = Mux(fsm.ongoing("WRITE"), write_address, read_address)
+            m.d.comb += self.registers.address.eq(address[2:])
             with m.State("IDLE"):
                 with m.If(have_address & have_data):
-                    m.d.comb += [
-                        self.registers.write.eq(good),
-                        self.refused.eq(refused),
-                    ]
-                    m.d.sync += [bus.bvalid.eq(1), bus.bresp.eq(Mux(good, Response.OKAY, Response.SLVERR))]
-                    m.next = "RESPOND"
+                    m.next = "WRITE"
                 with m.Elif(have_read):
                     m.next = "READ"
+            with m.State("WRITE"):
+                m.d.comb += [self.registers.write.eq(good), self.refused.eq(refused)]
+                m.d.sync += [bus.bvalid.eq(1), bus.bresp.eq(Mux(good, Response.OKAY, Response.SLVERR))]
+                m.next = "RESPOND"
             with m.State("RESPOND"), m.If(bus.bready):
                 m.d.sync += [bus.bvalid.eq(0), have_address.eq(0), have_data.eq(0)]
                 # A waiting read comes before the next write, so that neither direction can starve.

@@ -24,7 +24,7 @@ from cocotbext.axi.axil_channels import (
 from beltline.hw.interface.registers import REGISTERS, Access, Command
 from beltline.sim.benches.axi_bus import PATIENCE, Monitor, clocks, hold_up, start
 
-WRITE_CLOCKS, READ_CLOCKS = 2, 3
+WRITE_CLOCKS, READ_CLOCKS = 3, 3
 """Clocks from the address, or the data if later, to the response, as the slave specifies them."""
 
 WINDOW = 4096

@@ -23,10 +23,10 @@ from beltline.sim.cocotb_runner import bench_parameters
 
 COUNTERS = ("STATUS", "CLOCKS", "SWEEPS", "STATES_DONE", "NORM")
 
-COMMAND_CLOCKS = 3
+COMMAND_CLOCKS = 4
 """Clocks from the write of a command on the bus to the first clock of the run.
 
-One each for the register of the slave, of the register file and of the sequencer.
+Two for the slave, one each for the registers of the register file and of the sequencer.
 """
 
 PATIENCE_NS = 10_000_000

@@ -177,12 +177,19 @@ class Follow(wiring.Component):
             notes.write_data.eq(self.notes),
             notes.read_address.eq(came.place[NOTE_BITS:]),
         ]
+        # Which notes of the word count is computed a clock before the word arrives.
+        before = p.delay(p.input(came.as_value()), READ_LATENCY - 1)
+        upwards = p.register(Cat(before.value[:NOTE_BITS] <= k for k in range(NOTES)), before.time)
         here = p.delay(p.input(came.as_value()), READ_LATENCY)
         place = here.value[:width]
-        first, any_note = Signal(range(NOTES)), Signal()
-        for k in reversed(range(NOTES)):
-            with m.If((notes.read_data[k] | self.force) & (place[:NOTE_BITS] <= k)):
-                m.d.comb += [first.eq(k), any_note.eq(1)]
+        noted = Signal(NOTES)
+        m.d.comb += noted.eq((notes.read_data | self.force.replicate(NOTES)) & upwards.value)
+        # The lowest note alone, by a carry chain, so that its number takes few LUTs in a row.
+        lowest, first = Signal(NOTES), Signal(range(NOTES))
+        m.d.comb += [
+            lowest.eq(noted & (~noted + 1)),
+            first.eq(Cat(Cat(lowest[k] for k in range(NOTES) if k >> bit & 1).any() for bit in range(NOTE_BITS))),
+        ]
         at = p.register(Cat(first, place[NOTE_BITS:]), here.time)
         products = p.products(at.map(lambda value: value[: build.point_bits]), p.input(states, at.time))
         base = p.total(products, build.position_bits)
@@ -191,7 +198,7 @@ class Follow(wiring.Component):
         ready = Signal(self._part)
         m.d.comb += [
             Cat(ready.place, ready.over).eq(p.delay(here, time - here.time).value),
-            ready.noted.eq(p.delay(p.register(any_note, here.time), time - at.time).value),
+            ready.noted.eq(p.delay(p.register(noted.any(), here.time), time - at.time).value),
             ready.at.eq(p.delay(at, time - at.time).value),
             ready.after.eq(ready.at + 1),
             ready.word.eq(Cat(Const(0, NOTE_BITS), ready.place[NOTE_BITS:] + 1)),

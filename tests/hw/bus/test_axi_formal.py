@@ -25,7 +25,7 @@ from support.formal import before, formal_module, must, prove, unchanged
 
 pytestmark = [pytest.mark.gateware, pytest.mark.formal]
 
-ANSWER_CLOCKS = 3
+ANSWER_CLOCKS = 4
 """Clocks within which AXI4-Lite is answered, without those in which the master does not accept the answer of a read."""
 
 
@@ -118,8 +118,8 @@ class RegistersProof(wiring.Component):
         state = dut.states
         stalls = (bus.rvalid & ~bus.rready) | (bus.bvalid & ~bus.bready)
         for name, asks, answers, slow in (
-            ("write", aw & w, bus.bvalid, {"READ": 0, "DELIVER": 1, "IDLE": 2}),
-            ("read", ar, bus.rvalid, {"IDLE": 0, "RESPOND": 1, "READ": 2}),
+            ("write", aw & w, bus.bvalid, {"READ": 0, "DELIVER": 1, "IDLE": 2, "WRITE": 3}),
+            ("read", ar, bus.rvalid, {"IDLE": 0, "WRITE": 1, "RESPOND": 2, "READ": 3}),
         ):
             waits = Signal(4)
             with m.If(~asks | answers):
