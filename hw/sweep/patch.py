@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
@@ -183,8 +183,11 @@ class Patch(wiring.Component):
             m.d.sync += [left.eq(last_word + 1), notes.read_address.eq(0)]
         # Points after the last one count as not noted, so that no number of a point is compared later.
         is_last = p.delay(p.input(left == 1), READ_LATENCY).value
-        # The first point of a word is one of the lane's.
-        inside = Cat(Const(1, 1), *(~is_last | (k <= last_point[:NOTE_BITS]) for k in range(1, NOTES)))
+        # The first point of a word is one of the lane's. Where LUTs have four inputs, it is compared like the others,
+        # and the present point is selected by its number: with that form the bitstream of a board is recorded.
+        wide = build.multiplier.wide_luts
+        last = [~is_last | (k <= last_point[:NOTE_BITS]) for k in range(int(wide), NOTES)]
+        inside = Cat(Const(1, 1), *last) if wide else Cat(*last)
         m.d.comb += [
             words.push.eq(p.valid(p.input(read), READ_LATENCY)),
             words.data.eq((notes.read_data | self.force.replicate(NOTES)) & inside),
@@ -194,6 +197,8 @@ class Patch(wiring.Component):
         # Process the words in order, point by point; skip the points after the last note of a word.
         # ``step`` points of the word are finished, those with bits in ``passed``; ``present`` is the next one's bit.
         step, passed, present = Signal(NOTE_BITS + 1), Signal(NOTES), Signal(NOTES, init=1)
+        if not wide:
+            step, passed = Signal(NOTE_BITS + 1), Signal(NOTES)
         of_word = Signal(range(word_count))
         base, following = Signal(build.position_bits), Signal(build.position_bits)
         state = self.state
@@ -201,10 +206,10 @@ class Patch(wiring.Component):
         m.d.comb += [
             # With ``step`` at NOTES the word has no state left, and the next one begins in this clock.
             self.point.eq(Cat(step[:NOTE_BITS], of_word)),
-            here.eq((words.head & present).any()),
+            here.eq((words.head & present).any() if wide else Array(Cat(words.head, 0))[step]),
             rest.eq((words.head & ~passed).any()),
             pop.eq(words.head_valid & ~rest),
-            self.valid.eq(words.head_valid & here),
+            self.valid.eq(words.head_valid & here if wide else words.head_valid & rest & here),
             self.last.eq(state == self.states - 1),
             following.eq(base + (self.states << NOTE_BITS)),
         ]
@@ -215,7 +220,7 @@ class Patch(wiring.Component):
                 m.d.sync += pause.eq(self.last_turn)
             with m.Elif(pause != 0):
                 m.d.sync += pause.eq(pause - 1)
-        begin = [step.eq(0), passed.eq(0), present.eq(1)]
+        begin = [step.eq(0), passed.eq(0), *([present.eq(1)] if wide else [])]
         advance = [step.eq(step + 1), passed.eq(Cat(1, passed)), present.eq(present << 1)]
         with m.If(pop):
             m.d.sync += [*begin, of_word.eq(of_word + 1), base.eq(following), self.position.eq(following)]
@@ -224,9 +229,11 @@ class Patch(wiring.Component):
         with m.Elif(self.valid):
             m.d.sync += [self.position.eq(self.position + 1), state.eq(state + 1)]
             with m.If(self.last):
-                m.d.sync += [*advance, state.eq(0)]
+                ends = [state.eq(0), step.eq(step + 1), passed.eq(Cat(1, passed))]
+                m.d.sync += [*advance, state.eq(0)] if wide else ends
         with m.Elif(words.head_valid & ~here if build.multipliers else words.head_valid):
-            m.d.sync += [*advance, self.position.eq(self.position + self.states)]
+            skips = [self.position.eq(self.position + self.states), step.eq(step + 1), passed.eq(Cat(1, passed))]
+            m.d.sync += [*advance, skips[0]] if wide else skips
         with m.If(self.start):
             m.d.sync += [*begin, self.busy.eq(1), of_word.eq(0), base.eq(0), self.position.eq(0), state.eq(0)]
         return m
