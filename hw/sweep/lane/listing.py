@@ -35,7 +35,7 @@ def listed_points(
         passes.following.eq(search.following),
         expects.read.eq(tables.fresh),
     ]
-    # The patch is told a clock later, because it decides late in a clock.
+    # The patch is reported a clock later, because it decides late in a clock.
     m.d.sync += passes.worked.eq(patch.valid)
     return Listed(
         patch.valid | search.listed,
