@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from beltline.hw.interface.parameters import Multiplier
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.patch import NOTES, Patch, PatchParameters
 from support.streams import Enclosed, Segment, Stream
@@ -21,8 +22,13 @@ QUIET = 40
 @pytest.mark.gateware
 @pytest.mark.parametrize(
     ("build", "states"),
-    [(SweepParameters(256, 4, 2), 4), (SweepParameters(256, 4, 2), 3), (SweepParameters(64, 16, 1), 16)],
-    ids=["4-states", "3-of-4-states", "16-states"],
+    [
+        (SweepParameters(256, 4, 2), 4),
+        (SweepParameters(256, 4, 2), 3),
+        (SweepParameters(64, 16, 1), 16),
+        (SweepParameters(64, 4, 1, multiplier=Multiplier.MULT18X18D), 4),
+    ],
+    ids=["4-states", "3-of-4-states", "16-states", "luts-of-four-inputs"],
 )
 def test_states_of_noted_points_in_order(
     stream: Stream, with_shared: Callable[..., dict[str, str]], build: SweepParameters, states: int
