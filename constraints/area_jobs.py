@@ -63,7 +63,7 @@ def _figures(found: Netlist, synthesis: Synthesis) -> dict[str, Any]:
 def build_of(board: Board) -> dict[str, Any]:
     """Return the parameters of a board's machine, as the file stores them."""
     named = {"multiplier": board.machine.multiplier.name, "engine": board.machine.engine.name}
-    # These options are omitted, since no board has them.
+    # These options are omitted, since no board with an assembly line has them.
     absent = (
         "proof",
         "costs",

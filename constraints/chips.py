@@ -27,20 +27,20 @@ class Family:
     command: str
 
 
-def _for_amd(family: str) -> str:
-    """Return the command for a family of AMD's.
+def _for_amd(options: str) -> str:
+    """Return the commands for a family of AMD's, with the options that select it.
 
     Yosys ignores the attribute ``shreg_extract``. The flip-flops of signals that have it are marked to be left as they
     are, after RAMs have taken theirs.
     """
-    run = f"synth_xilinx -family {family} -flatten -noiopad -noclkbuf -top {{top}}"
+    run = f"synth_xilinx {options} -flatten -noiopad -noclkbuf -top {{top}}"
     plain = "a:shreg_extract=no %ci1:+$dff,$dffe,$sdff,$sdffe[Q] t:$* %i"
     return f"{run} -run begin:fine\nsetattr -set keep 1 {plain}\n{run} -run fine:"
 
 
 FAMILIES: dict[str, Family] = {
-    "xcup": Family("UltraScale+", Multiplier.DSP48E2, _for_amd("xcup -uram")),
-    "xc7": Family("7-series", Multiplier.DSP48E1, _for_amd("xc7")),
+    "xcup": Family("UltraScale+", Multiplier.DSP48E2, _for_amd("-family xcup -uram")),
+    "xc7": Family("7-series", Multiplier.DSP48E1, _for_amd("-family xc7")),
     "ecp5": Family("ECP5", Multiplier.MULT18X18D, "synth_ecp5 -top {top}"),
 }
 """Families by Yosys's name."""

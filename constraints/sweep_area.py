@@ -83,8 +83,8 @@ PRESETS = {
         "xcup",
     ),
 }  # fmt: skip
-"""Sizes by name: those of the boards; ``large``, for which the documentation models times; the board of F2 with proofs;
-and an engine for sovereign default with prices. No board has the last three.
+"""Sizes by name: those of the boards; ``large``, for which the documentation models times; the board of F2 with proofs
+in place of ``overlap``; and an engine for sovereign default with prices. No board has the last three.
 """
 
 

@@ -84,7 +84,7 @@ class Pipeline:
 
     def __init__(self, m: Module | None = None, multiplier: Multiplier | None = None) -> None:
         self._m = m
-        self._plain = multiplier is not None and multiplier.wide_luts
+        self._wide_luts = multiplier is not None and multiplier.wide_luts
         self.multiplier = multiplier or Multiplier.DSP48E2
         self._tile = self.multiplier.value
         self._delayed: dict[int, list[Signal]] = {}
@@ -129,7 +129,7 @@ class Pipeline:
             register = Signal(word.shape, reset_less=True)
             self._clocked(register.eq(source))
             chain.append(register)
-        if self._plain:
+        if self._wide_luts:
             for register in chain:
                 register.attrs.pop("shreg_extract", None)
                 if len(chain) < SHIFTED:
@@ -269,9 +269,9 @@ class Pipeline:
             segment = Signal(high - low + 1, reset_less=True)
             self._clocked(segment.eq(a[low:high] + b[low:high] + (carry_in if low == 0 else 0)))
             sums.append(segment)
-            # Whether a carry into the segment is a carry out of it.
+            # Whether a carry into the segment is a carry out of it; with LUTs of six inputs decided a clock before use.
             passes.append(segment[:-1].all())
-            if self._plain and 0 < low and high < width:
+            if self._wide_luts and 0 < low and high < width:
                 passes[-1] = Signal(reset_less=True)
                 self._clocked(passes[-1].eq((a[low:high] ^ b[low:high]).all()))
         if len(sums) == 1:

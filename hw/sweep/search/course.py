@@ -96,10 +96,7 @@ class Course(wiring.Component):
             """Return the inputs ``names`` of clock ``begin``, delayed until clock ``joined``."""
             words = [Value.cast(getattr(self, name)) for name in names]
             late = delay_long(m, p, build, Timed(Cat(*words), begin), joined - begin).value
-            parts = {}
-            for name, word in zip(names, words, strict=True):
-                parts[name], late = late[: len(word)], late[len(word) :]
-            return parts
+            return _parts(late, {name: len(word) for name, word in zip(names, words, strict=True)})
 
         found = wait(("sent", "probe", "found", "nowhere"), FOUND)
         came = wait(("hit", "item", "point", "used", "move", "exhausted", "exogenous"), loaded)
@@ -123,8 +120,9 @@ class Course(wiring.Component):
                     search.below.eq(here),
                     search.above.eq(here),
                 ]
-        beside = {name: found.get(name, came.get(name)) for name in _BESIDE}
+        beside = {name: word for name, word in (found | came).items() if name in _BESIDE}
         whole = p.delay(Timed(Cat(search, *beside.values()), joined), guessed - joined)
+        widths = {name: len(word) for name, word in beside.items()}
 
         def at(time: int) -> Any:
             """Return the search in clock ``time`` of its turn, from ``guessed`` on."""
@@ -139,12 +137,20 @@ class Course(wiring.Component):
             self.decides.eq(at(decided)),
         ]
         others = p.delay(whole, decided - guessed).value[parameters.search.size :]
-        m.d.comb += Cat(*(getattr(self, f"decides_{name}") for name in _BESIDE)).eq(others)
+        m.d.comb += Cat(*(getattr(self, f"decides_{name}") for name in widths)).eq(others)
         # The end of a search decides late in a clock, so what is known before the comparison is prepared.
         then = at(decided - 1)
-        flags = p.delay(whole, decided - 1 - guessed).value[parameters.search.size :]
-        known = flags[build.index_bits] | flags[build.index_bits + 1]
+        flags = _parts(p.delay(whole, decided - 1 - guessed).value[parameters.search.size :], widths)
+        known = flags["found"] | flags["nowhere"]
         beyond = Mux(then.down, then.above_known, then.below_known)
         last = p.register(known & ~then.first & (then.exponent == 0) & beyond, decided - 1)
         m.d.comb += self.decides_last.eq(last.value)
         return m
+
+
+def _parts(word: Value, widths: dict[str, int]) -> dict[str, Value]:
+    """Return the parts of ``word`` by their names, from the lowest bit on."""
+    parts = {}
+    for name, width in widths.items():
+        parts[name], word = word[:width], word[width:]
+    return parts

@@ -108,7 +108,7 @@ class NextState(wiring.Component):
         own = p.delay(p.input(Cat(self.search_later.point, self.search_later.waiting), PROBED), early - PROBED)
         word = own.value[MARK_BITS:-1]
         ends = [Timed(one, early) for one in (self.points, p.delay(end, early).value)]
-        marked_ends = [
+        compared = [
             (
                 p.register(word < one.value[MARK_BITS:], early),
                 p.register(word == one.value[MARK_BITS:], early),
@@ -121,7 +121,7 @@ class NextState(wiring.Component):
 
         def inside(k: ValueLike) -> Value:
             """Return whether the point with mark ``k`` of the word is before both ends."""
-            return Cat(less.value | (same.value & (k < one.value[:MARK_BITS])) for less, same, one in marked_ends).all()
+            return Cat(less.value | (same.value & (k < one.value[:MARK_BITS])) for less, same, one in compared).all()
 
         begin = own.value[:MARK_BITS]
         wants = p.register(inside(begin) & ~idle.value, early + 1)
