@@ -23,7 +23,7 @@ from beltline.hw.sweep.patch import PatchParameters
 from beltline.hw.sweep.patch_clocks import patches
 from beltline.hw.sweep.scan.parameters import ScanParameters
 from beltline.hw.sweep.scan_clocks import shared_clocks, shared_visits
-from beltline.hw.sweep.search.handed import HANDED_CLOCKS
+from beltline.hw.sweep.search.handed import ALIGN_CLOCKS
 from beltline.hw.sweep.shift import EARLY_CLOCKS, ShiftParameters
 from beltline.hw.sweep.trees import join_clocks, largest_norm_clocks
 
@@ -70,8 +70,11 @@ _GO = -1
 
 
 def judged(build: SweepParameters) -> int:
-    """Return the clocks from the last result of a lane's check to ``start`` of its local search."""
-    return HANDED_CLOCKS if build.hands else 2
+    """Return the clocks from the last result of a lane's check to ``start`` of its local search.
+
+    If the check hands states on, they are the clocks until the ring is aligned at the earliest.
+    """
+    return ALIGN_CLOCKS if build.hands else 2
 
 
 _DECIDE = 1
@@ -136,9 +139,14 @@ def pass_clocks(
         ends = np.full(build.lanes, finish)
         done = max(done, finish + 2)
     if build.overlap and log is not None:
-        starts = np.where(log.unchecked, _GO, lanes.checked + judged(build))
+        starts = lanes.starts
+        # The first turn is that of the first part with a state to search, or after no check, that of search 0.
+        marked = np.zeros(build.lanes << dealt.lane_shift, np.bool_)
+        marked[: dealt.grid] = notes
+        parts = marked.reshape(build.lanes, -1).argmax(axis=1) >> dealt.part_shift
+        contexts = np.where(log.unchecked, _GO + 1, parts << build.state_bits)
         points = dealt.lane_shift, dealt.part_shift
-        done = max(done, followed(dealt.search, points, lanes.passed, notes, starts, ends))
+        done = max(done, followed(dealt.search, points, lanes.passed, notes, starts, contexts, ends))
         notes[:] = False
     busy, last = np.zeros(build.lanes, np.int64), np.zeros(build.lanes, np.int64)
     patches(notes, dealt.lane_shift, dealt.states, turns, busy, last)

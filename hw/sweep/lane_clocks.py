@@ -14,12 +14,10 @@ from numpy.typing import NDArray
 
 from beltline.compiled import njit, prange
 from beltline.hw.interface.parameters import ROW_WORDS
-from beltline.hw.sweep.bus_clocks import CHECKS, RESTS, SCANS, SEARCHES, grant
+from beltline.hw.sweep.bus_clocks import CHECKS, ITS_CHECK, ITS_SEARCH, RESTS, SCANS, SEARCHES, grant
 from beltline.hw.sweep.check import PREPARE_CLOCKS, CheckParameters
 from beltline.hw.sweep.gather import GatherParameters
 from beltline.hw.sweep.gather_clocks import (
-    ARRIVED,
-    ASKED,
     BEGIN,
     DONE,
     GRANTED,
@@ -32,8 +30,20 @@ from beltline.hw.sweep.parameters import ROW_SHIFT, SHARED_STATES
 from beltline.hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters
 from beltline.hw.sweep.scan_clocks import REGISTERS, scan_begin, scan_run
 from beltline.hw.sweep.search.halves import UNLOAD_CLOCKS
+from beltline.hw.sweep.search.handed import REQUEST_CLOCKS
 from beltline.hw.sweep.search.parameters import SearchParameters
-from beltline.hw.sweep.search_clocks import FIELDS, LAST, LEFT, search_begin, search_run
+from beltline.hw.sweep.search_clocks import (
+    FIELDS,
+    LAST,
+    LEFT,
+    SEARCH_ARRIVED,
+    SEARCH_ASKED,
+    START,
+    search_aligns,
+    search_begin,
+    search_run,
+    search_start,
+)
 
 NEVER = -1
 """In place of a clock: there is no such event."""
@@ -119,7 +129,7 @@ def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ign
     lane_bits, bits, top, lane_shift, part_shift, fetch = of_build[:6]
     fetch_search, check_behind, prepared, after, ring, decided, by_state, hands = of_build[6:]
     choices, searched, counts, log, unchecked = tables
-    checked, ends, found, passed, reference = results
+    checked, starts, ends, found, passed, reference = results
     lanes, contexts = counts.shape
     points, states = choices.shape
     middle = points >> 1
@@ -129,21 +139,27 @@ def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ign
     windows = np.zeros((members, states, 3), np.int64)
     places = np.zeros((members, RING, 3), np.int64)
     rows = np.zeros((members, RING), np.int64)
-    pushes = np.zeros((members, RING), np.int64)
     arrivals = np.zeros((members, RING), np.int64)
     searches = np.zeros((members, contexts, FIELDS), np.int64)
+    rows_of_searches, pushes, arrivals_of_searches = np.zeros_like(rows), np.zeros_like(rows), np.zeros_like(rows)
+    of_searches = rows_of_searches, arrivals_of_searches
+    orders, handed = np.zeros((members, contexts), np.int64), np.zeros(members, np.int64)
     visits, passes, bracket_clocks, result_latency, least = scans
     steps, lasts, ready = np.zeros_like(rows), np.zeros_like(rows), np.zeros_like(rows)
     now, resting = np.int64(_FAR), 0
     exogenous = np.arange(min(points, 1 << lane_shift) * states) % states
-    unasked = np.empty(0, np.int64)
-    leaving = np.zeros(exogenous.size if reference.size else 0, np.int64)
+    leaves = np.zeros((members, exogenous.size if hands or reference.size else 0), np.int64)
+    none = np.empty(0, np.int64)
     for k in range(members):
         lane = phase + k * slots
         now = min(now, begins[lane])
         r[k, BEGIN] = begins[lane]
         windows[k, :, 1] = -1
-        own = min(max(points - (lane << lane_shift), 0), 1 << lane_shift)
+        first = lane << lane_shift
+        own = min(max(points - first, 0), 1 << lane_shift)
+        order_of_lane = orders[k] if hands and not unchecked[lane] else none
+        of_lane = searched[first : first + own], choices[first : first + own], log[lane * contexts :], order_of_lane
+        handed[k] = search_begin(r[k], searches[k], part_shift, bits, *of_lane)
         if own == 0:
             r[k, PHASE] = RESTS
             resting += 1
@@ -152,45 +168,45 @@ def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ign
             r[k, PHASE] = SCANS
         elif not unchecked[lane]:
             r[k, PHASE] = CHECKS
-            own_choices, at = choices[lane << lane_shift], begins[lane]
+            own_choices, at = choices[first], begins[lane]
             queues = windows[k], places[k], rows[k], arrivals[k]
             prepare(r[k], *queues, exogenous, own_choices, top, at - prepared, at)
         else:
             r[k, PHASE] = SEARCHES
-            first = lane << lane_shift
-            of_lane = searched[first : first + own], choices[first : first + own], log[lane * contexts :]
-            search_begin(r[k], searches[k], part_shift, bits, ring, *of_lane, False)
-            r[k, LAST] = begins[lane] + ring + decided
+            search_start(r[k], begins[lane], ring, decided)
     now -= (now - phase) % slots
+    handed_behind = check_behind + REQUEST_CLOCKS
     wanted, order = np.empty(1 << lane_bits, np.int64), np.empty(members, np.int64)
     while resting < members:
         # Of the clocks from `now` to `end`, all lanes of the group have their turn in the first.
-        grant(r, rows, arrivals, order, wanted, width, by_state, now, fetch, fetch_search)
+        grant(r, rows, arrivals, of_searches, order, wanted, width, by_state, now, fetch, fetch_search)
         end = now + slots
         for k in range(members):
-            taken_at = now + TAKEN_CLOCKS if r[k, GRANTED] != 0 else np.int64(_FAR)
+            taken_at = now + TAKEN_CLOCKS if r[k, GRANTED] == ITS_CHECK else np.int64(_FAR)
+            search_taken_at = now + TAKEN_CLOCKS if r[k, GRANTED] == ITS_SEARCH else np.int64(_FAR)
             lane = phase + k * slots
             first = lane << lane_shift
             last = min(first + (1 << lane_shift), points)
-            t = max(now, r[k, BEGIN])
+            t = search_at = max(now, r[k, BEGIN])
+            requests = r[k, PHASE] == SEARCHES or (r[k, PHASE] == CHECKS and handed[k] != 0)
             if r[k, PHASE] == CHECKS and t < end:
                 own_choices = choices[first:last].ravel()
                 queues = windows[k], places[k], rows[k], arrivals[k]
-                left = leaving if first <= middle < last else unasked
-                of_states = exogenous[: own_choices.size], own_choices, left
+                of_states = exogenous[: own_choices.size], own_choices, leaves[k]
                 t = gather_run(r[k], *queues, *of_states, top, t, end, taken_at)
                 if r[k, DONE] == own_choices.size:
                     checked[lane] = t - 1 + check_behind
-                    if left.size:
+                    if reference.size and first <= middle < last:
                         at = (middle - first) * states
-                        reference[:] = leaving[at : at + states] + check_behind
+                        reference[:] = leaves[k, at : at + states] + check_behind
                     if searched[first:last].any():
                         r[k, PHASE] = SEARCHES
-                        r[k, BEGIN] = checked[lane] + after
-                        of_lane = searched[first:last], choices[first:last], log[lane * contexts :]
-                        search_begin(r[k], searches[k], part_shift, bits, ring, *of_lane, hands)
-                        r[k, LAST] = r[k, BEGIN] + ring + decided
-                        t = max(t, r[k, BEGIN])
+                        requests = True
+                        if hands:
+                            turn = orders[k, 0] // states >> part_shift << bits
+                            search_aligns(r[k], checked[lane] + after, turn, ring)
+                        else:
+                            search_start(r[k], checked[lane] + after, ring, decided)
                     else:
                         r[k, PHASE] = RESTS
                         resting += 1
@@ -201,20 +217,21 @@ def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ign
                     checked[lane] = t - 1
                     if searched[first:last].any():
                         r[k, PHASE] = SEARCHES
-                        r[k, BEGIN] = t
-                        of_lane = searched[first:last], choices[first:last], log[lane * contexts :]
-                        search_begin(r[k], searches[k], part_shift, bits, ring, *of_lane, False)
-                        r[k, LAST] = r[k, BEGIN] + ring + decided
+                        requests, search_at = True, t
+                        search_start(r[k], t, ring, decided)
                     else:
                         r[k, PHASE] = RESTS
                         resting += 1
-            if r[k, PHASE] == SEARCHES and t < end:
+            if requests and search_at < end:
                 t = search_run(
                     r[k],
                     searches[k],
-                    rows[k],
+                    rows_of_searches[k],
                     pushes[k],
-                    arrivals[k],
+                    arrivals_of_searches[k],
+                    orders[k, : handed[k]],
+                    leaves[k],
+                    handed_behind,
                     searched[first:last],
                     log[lane * contexts : (lane + 1) * contexts],
                     found[first:last],
@@ -224,12 +241,13 @@ def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ign
                     ring,
                     decided,
                     points - 1,
-                    t,
+                    search_at,
                     end,
-                    taken_at,
+                    search_taken_at,
                 )
-                if r[k, LEFT] == 0 and r[k, ARRIVED] == r[k, ASKED]:
+                if r[k, LEFT] == 0 and r[k, SEARCH_ARRIVED] == r[k, SEARCH_ASKED]:
                     r[k, PHASE] = RESTS
+                    starts[lane] = r[k, START]
                     ends[lane] = max(r[k, LAST] + 3, t + 1)
                     resting += 1
         now = end
@@ -249,6 +267,8 @@ class LaneClocks:
     ----------
     checked
         int64, ``(lanes,)``: the last result of each lane's check; ``NEVER`` for a lane without points or check.
+    starts
+        int64, ``(lanes,)``: ``start`` of each lane's local search; ``NEVER`` without one.
     ends
         int64, ``(lanes,)``: first clock in which ``busy`` of each lane's local search is low again.
     found
@@ -261,6 +281,7 @@ class LaneClocks:
     """
 
     checked: NDArray[np.int64]
+    starts: NDArray[np.int64]
     ends: NDArray[np.int64]
     found: NDArray[np.int64]
     passed: NDArray[np.int64]
@@ -303,7 +324,7 @@ def lane_clocks(
     of_check = CheckParameters(build)
     fetch = RowBusesParameters(build, build.inner_bits).latency
     checked = np.full(build.lanes, NEVER, np.int64)
-    ends = np.full(build.lanes, NEVER, np.int64)
+    starts, ends = np.full(build.lanes, NEVER, np.int64), np.full(build.lanes, NEVER, np.int64)
     found = np.full(log.choices.shape if results else (0, 0), NEVER, np.int64)
     passed = np.full(log.choices.shape if build.overlap else (0, 0), NEVER, np.int64)
     reference = np.full(dealt.states if results else 0, NEVER, np.int64)
@@ -327,7 +348,7 @@ def lane_clocks(
             build.hands,
         ),
         (log.choices, log.searched, log.counts, log.probes, log.unchecked),
-        (checked, ends, found, passed, reference),
+        (checked, starts, ends, found, passed, reference),
         scans,
     )
-    return LaneClocks(checked, ends, found, passed, reference)
+    return LaneClocks(checked, starts, ends, found, passed, reference)

@@ -6,6 +6,12 @@ Arguments of both functions:
 
 r, searches, rows, pushes, arrivals
     int64: registers of the model, passed on from call to call. ``searches`` is ``(contexts, FIELDS)``.
+order
+    int64, ``(n,)``: numbers of the states that a check hands on, in table order; each as ``point * N_z + s`` within the
+    lane. Of size 0 if it hands on none.
+leaves, behind
+    int64, ``(points * N_z,)``: the clock in which each state leaves the gather unit of the check, and the clocks
+    from there to the request for its first row.
 searched
     bool, ``(points, N_z)``: states of the lane to search.
 log
@@ -31,7 +37,8 @@ from __future__ import annotations
 
 from beltline.compiled import njit
 from beltline.hw.memory.queue import DEEP_CLOCKS
-from beltline.hw.sweep.gather_clocks import ARRIVED, ASKED, BEGIN, GATHERS, HEAD, LEVEL, RING, SENT, TABLE_BITS
+from beltline.hw.memory.ram import READ_LATENCY
+from beltline.hw.sweep.gather_clocks import DONE, GATHERS, RING, TABLE_BITS
 from beltline.hw.sweep.parameters import HALF_SHIFT, HALF_WORDS
 from beltline.hw.sweep.search.parameters import AHEAD_ROWS, MARKS
 
@@ -41,8 +48,29 @@ OFF_GRID = -1
 _HALVES = 1 << (TABLE_BITS - 1)
 """Flag in a request, above the exogenous state and the number of the half: a half-row is requested."""
 
-# Indexes of a lane's registers, after those of its check.
-(TURN, CONTEXT, FOUND, LACKS, LEFT, LAST, MOVED, REGISTERS) = range(GATHERS, GATHERS + 8)
+# Indexes of a lane's registers, after those of its check. ``START`` is the clock of ``start``; ``HANDED`` counts the
+# states that the check has handed on; the last five are those of the search's requests to the row buses.
+(
+    TURN,
+    CONTEXT,
+    FOUND,
+    LACKS,
+    LEFT,
+    LAST,
+    MOVED,
+    START,
+    ALIGNS,
+    HANDED,
+    SEARCH_ASKED,
+    SEARCH_SENT,
+    SEARCH_ARRIVED,
+    SEARCH_LEVEL,
+    SEARCH_HEAD,
+    REGISTERS,
+) = range(GATHERS, GATHERS + 16)
+
+NEVER_STARTS = 1 << 62
+"""In ``START`` while the check of the lane is in progress."""
 
 # Indexes of a search's registers. It stores one half-row with an even number and one with an odd number.
 (_ACTIVE, _WAITING, _POINT, _COUNT, _HALF0, _HALF1, _NUMBER0, _NUMBER1, _STATE, _NEXT, _AHEAD, _PASSED, _KNOWN) = range(
@@ -52,18 +80,19 @@ FIELDS = 13
 
 
 @njit(cache=True)
-def search_begin(r, searches, part_shift, state_bits, ring, searched, choices, log, handed):  # type: ignore[no-untyped-def]
-    """Set the registers as ``start`` does, for a local search that begins in clock ``r[BEGIN]``.
+def search_begin(r, searches, part_shift, state_bits, searched, choices, log, order):  # type: ignore[no-untyped-def]
+    """Set the registers of a local search, before :func:`search_start`.
 
-    With ``handed`` each search begins with its first marked state, and a search without one is over. ``choices``, int64
-    ``(points, N_z)``, are those before the search: a search whose first evaluation is not its state's choice began with
-    what the check knew.
+    With a check that hands states on, this is done when the check begins, and ``order`` receives the states: each
+    search begins with its first marked state, and a search without one is over. ``choices``, int64 ``(points, N_z)``,
+    are those before the search: a search whose first evaluation is not its state's choice began with what the check
+    knew. Returns how many states are in ``order``.
     """
     points, states = searched.shape
-    r[ASKED] = r[SENT] = r[ARRIVED] = r[LEVEL] = r[HEAD] = 0
-    r[MOVED] = r[BEGIN] - DEEP_CLOCKS
+    r[SEARCH_ASKED] = r[SEARCH_SENT] = r[SEARCH_ARRIVED] = r[SEARCH_LEVEL] = r[SEARCH_HEAD] = r[HANDED] = 0
+    r[MOVED] = -DEEP_CLOCKS
+    r[START] = r[ALIGNS] = NEVER_STARTS
     r[CONTEXT] = -1
-    r[TURN] = r[BEGIN] % ring
     left = 0
     for k in range(searches.shape[0]):
         w = searches[k]
@@ -72,7 +101,7 @@ def search_begin(r, searches, part_shift, state_bits, ring, searched, choices, l
         w[_POINT] = w[_PASSED] = (k >> state_bits) << part_shift
         if k & ((1 << state_bits) - 1) >= states or w[_POINT] >= points:
             w[_POINT] = points
-        elif not handed:
+        elif order.size == 0:
             left += 1
         else:
             at, s = w[_POINT], k & ((1 << state_bits) - 1)
@@ -81,10 +110,53 @@ def search_begin(r, searches, part_shift, state_bits, ring, searched, choices, l
                 at += 1
             w[_POINT] = points
             if at < limit:
+                order[left] = at * states + s
                 left += 1
                 w[_ACTIVE], w[_STATE], w[_POINT] = 1, at, at + 1
                 w[_KNOWN] = log[k, 0] >> 1 != choices[at, s]
     r[LEFT] = left
+    if order.size == 0:
+        return 0
+    order[:left].sort()
+    return left
+
+
+@njit(cache=True)
+def search_start(r, start, ring, decided):  # type: ignore[no-untyped-def]
+    """Set the registers as ``start`` does in clock ``start``.
+
+    The turns are those of a ring that began with search 0 in clock 0, and the pass takes at least a round of the ring.
+    """
+    r[START] = start
+    r[TURN] = start % ring
+    r[LAST] = start + ring + decided
+
+
+@njit(cache=True)
+def search_aligns(r, aligns, first, ring):  # type: ignore[no-untyped-def]
+    """Set the registers after a check that handed states on; the first turn is that of search ``first``.
+
+    The ring is aligned as soon as all rows that were requested have arrived, in clock ``aligns`` at the earliest.
+    """
+    r[ALIGNS] = aligns
+    r[TURN] = (first - 1) % ring
+
+
+@njit(cache=True)
+def _request_first(searches, rows, pushes, log, context, state, asked, t):  # type: ignore[no-untyped-def]
+    """Request the row of the first evaluation of a search that is handed a state in clock ``t``, if it is on the grid.
+
+    Returns whether it is; ``asked`` is the number of the request.
+    """
+    index = log[context, 0] >> 1
+    if index == OFF_GRID:
+        return False
+    half = index >> HALF_SHIFT
+    searches[context, _HALF0 + (half & 1)] = half
+    searches[context, _NUMBER0 + (half & 1)] = asked
+    rows[asked % RING] = half >> 1 << TABLE_BITS | _HALVES | state << 1 | half & 1
+    pushes[asked % RING] = t
+    return True
 
 
 @njit(cache=True)
@@ -94,6 +166,9 @@ def search_run(  # type: ignore[no-untyped-def]
     rows,
     pushes,
     arrivals,
+    order,
+    leaves,
+    behind,
     searched,
     log,
     found,
@@ -107,14 +182,33 @@ def search_run(  # type: ignore[no-untyped-def]
     end,
     taken_at,
 ):
-    """Simulate a local search from clock ``now`` to ``end`` or its end; returns the first clock not simulated."""
-    points = searched.shape[0]
-    asked, arrived, sent, level, head = r[ASKED], r[ARRIVED], r[SENT], r[LEVEL], r[HEAD] != 0
+    """Simulate a local search from clock ``now`` to ``end`` or its end; returns the first clock not simulated.
+
+    While the check of the lane is in progress, the requests for the states that it hands on are simulated.
+    """
+    points, states = searched.shape
+    asked, arrived, sent, level, head = (
+        r[SEARCH_ASKED],
+        r[SEARCH_ARRIVED],
+        r[SEARCH_SENT],
+        r[SEARCH_LEVEL],
+        r[SEARCH_HEAD] != 0,
+    )
     turn, context, is_found, lacks, left = r[TURN], r[CONTEXT], r[FOUND] != 0, r[LACKS] != 0, r[LEFT]
     t = now
     while t < end and (left > 0 or arrived < asked):
-        # The search whose turn began two clocks ago makes its request. Nothing below depends on later clocks.
+        if t >= r[ALIGNS] and arrived == asked:
+            r[START], r[ALIGNS] = t + READ_LATENCY, NEVER_STARTS
         push = False
+        if r[HANDED] < order.size:
+            at = order[r[HANDED]]
+            if at < r[DONE] and t == leaves[at] + behind:
+                r[HANDED] += 1
+                context = at // states >> part_shift << state_bits | at % states
+                push = _request_first(searches, rows, pushes, log, context, at % states, asked, t)
+                asked += push
+                context = -1
+        # The search whose turn began two clocks ago makes its request. Nothing below depends on later clocks.
         if context >= 0:
             w = searches[context]
             half = (log[context, w[_COUNT]] >> 1) >> HALF_SHIFT if lacks else w[_AHEAD]
@@ -166,7 +260,7 @@ def search_run(  # type: ignore[no-untyped-def]
                 w[_PASSED] = max(w[_PASSED], low)
         # For the search whose turn began one clock ago: is its half-row stored?
         context = -1
-        if t > r[BEGIN] + 1:
+        if t > r[START] + 1:
             turn = 0 if turn == ring - 1 else turn + 1
             if turn < searches.shape[0] and searches[turn, _ACTIVE] >= 0:
                 w = searches[turn]
@@ -205,6 +299,6 @@ def search_run(  # type: ignore[no-untyped-def]
         if arrived < sent and arrivals[arrived % RING] == t:
             arrived += 1
         t += 1
-    r[ASKED], r[ARRIVED], r[LEVEL], r[HEAD] = asked, arrived, level, head
+    r[SEARCH_ASKED], r[SEARCH_ARRIVED], r[SEARCH_LEVEL], r[SEARCH_HEAD] = asked, arrived, level, head
     r[TURN], r[CONTEXT], r[FOUND], r[LACKS], r[LEFT] = turn, context, is_found, lacks, left
     return t

@@ -1,9 +1,10 @@
 """Bench of the local search, the pass of a lane that moves to new choices.
 
 Parameters: ``stimulus`` (path of JSON: ``writes``, a list of mappings of input ports to values, one for each clock;
-``constants``, ports with a constant value; and ``searches``, the passes to run, each with ``cold``, ``force`` and
-``marks``, a list of ``(point, state, mark, ...)`` in table order, with further inputs of the mark in the order of
-``known``, a list of ports), ``results`` (path to write: for each pass the clocks from
+``constants``, ports with a constant value; and ``searches``, the passes to run, each with ``cold``, ``force``,
+``wait``, clocks by which it begins later, ``ring``, and ``marks``, a list of ``(point, state, mark, ...)`` in table order, with further inputs of the mark in the order of
+``known``, a list of ports; if ``ring`` is not 0, the ring of a pass of all states is restarted so that its turns are
+those of a ring of as many clocks that began in clock 0 of port ``clock``), ``results`` (path to write: for each pass the clocks from
 start to end, and a list of outputs), and ``outputs``: the ports to sample in clocks with ``valid``.
 """
 
@@ -16,12 +17,16 @@ from typing import Any
 import cocotb
 from cocotb.triggers import FallingEdge
 
+from beltline.hw.memory.ram import READ_LATENCY
 from beltline.hw.sweep.search.handed import HANDED_CLOCKS
 from beltline.sim.benches.loading import load
 from beltline.sim.cocotb_runner import bench_parameters
 
 WAIT = HANDED_CLOCKS - 2
 """Clocks from the last mark to the start: as few as the unit allows."""
+
+ARRIVES = 600
+"""Clocks in which all rows arrive that are requested for the marks of a pass."""
 
 STUCK = 200_000
 """Largest number of clocks of a pass."""
@@ -37,8 +42,19 @@ async def search(dut: Any, given: dict[str, Any], outputs: list[Any]) -> tuple[i
             port.value = word
         await FallingEdge(dut.clk)
     dut.mark_valid.value = 0
-    for _ in range(WAIT):
+    aligns = hasattr(dut, "align")
+    if aligns and given["force"] and given["ring"]:
+        while int(dut.clock.value) % given["ring"] != given["ring"] - 1:
+            await FallingEdge(dut.clk)
+        dut.restart.value = 1
         await FallingEdge(dut.clk)
+        dut.restart.value = 0
+    for left in range(WAIT + (ARRIVES if aligns else 0) + given["wait"], 0, -1):
+        if aligns:
+            dut.align.value = left == READ_LATENCY and not given["force"]
+        await FallingEdge(dut.clk)
+    if aligns:
+        dut.align.value = 0
     dut.start.value = 1
     await FallingEdge(dut.clk)
     dut.start.value = 0

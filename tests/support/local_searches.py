@@ -184,10 +184,19 @@ def _widths(build: SweepParameters) -> list[int]:
     return [Shape.cast(member.shape).width for member in known_ports(build).values()]
 
 
-def given_searches(build: SweepParameters, searches: list[Any], kinds: list[tuple[int, int]]) -> list[dict[str, Any]]:
-    """Return local searches as the bench reads them: marks, and whether they are cold and of all states."""
+def given_searches(
+    build: SweepParameters,
+    searches: list[Any],
+    kinds: list[tuple[int, int]],
+    waits: Sequence[int] = (),
+    ring: int = 0,
+) -> list[dict[str, Any]]:
+    """Return local searches as the bench reads them: marks, whether they are cold and of all states, and waits.
+
+    ``ring``: clocks of the ring, to restart it for passes of all states; 0 to leave it as it is.
+    """
     known = list(known_ports(build)) if build.hands else []
     return [
-        {"marks": marks, "cold": cold, "force": force, "known": known}
-        for marks, (cold, force) in zip(searches, kinds, strict=True)
+        {"marks": marks, "cold": cold, "force": force, "known": known, "wait": wait, "ring": ring}
+        for marks, (cold, force), wait in zip(searches, kinds, waits or [0] * len(searches), strict=True)
     ]

@@ -16,6 +16,7 @@ from beltline.hw.sweep.lane.judge import Judge
 from beltline.hw.sweep.lane.listing import last_position, listed_points
 from beltline.hw.sweep.lane.parameters import LaneParameters
 from beltline.hw.sweep.lane.passes import Passes
+from beltline.hw.sweep.lane.port import share
 from beltline.hw.sweep.lane.prices import Listed, add_prices
 from beltline.hw.sweep.lane.rows import Rows
 from beltline.hw.sweep.lane.tables import Tables
@@ -252,11 +253,11 @@ class Lane(wiring.Component):
             *(getattr(self, name).eq(getattr(values, name)) for name in ("norm", "retired", *parameters.changes)),
         ]
         lost, over = expects.lost, Const(0, 1)
-        fetches: list[tuple[Any, Value]] = [(check, ~passes.searching), (search, passes.searching)]
+        fetches: list[tuple[Any, Value]] = [(check.fetch, ~passes.searching), (search.fetch, passes.searching)]
         if build.proof:
             scan = self._proof(m, passes, search, patch, values, tables, expects, last_state)
             lost, over = self._last_lost(m, passes, expects), scan.saturated
-            fetches = [(check, ~passes.searching & ~passes.scanning), fetches[1], (scan, passes.scanning)]
+            fetches = [(check.fetch, ~passes.searching & ~passes.scanning), fetches[1], (scan.fetch, passes.scanning)]
         infeasible: Value = search.valid & search.infeasible
         if build.shares:
             self._share(m, passes, search, tables, scan)
@@ -283,7 +284,7 @@ class Lane(wiring.Component):
                 | over
             ),
         ]
-        self._fetch(m, fetches)
+        share(m, build, self.fetch, fetches)
         return m
 
     def _works(self, m: Module, judge: Judge, listed: Listed, patch: Patch, expects: Expects) -> Value:
@@ -339,6 +340,7 @@ class Lane(wiring.Component):
             tables.found_cached.eq(search.cached),
         ]
         if self.parameters.build.hands:
+            m.d.comb += [search.align.eq(passes.align), passes.rows_arrived.eq(search.rows_arrived)]
             self._hands(m, check, judge, search, tables)
 
     def _hands(self, m: Module, check: Check, judge: Judge, search: LocalSearch, tables: Tables) -> None:
@@ -351,23 +353,6 @@ class Lane(wiring.Component):
             tables.search_cached.eq(search.cached_address),
             search.cached_data.eq(tables.cached),
         ]
-
-    def _fetch(self, m: Module, units: list[tuple[Any, Value]]) -> None:
-        """Share the lane's port to the row buses: a unit has it while its condition is high."""
-        for number, (unit, active) in enumerate(units):
-            # The first unit has the port while no other is active.
-            with m.If(active if number else Const(1, 1)):
-                m.d.comb += [
-                    self.fetch.request.eq(unit.fetch.request),
-                    self.fetch.row.eq(unit.fetch.row),
-                    self.fetch.inner.eq(unit.fetch.inner),
-                ]
-            m.d.comb += [
-                unit.fetch.turn.eq(self.fetch.turn),
-                unit.fetch.taken.eq(self.fetch.taken & active),
-                unit.fetch.valid.eq(self.fetch.valid & active),
-                unit.fetch.data.eq(self.fetch.data),
-            ]
 
     def _proof(
         self,

@@ -32,6 +32,7 @@ def listed_points(
     assert sizes.clocks + (1 << sizes.build.state_bits) + DECISION_CLOCKS > sizes.decided + 1 + SHIFT_CLOCKS
     m.d.comb += [
         *(getattr(search, name).eq(getattr(patch, name)) for name in ("note_write", "note_row", "notes")),
+        search.noted.eq(patch.note_valid & patch.note),
         passes.following.eq(search.following),
         expects.read.eq(tables.fresh),
     ]

@@ -6,9 +6,9 @@ from amaranth.hdl import Const, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from beltline.hw.memory.ram import READ_LATENCY
 from beltline.hw.sweep.check import PREPARE_CLOCKS
 from beltline.hw.sweep.lane.parameters import MOST_SHIFT, LaneParameters
-from beltline.hw.sweep.search.handed import HANDED_CLOCKS
 
 _OF_PROOF = {
     **{name: In(1) for name in ("round", "finish", "scan_busy", "better")},
@@ -59,6 +59,11 @@ class Passes(wiring.Component):
         A result of the check, or a state of the patch, enters the pipeline to the expectation unit.
     start_check, start_search, start_patch : out, 1 bit each
         High for a clock: the pass begins.
+    rows_arrived : in, 1 bit
+        Only in builds whose check hands states to the local search, as ``align``: all rows that were requested for the
+        states have arrived.
+    align : out, 1 bit
+        High ``READ_LATENCY`` clocks before ``start_search``, if there was a check.
     checking, searching, patching : out, 1 bit each
         The check, the local search or the patch is in progress.
     choosing : out, 1 bit
@@ -112,6 +117,7 @@ class Passes(wiring.Component):
                 "done": Out(1, init=1),
                 **(_OF_PROOF if build.proof else {}),
                 **({"hold": Out(1), "drop": Out(1)} if build.prepares else {}),
+                **({"rows_arrived": In(1), "align": Out(1)} if build.hands else {}),
                 **(_OF_PRICES if build.prices else {}),
                 **({"worked": In(1), "following": In(1)} if build.overlap else {}),
             }
@@ -173,7 +179,7 @@ class Passes(wiring.Component):
             with m.State("JUDGE"):
                 with m.If(self.any_mark):
                     if self.parameters.build.hands:
-                        m.next = "HAND"
+                        m.next = "ROWS"
                     else:
                         m.d.comb += self.start_search.eq(1)
                         m.d.sync += self.searching.eq(1)
@@ -239,14 +245,16 @@ class Passes(wiring.Component):
             m.d.sync += [self.hold.eq(0), self.choosing.eq(0), reads.eq(0)]
 
     def _hand(self, m: Module) -> None:
-        """Add the state in which the last states that failed the check reach the local search."""
-        clocks = HANDED_CLOCKS - 2
-        waits = Signal(range(clocks), init=clocks - 1)
+        """Add the states in which rows arrive, and the states that failed the check reach the local search."""
+        waits = Signal(range(READ_LATENCY), init=READ_LATENCY - 1)
+        with m.State("ROWS"), m.If(self.rows_arrived):
+            m.d.comb += self.align.eq(1)
+            m.next = "HAND"
         with m.State("HAND"):
             m.d.sync += waits.eq(waits - 1)
             with m.If(waits == 0):
                 m.d.comb += self.start_search.eq(1)
-                m.d.sync += [self.searching.eq(1), waits.eq(clocks - 1)]
+                m.d.sync += [self.searching.eq(1), waits.eq(READ_LATENCY - 1)]
                 m.next = "SEARCH"
 
     def _rounds(self, m: Module) -> None:

@@ -27,7 +27,7 @@ class Follow(wiring.Component):
     passed ``n`` if it works on a state of a later point, or if it has no state and will look for the next one from a
     later point on. If all have passed ``n``, the states of ``n`` are listed, one a clock, and the place becomes
     ``n + 1``. Without such a point the place becomes the next word. So every part lists a point, or skips a word, in
-    each round of the ring; together they list a state a clock.
+    each round of the ring; together they list a state a clock. The pass ends with the last noted point.
 
     Latency: a part whose searches have their turns in clocks ``t`` to ``t + 2**state_bits - 1`` lists its states from
     clock ``t + 2**state_bits + DECISION_CLOCKS`` on. In the first round after ``start`` every part is put at its first
@@ -45,6 +45,8 @@ class Follow(wiring.Component):
         ``N_z - 1``.
     note_write, note_row, notes : in, 1 bit, row, ``NOTES`` bits
         Writes the notes of points ``NOTES * note_row`` and following, before the pass.
+    noted : in, 1 bit
+        High for a clock for each noted point, before the pass and not in the clocks of ``start`` and after it.
     context, mine, beginning, limit, search, search_later : in
         The turn of a search, from :class:`beltline.hw.sweep.search.ring.Ring`.
     part_begin : in, ``searched_bits``
@@ -68,6 +70,7 @@ class Follow(wiring.Component):
                 "points": In(build.point_bits + 1),
                 "last_state": In(build.state_bits),
                 **note_ports(build, In),
+                "noted": In(1),
                 "context": In(parameters.context_bits),
                 "mine": In(1),
                 "beginning": In(1),
@@ -152,13 +155,15 @@ class Follow(wiring.Component):
         m.d.comb += came.eq(p.delay(p.input(moved.as_value()), loop).value)
         self._list(m, lists, decided)
 
-        parts = parameters.contexts >> build.state_bits
-        unfinished = Signal(range(parts + 1))
-        m.d.sync += unfinished.eq(unfinished - (decides & moved.over))
-        with m.If(unfinished == 0):
+        # Points that are to be listed; with ``force``, which is valid from the clock after ``start`` on, all points.
+        unfinished, noted, started = Signal(build.point_bits + 1), Signal(build.point_bits + 1), Signal()
+        m.d.sync += [unfinished.eq(unfinished - lists), noted.eq(noted + self.noted), started.eq(self.start)]
+        with m.If(started):
+            m.d.sync += [unfinished.eq(Mux(self.force, self.points, noted)), noted.eq(0)]
+        with m.Elif(unfinished == 0):
             m.d.sync += running.eq(0)
         with m.If(self.start):
-            m.d.sync += [unfinished.eq(parts), running.eq(1)]
+            m.d.sync += running.eq(1)
         m.d.comb += self.busy.eq(running | self.valid)
         return m
 

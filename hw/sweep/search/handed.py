@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, Signal, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from beltline.hw.arithmetic.evaluator import OBJECTIVE_BITS
 from beltline.hw.memory.ram import READ_LATENCY, Ram
-from beltline.hw.sweep.parameters import SweepParameters
+from beltline.hw.sweep.parameters import HALF_SHIFT, SweepParameters
 from beltline.hw.sweep.search.marks import mark_ports
-from beltline.hw.sweep.search.parameters import SearchParameters
+from beltline.hw.sweep.search.parameters import NUMBER_BITS, SearchParameters
 
 HANDED_CLOCKS = 2 + READ_LATENCY
 """Clocks from a mark to the first turn that can begin with its state."""
+
+REQUEST_CLOCKS = 2
+"""Clocks from the result of a check to the request for the first row of the search that its state is handed to."""
+
+ALIGN_CLOCKS = REQUEST_CLOCKS + 1
+"""Clocks from the last result of a check until the ring can be aligned: until its request counts."""
 
 
 def known_ports(build: SweepParameters) -> dict[str, wiring.Member]:
@@ -33,7 +39,8 @@ def handed_layout(parameters: SearchParameters) -> data.StructLayout:
 
     ``valid``: there is such a state. ``known``: candidate ``index``, with ``objective``, is better than ``choice``; it
     is the one above with ``rises``, and else the one below. Without ``known`` the candidate is the choice, to be
-    evaluated. ``point`` is the point after the state's own.
+    evaluated. ``point`` is the point after the state's own. ``asked``: half-row ``half`` was requested, with number
+    ``number``; it has the candidate that is evaluated first.
     """
     build = parameters.build
     return data.StructLayout(
@@ -46,6 +53,9 @@ def handed_layout(parameters: SearchParameters) -> data.StructLayout:
             "position": build.position_bits,
             "point": parameters.searched_bits,
             "objective": OBJECTIVE_BITS,
+            "asked": 1,
+            "half": build.index_bits - HALF_SHIFT,
+            "number": NUMBER_BITS,
         }
     )
 
@@ -55,12 +65,13 @@ class Handed(wiring.Component):
 
     A search so begins its first turn with a state, and does not have to look for one in the marks. If the choice is
     feasible, one of its neighbours is better; the search begins from there without an evaluation, because the check has
-    computed the objective.
+    computed the objective. It evaluates the candidate beyond the neighbour first, or the choice if that is infeasible.
+    The half-row with this candidate is requested while the check goes on, unless the candidate is not on the grid.
 
     Latency: :data:`HANDED_CLOCKS` from a mark to ``handed``, ``READ_LATENCY`` from ``ahead`` to ``handed``. Throughput:
     a mark in every clock, or a turn in every clock. Contract: fixed latency, no ready. Marks come for all states of the
     lane, in table order. In the first turn of a search the word is cleared, so it is empty when the next check begins;
-    no mark may come in the clock before that of such a turn.
+    no mark may come in the clock before that of such a turn. The half-row is requested a clock after the mark.
 
     Attributes
     ----------
@@ -77,6 +88,16 @@ class Handed(wiring.Component):
         The objective of the better neighbour, in units of value.
     part_shift : in, 0 to ``point_bits``
         Each search has ``2**part_shift`` points.
+    last_index : in, ``index_bits``
+        The last candidate of the grid.
+    asked : in, 8 bits
+        The number of the next request, from :class:`beltline.hw.sweep.search.requests.Requests`.
+    ask, half, search : out, 1 bit, ``index_bits - HALF_SHIFT``, ``context_bits``
+        Requests a half-row, and for which search.
+    first_context : out, ``context_bits``
+        The first search of the first part with a state that was handed, from a clock after the state's mark on.
+    count : out, 0 to ``contexts``
+        States that were handed, from a clock after a state's mark to the first turn of a pass.
     context, mine, beginning : in, ``context_bits``, 1 bit, 1 bit
         The turn, from :class:`beltline.hw.sweep.search.ring.Ring`.
     ahead : in, ``context_bits``
@@ -93,6 +114,13 @@ class Handed(wiring.Component):
                 **mark_ports(build),
                 **known_ports(build),
                 "part_shift": In(range(build.point_bits + 1)),
+                "last_index": In(build.index_bits),
+                "asked": In(NUMBER_BITS),
+                "ask": Out(1),
+                "half": Out(build.index_bits - HALF_SHIFT),
+                "search": Out(parameters.context_bits),
+                "first_context": Out(parameters.context_bits),
+                "count": Out(range(parameters.contexts + 1)),
                 "context": In(parameters.context_bits),
                 "mine": In(1),
                 "beginning": In(1),
@@ -103,7 +131,8 @@ class Handed(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        layout, state_bits = handed_layout(self.parameters), self.parameters.build.state_bits
+        build = self.parameters.build
+        layout, state_bits = handed_layout(self.parameters), build.state_bits
         # Of each exogenous state: whether a state of the present part has failed.
         failed = Signal(1 << state_bits)
         begins, before, first = Signal(), Signal(), Signal()
@@ -114,9 +143,21 @@ class Handed(wiring.Component):
         ]
         with m.If(self.mark_valid):
             m.d.sync += failed.bit_select(self.mark_state, 1).eq(before | self.mark)
+        # The candidate to be evaluated first: one further, or the choice.
+        step = Cat(self.mark_known, (self.mark_known & ~self.mark_rises).replicate(build.index_bits - 1))
+        candidate, outside = Signal(build.index_bits), Signal()
+        m.d.comb += [
+            candidate.eq(self.mark_begin + step),
+            outside.eq(
+                self.mark_known & Mux(self.mark_rises, self.mark_begin == self.last_index, ~self.mark_begin.any())
+            ),
+        ]
         state, search = Signal(layout), Signal(self.parameters.context_bits)
+        asks = Signal()
         m.d.sync += [
             search.eq(Cat(self.mark_state, self.mark_point >> self.part_shift)),
+            asks.eq(first & ~outside),
+            self.half.eq(candidate[HALF_SHIFT:]),
             state.valid.eq(first),
             state.known.eq(self.mark_known),
             state.rises.eq(self.mark_rises),
@@ -126,11 +167,29 @@ class Handed(wiring.Component):
             state.point.eq(self.mark_point + 1),
             state.objective.eq(self.mark_objective),
         ]
+        word = Signal(layout)
+        m.d.comb += [
+            word.eq(state),
+            word.asked.eq(asks),
+            word.half.eq(self.half),
+            word.number.eq(self.asked),
+            self.ask.eq(asks),
+            self.search.eq(search),
+        ]
+        # The first part that is handed a state, and how many states are handed.
+        with m.If(first):
+            m.d.sync += self.count.eq(self.count + 1)
+            with m.If(self.count == 0):
+                m.d.sync += self.first_context.eq(
+                    Cat(Const(0, state_bits), self.mark_point >> self.part_shift)[: self.parameters.context_bits]
+                )
+        with m.If(self.beginning):
+            m.d.sync += self.count.eq(0)
         m.submodules.states = states = Ram(layout.size, self.parameters.contexts)
         m.d.comb += [
             states.write.eq(state.valid | (self.beginning & self.mine)),
             states.write_address.eq(Mux(state.valid, search, self.context)),
-            states.write_data.eq(state),
+            states.write_data.eq(word),
             states.read_address.eq(self.ahead),
             self.handed.eq(states.read_data),
         ]

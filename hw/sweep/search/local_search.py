@@ -115,13 +115,18 @@ class LocalSearch(wiring.Component):
     least, most : in, ``index_bits`` each
         Only with bounds: those of the state whose choice is read, with ``choice_data``.
     mark_position, mark_choice, mark_begin, mark_known, mark_rises, mark_objective : in
-        Only in builds whose check hands states to the local search, as the next line: see
+        Only in builds whose check hands states to the local search, as the next three: see
         :class:`beltline.hw.sweep.search.handed.Handed`. The last mark must come ``HANDED_CLOCKS - 1`` clocks before
         ``start`` or earlier.
+    rows_arrived : out, 1 bit
+        All rows that were requested have arrived; for those requested for a mark, from 2 clocks after it on.
+    align : in, 1 bit
+        ``READ_LATENCY`` clocks before ``start``, after the last mark: the first part that was handed a state has the
+        first turns.
     cached_address, cached_data : out and in, ``position_bits`` and ``CACHED_BITS``
         Read port of the lane's cached utilities.
-    note_write, note_row, notes, following, listed, listed_point, listed_position : in, in, in, out, out, out, out
-        Only with ``overlap``: ports ``note_write``, ``note_row``, ``notes``, ``busy``, ``valid``, ``point`` and
+    note_write, note_row, notes, noted, following, listed, listed_point, listed_position : four in, four out
+        Only with ``overlap``: ports ``note_write``, ``note_row``, ``notes``, ``noted``, ``busy``, ``valid``, ``point`` and
         ``position`` of :class:`beltline.hw.sweep.search.follow.Follow`, which begins with every pass without ``seek``.
     """
 
@@ -187,6 +192,8 @@ class LocalSearch(wiring.Component):
         build = self.parameters.build
         return {
             **known_ports(build),
+            "rows_arrived": Out(1),
+            "align": In(1),
             "cached_address": Out(build.position_bits),
             "cached_data": In(CACHED_BITS),
         }
@@ -196,6 +203,7 @@ class LocalSearch(wiring.Component):
         build = self.parameters.build
         return {
             **note_ports(build, In),
+            "noted": In(1),
             "following": Out(1),
             "listed": Out(1),
             "listed_point": Out(build.point_bits),
@@ -205,7 +213,7 @@ class LocalSearch(wiring.Component):
     def _follow(self, m: Module, ring: Ring) -> None:
         """Add the unit that lists the points whose states the search has finished."""
         m.submodules.follow = follow = Follow(self.parameters)
-        names = ("force", "points", "last_state", "note_write", "note_row", "notes")
+        names = ("force", "points", "last_state", "note_write", "note_row", "notes", "noted")
         turns = ["context", "mine", "beginning", "limit", "search", "search_later"]
         turns += ["part_begin"] if self.parameters.build.hands else []
         m.d.comb += [
@@ -218,14 +226,19 @@ class LocalSearch(wiring.Component):
             self.listed_position.eq(follow.position),
         ]
 
-    def _hands(self, m: Module, ring: Ring, course: Course) -> None:
+    def _hands(self, m: Module, ring: Ring, course: Course, requests: Requests, ends: Ends) -> None:
         """Add the unit that stores the states which the check hands on."""
         m.submodules.handed = handed = Handed(self.parameters)
         marks = ("mark_valid", "mark_point", "mark_state", "mark", "part_shift", *known_ports(self.parameters.build))
         m.d.comb += [
-            *(getattr(handed, name).eq(getattr(self, name)) for name in marks),
+            *(getattr(handed, name).eq(getattr(self, name)) for name in (*marks, "last_index")),
             *(getattr(handed, name).eq(getattr(ring, name)) for name in ("context", "mine", "beginning", "ahead")),
             ring.handed.eq(handed.handed),
+            ring.first_context.eq(handed.first_context),
+            ends.count.eq(handed.count),
+            self.rows_arrived.eq(ends.idle),
+            handed.asked.eq(requests.asked),
+            *(getattr(requests, f"mark_{name}").eq(getattr(handed, name)) for name in ("ask", "half", "search")),
             self.cached_address.eq(course.cached_address),
             course.cached_data.eq(self.cached_data),
         ]
@@ -345,7 +358,7 @@ class LocalSearch(wiring.Component):
             ends.idle.eq(requests.asked == halves.arrived),
         ]
         if parameters.build.hands:
-            self._hands(m, ring, course)
+            self._hands(m, ring, course, requests, ends)
         if parameters.build.overlap:
             self._follow(m, ring)
         return m

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth.hdl import Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -26,7 +26,7 @@ class Ring(wiring.Component):
 
     In a build whose check hands states to the local search (:attr:`beltline.hw.sweep.parameters.SweepParameters.hands`)
     a new search begins with the state that it was handed. A search that was handed none has no work left, except with
-    ``force``.
+    ``force``. The ring can be aligned so that the searches with the first states have the first turns of a pass.
 
     Attributes
     ----------
@@ -53,8 +53,11 @@ class Ring(wiring.Component):
     search_later : out, :attr:`SearchParameters.search`
         ``search`` a clock later.
     force : in, 1 bit
-        Only in builds whose check hands states to the local search, as the next three: all states are searched; what
+        Only in builds whose check hands states to the local search, as the next five: all states are searched; what
         was handed is ignored.
+    align, first_context : in, 1 bit and ``context_bits``
+        Search ``first_context`` has its turn ``READ_LATENCY + 1`` clocks later. ``align`` must not be high while
+        ``busy``.
     ahead : out, ``context_bits``
         ``context`` of ``READ_LATENCY`` clocks later.
     handed : in, :func:`beltline.hw.sweep.search.handed.handed_layout`
@@ -92,6 +95,8 @@ class Ring(wiring.Component):
         parameters = self.parameters
         return {
             "force": In(1),
+            "align": In(1),
+            "first_context": In(parameters.context_bits),
             "ahead": Out(parameters.context_bits),
             "handed": In(handed_layout(parameters)),
             "part_begin": Out(parameters.searched_bits),
@@ -105,6 +110,10 @@ class Ring(wiring.Component):
         # One turn for each search, then empty places.
         turn = Signal(range(clocks))
         m.d.sync += turn.eq(Mux((turn == clocks - 1) | self.restart, 0, turn + 1))
+        if parameters.build.hands:
+            first = self.first_context
+            with m.If(self.align):
+                m.d.sync += turn.eq(Mux(first < READ_LATENCY, first + clocks, first) - READ_LATENCY)
         m.d.comb += [
             self.context.eq(turn),
             self.mine.eq((turn < parameters.contexts) & (self.context[:state_bits] <= self.last_state)),
@@ -142,6 +151,9 @@ class Ring(wiring.Component):
         m.d.sync += turn.eq(Mux(turn == clocks - 1, 0, turn + 1))
         with m.If(self.restart):
             m.d.sync += turn.eq(READ_LATENCY)
+        with m.If(self.align):
+            m.d.sync += turn.eq(self.first_context)
+        tag = Cat(handed.half[1:], handed.asked)
         m.d.comb += [self.ahead.eq(turn), self.part_begin.eq(part << self.part_shift)]
         m.d.comb += [
             begun.eq(0),
@@ -154,6 +166,11 @@ class Ring(wiring.Component):
             begun.above_known.eq(handed.known & ~handed.rises),
             begun.first.eq(~handed.known),
             begun.down.eq(handed.known & ~handed.rises),
+            begun.over.eq(~(handed.valid & self.mine)),
             begun.point.eq(Mux(handed.valid, handed.point, ~0)),
+            begun.row0.eq(Mux(handed.half[0], 0, tag)),
+            begun.row1.eq(Mux(handed.half[0], tag, 0)),
+            begun.number0.eq(handed.number),
+            begun.number1.eq(handed.number),
         ]
         return Mux(self.force, fresh.as_value(), begun.as_value())

@@ -26,6 +26,7 @@ from beltline.hw.arithmetic.utility import UtilityParameters
 from beltline.hw.arithmetic.utility_constants import UtilityConstants
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Command, Engine, Status
+from beltline.hw.memory.ram import READ_LATENCY
 from beltline.hw.sweep.lane_clocks import Dealt, LaneClocks, SweepLog, lane_clocks
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
@@ -197,14 +198,10 @@ def clocks_of(log: SweepLog, begin: int, lane: int) -> LaneClocks:
     lanes = log.dealt.search.build.lanes
     if log.unchecked[lane]:
         return lane_clocks(log, np.full(lanes, begin), results=True)
-    if not log.searched.any():
-        # Nothing was handed on. Then every search is over in its first turn.
-        search = log.dealt.search
-        last = begin + search.clocks + search.decided
-        return LaneClocks(*(np.full(lanes, last + 3) for _ in range(2)), *(np.empty(0, np.int64) for _ in range(3)))
     # Its check begins with the simulation.
     checked = lane_clocks(log, np.zeros(lanes, np.int64)).checked[lane]
-    return lane_clocks(log, np.zeros(lanes, np.int64), begin - int(checked), results=True)
+    aligned = begin - READ_LATENCY if log.dealt.search.build.hands else begin
+    return lane_clocks(log, np.zeros(lanes, np.int64), aligned - int(checked), results=True)
 
 
 @CASES
@@ -260,12 +257,12 @@ def test_every_local_search_and_the_clock_of_every_result(
     searches = []
     for number, density in enumerate((1.0, 1.0, 0.3, 0.02, 0.0, 0.7, 1.0, 0.2)):
         marks = any_marks(build, points, states, hands_on, density, kinds[number][1], chance)
-        if number == 6:
+        if number == 6 or (build.hands and not density):
             # All searches but one have nothing to do, and this one has little.
             quickest = min((at for at in failed if failed[at]), key=work)
             marks = alone(marks, quickest)
-        # Repeated marks only delay the start.
-        searches.append(marks + marks[-1:] * chance.randrange(70))
+        searches.append(marks)
+    waits = [chance.randrange(70) for _ in searches]
     settings = {
         "points": points,
         "last_state": states - 1,
@@ -279,9 +276,8 @@ def test_every_local_search_and_the_clock_of_every_result(
         "shift": constants.shift,
     }
     stimulus, results = tmp_path / "stimulus.json", tmp_path / "results.json"
-    stimulus.write_text(
-        json.dumps({"writes": writes, "constants": settings, "searches": given_searches(build, searches, kinds)})
-    )
+    given_passes = given_searches(build, searches, kinds, waits, parameters.clocks)
+    stimulus.write_text(json.dumps({"writes": writes, "constants": settings, "searches": given_passes}))
     run_bench(
         with_shared(Clocked(Probe(parameters, lane))),
         "beltline.sim.benches.local_search",
@@ -293,7 +289,8 @@ def test_every_local_search_and_the_clock_of_every_result(
     )
     seen, end = set(), 0
     moves = np.zeros((build.lanes, parameters.contexts), np.int64)
-    for marks, (cold, force), (clocks, found) in zip(searches, kinds, json.loads(results.read_text()), strict=True):
+    passes = zip(searches, kinds, waits, json.loads(results.read_text()), strict=True)
+    for marks, (cold, force), wait, (clocks, found) in passes:
         searched = np.zeros((grid, states), np.bool_)
         for point, s, mark, *_ in marks:
             searched[lane * points + point, s] = mark or force
@@ -305,7 +302,7 @@ def test_every_local_search_and_the_clock_of_every_result(
         done = search_all(*tables_given, bool(cold), 20_000, handed=checked)
         assert done.counts.max() <= done.probes.shape[1]
         # A pass without a result does not report its start, which is 200 clocks and its marks after the previous end.
-        begin = found[0][-1] if found else end + 200 + len(marks) + HANDED_CLOCKS - 2
+        begin = found[0][-1] if found else end + 200 + len(marks) + HANDED_CLOCKS - 2 + wait
         end = begin + 1 + clocks
         log = SweepLog(dealt, last, searched, done.counts, done.probes, ~checked)
         lanes = clocks_of(log, begin, lane)

@@ -7,18 +7,18 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from beltline.hw.memory.ram import READ_LATENCY
 from beltline.hw.sweep.check import PREPARE_CLOCKS
 from beltline.hw.sweep.lane.parameters import LaneParameters
 from beltline.hw.sweep.lane.passes import Passes
 from beltline.hw.sweep.parameters import SweepParameters
-from beltline.hw.sweep.search.handed import HANDED_CLOCKS
 from support.streams import Clocks
 
 BUILD = SweepParameters(grid=64, states=3, lanes=2, slots=4)
 FLAGS = ("prologue", "cold", "fixed", "seek")
 PULSES = ("go", "checked", "any_mark", "moved", "search_busy", "patch_busy", "works")
 OUTPUTS = ("start_check", "start_search", "start_patch", "checking", "searching", "patching", "unchecked", "done")
-OUTPUTS += ("choosing", "hold", "drop")
+OUTPUTS += ("choosing", "hold", "drop", "align")
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,12 @@ def test_begins_and_ends(clocks: Clocks, seed: int, overlap: bool, lanes: int) -
     parameters = LaneParameters(replace(BUILD, overlap=overlap, lanes=lanes, grid=32 * lanes))
     assert parameters.build.hands == (lanes > 1)
     # The states that fail the check take their time to the local search.
-    handing = HANDED_CLOCKS - 2 if lanes > 1 else 0
+    handing = READ_LATENCY if lanes > 1 else 0
     settle = parameters.settle
     sweeps = [*SWEEPS, *(random_sweep(rng) for _ in range(40))]
     count = sum(sum(sweep.clocks) + sweep.quiet + 2 * settle + 20 for sweep in sweeps)
     names = *PULSES, *FLAGS, "points", "count", *(["worked", "following"] if overlap else [])
+    names += ("rows_arrived",) if lanes > 1 else ()
     columns = {name: [0] * count for name in names}
     wanted = {name: [0] * count for name in OUTPUTS}
     go, many_moved, unchecked = 3, False, False
@@ -102,7 +103,7 @@ def test_begins_and_ends(clocks: Clocks, seed: int, overlap: bool, lanes: int) -
         many_moved = sweep.moves + sweep.count // 2 >= sweep.count
         go = then
     found = clocks(Passes(parameters), {name: column[:go] for name, column in columns.items()})
-    for name in OUTPUTS:
+    for name in OUTPUTS if lanes > 1 else OUTPUTS[:-1]:
         assert found[name] == wanted[name][:go], name
 
 
@@ -153,7 +154,12 @@ def one_sweep(
             if not searches:
                 prepares()
                 return at, works
-            at += handing
+            if handing:
+                # The last rows have come, or come some clocks later.
+                at += 1 + at % 4
+                columns["rows_arrived"][at] = 1
+                wanted["align"][at] = 1
+                at += handing
         began = at
         at = under_way("search", search)
         first = at - min(search, sweep.moves)

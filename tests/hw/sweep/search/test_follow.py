@@ -14,8 +14,8 @@ from beltline.hw.sweep.search.parameters import SearchParameters
 from support.layouts import any_word, pack
 from support.streams import Clocks
 
-INPUTS = ("start", "force", "points", "last_state", "note_write", "note_row", "notes", "context", "mine", "beginning")
-INPUTS += ("limit", "search", "search_later")
+INPUTS = ("start", "force", "points", "last_state", "note_write", "note_row", "notes", "noted")
+INPUTS += ("context", "mine", "beginning", "limit", "search", "search_later")
 
 CASES = [
     # Two words in a part and empty places, or several parts in a word and a search in every place.
@@ -116,10 +116,13 @@ class Stimulus:
             # Notes of points that the lane does not have are not looked at.
             word |= self.rng.getrandbits(NOTES) << len(one.notes[NOTES * row :]) & (1 << NOTES) - 1
             self.add(one, note_write=1, note_row=row, notes=word)
+        for note in self.rng.sample(one.notes, one.points):
+            self.add(one, noted=note)
         for _ in range(self.rng.randrange(self.parameters.clocks)):
             self.add(one)
         begin = self.clock
-        self.add(one, start=1)
+        # Which kind of pass it is, is known a clock later.
+        self.add(one, start=1, force=self.rng.randrange(2))
         end = self.follow(one, begin)
         self.busy.append((begin + 1, end))
         while self.clock < end + self.rng.randint(1, 5):
@@ -129,7 +132,8 @@ class Stimulus:
         """Note when the points of each part are listed; return the first clock in which the unit is not busy."""
         parameters = self.parameters
         bits, ring = parameters.build.state_bits, parameters.clocks
-        end = 0
+        # The last point that is listed ends the pass; without any it ends after two clocks.
+        end = begin + 3
         for part in range(parameters.contexts >> bits):
             # The clock of the first turn of the part's first search.
             clock = begin + 1 + ((part << bits) - begin - 1) % ring
@@ -148,7 +152,6 @@ class Stimulus:
                     end = max(end, decided + 1 + one.states)
                     place = noted[0] + 1
                 if place >= limit:
-                    end = max(end, decided + 2)
                     break
         return end
 

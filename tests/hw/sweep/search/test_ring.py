@@ -28,6 +28,13 @@ def begun(word: dict[str, int]) -> dict[str, Any]:
         side = "below_known" if word["rises"] else "above_known"
         beside |= {side: 1, "first": 0, "down": 1 - word["rises"]}
     item = {name: word[name] for name in ("choice", "position")}
+    # The half-row that was requested, and in which register it is.
+    row, odd = divmod(word["half"], 2)
+    beside |= {
+        f"row{odd}": row | word["asked"] << word["row_bits"],
+        "number0": word["number"],
+        "number1": word["number"],
+    }
     return beside | {"item": item, "index": word["index"], "objective": word["objective"]}
 
 
@@ -52,13 +59,17 @@ def test_turns_and_searches(clocks: Clocks, contexts: int, hands: bool) -> None:
     searches += [(5, 0, 0, 1, 77, 0)] if hands else []
     names = ("restart", "start", "busy", "last_state", "last_index", "part_shift", "seek", "above")
     columns: dict[str, list[int]] = {name: [] for name in (*names, *(("force",) if hands else ()))}
+    aligns: dict[int, int] = {}
     restarts, starts = [], []
     for part_shift, seek, above, last_state, last_index, force in searches:
         standing = (last_state, last_index, part_shift, seek, above, *((force,) if hands else ()))
         # A restart as early as possible, then a whole pass, then some turns of another.
-        quiet, length = rng.randint(2, 9), around + rng.randint(around, 2 * around)
+        quiet, length = rng.randint(2 if force else READ_LATENCY + 1, 9), around + rng.randint(around, 2 * around)
         restarts.append(len(columns["start"]))
         starts.append(len(columns["start"]) + quiet)
+        if hands and not force:
+            # Any search may be the first; after a restart, or alone.
+            aligns[starts[-1] - READ_LATENCY] = rng.choice((0, 1, contexts - 1, rng.randrange(contexts)))
         for clock in range(quiet + length):
             busy = clock > quiet and (clock < quiet + length - 5 or rng.random() < 0.5)
             row = (clock == 0, clock == quiet, busy, *standing)
@@ -68,6 +79,9 @@ def test_turns_and_searches(clocks: Clocks, contexts: int, hands: bool) -> None:
     given = [pack(layout, any_word(layout, rng)) for _ in range(count)]
     handed = [any_word(handed_layout(parameters), rng) for _ in range(count)]
     offered = {"handed": [pack(handed_layout(parameters), word) for word in handed]} if hands else {}
+    if hands:
+        offered["align"] = [int(clock in aligns) for clock in range(count)]
+        offered["first_context"] = [aligns.get(clock, rng.randrange(contexts)) for clock in range(count)]
     found = clocks(Ring(parameters), {**columns, "next": given, **offered})
 
     active = pack(layout, {"active": 1})
@@ -86,8 +100,9 @@ def test_turns_and_searches(clocks: Clocks, contexts: int, hands: bool) -> None:
             point = part << at["part_shift"]
             fresh: dict[str, Any] = {"point": point, "index": at["last_index"] if at["seek"] and at["above"] else 0}
             if hands and not at["force"]:
-                word = handed[clock]
-                fresh = begun(word) | {"active": int(word["valid"] and found["mine"][clock])}
+                word = handed[clock] | {"row_bits": build.row_bits}
+                works = int(word["valid"] and found["mine"][clock])
+                fresh = begun(word) | {"active": works, "over": 1 - works}
                 fresh["point"] = word["point"] if word["valid"] else (1 << parameters.searched_bits) - 1
             wanted: int | None = pack(layout, fresh)
         else:
@@ -103,9 +118,12 @@ def test_turns_and_searches(clocks: Clocks, contexts: int, hands: bool) -> None:
             assert found["part_begin"][clock] == (part << at["part_shift"]) % (1 << parameters.searched_bits)
             # A restart changes the turn of the next clock.
             after = (turn + READ_LATENCY) % around
-            if not any(columns["restart"][max(0, clock - READ_LATENCY) : clock + READ_LATENCY]):
+            near = range(max(0, clock - READ_LATENCY), min(count, clock + READ_LATENCY))
+            if not any(columns["restart"][other] or other in aligns for other in near):
                 assert found["ahead"][clock] == after % contexts, clock
                 if clock + READ_LATENCY < count:
                     assert found["ahead"][clock] == found["context"][clock + READ_LATENCY], clock
         turn = 0 if at["restart"] else (turn + 1) % around
+        if clock in aligns:
+            turn = (aligns[clock] - READ_LATENCY) % around
     assert seen > 4 * around
