@@ -95,9 +95,9 @@ class Handed(wiring.Component):
     ask, half, search : out, 1 bit, ``index_bits - HALF_SHIFT``, ``context_bits``
         Requests a half-row, and for which search.
     first_context : out, ``context_bits``
-        The first search of the first part with a state that was handed, from a clock after the state's mark on.
+        The first search of the first part with a state that was handed, from 2 clocks after the state's mark on.
     count : out, 0 to ``contexts``
-        States that were handed, from a clock after a state's mark to the first turn of a pass.
+        States that were handed, from 2 clocks after a state's mark to the first turn of a pass.
     context, mine, beginning : in, ``context_bits``, 1 bit, 1 bit
         The turn, from :class:`beltline.hw.sweep.search.ring.Ring`.
     ahead : in, ``context_bits``
@@ -177,12 +177,10 @@ class Handed(wiring.Component):
             self.search.eq(search),
         ]
         # The first part that is handed a state, and how many states are handed.
-        with m.If(first):
+        with m.If(state.valid):
             m.d.sync += self.count.eq(self.count + 1)
             with m.If(self.count == 0):
-                m.d.sync += self.first_context.eq(
-                    Cat(Const(0, state_bits), self.mark_point >> self.part_shift)[: self.parameters.context_bits]
-                )
+                m.d.sync += self.first_context.eq(Cat(Const(0, state_bits), search[state_bits:]))
         with m.If(self.beginning):
             m.d.sync += self.count.eq(0)
         m.submodules.states = states = Ram(layout.size, self.parameters.contexts)
