@@ -153,10 +153,10 @@ class Handed(wiring.Component):
             ),
         ]
         state, search = Signal(layout), Signal(self.parameters.context_bits)
-        asks = Signal()
+        nowhere, asks = Signal(), Signal()
         m.d.sync += [
             search.eq(Cat(self.mark_state, self.mark_point >> self.part_shift)),
-            asks.eq(first & ~outside),
+            nowhere.eq(outside),
             self.half.eq(candidate[HALF_SHIFT:]),
             state.valid.eq(first),
             state.known.eq(self.mark_known),
@@ -169,6 +169,7 @@ class Handed(wiring.Component):
         ]
         word = Signal(layout)
         m.d.comb += [
+            asks.eq(state.valid & ~nowhere),
             word.eq(state),
             word.asked.eq(asks),
             word.half.eq(self.half),
