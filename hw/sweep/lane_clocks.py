@@ -223,28 +223,13 @@ def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ign
                         r[k, PHASE] = RESTS
                         resting += 1
             if requests and search_at < end:
-                t = search_run(
-                    r[k],
-                    searches[k],
-                    rows_of_searches[k],
-                    pushes[k],
-                    arrivals_of_searches[k],
-                    orders[k, : handed[k]],
-                    leaves[k],
-                    handed_behind,
-                    searched[first:last],
-                    log[lane * contexts : (lane + 1) * contexts],
-                    found[first:last],
-                    passed[first:last],
-                    part_shift,
-                    bits,
-                    ring,
-                    decided,
-                    points - 1,
-                    search_at,
-                    end,
-                    search_taken_at,
-                )
+                requested = rows_of_searches[k], pushes[k], arrivals_of_searches[k]
+                of_hands = orders[k, : handed[k]], leaves[k], handed_behind
+                own_log = log[lane * contexts : (lane + 1) * contexts]
+                of_lane = searched[first:last], own_log, found[first:last], passed[first:last]
+                sizes = part_shift, bits, ring, decided, points - 1
+                clocks = search_at, end, search_taken_at
+                t = search_run(r[k], searches[k], *requested, *of_hands, *of_lane, *sizes, *clocks)
                 if r[k, LEFT] == 0 and r[k, SEARCH_ARRIVED] == r[k, SEARCH_ASKED]:
                     r[k, PHASE] = RESTS
                     starts[lane] = r[k, START]

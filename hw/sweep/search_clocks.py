@@ -143,20 +143,45 @@ def search_aligns(r, aligns, first, ring):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _request_first(searches, rows, pushes, log, context, state, asked, t):  # type: ignore[no-untyped-def]
-    """Request the row of the first evaluation of a search that is handed a state in clock ``t``, if it is on the grid.
-
-    Returns whether it is; ``asked`` is the number of the request.
-    """
-    index = log[context, 0] >> 1
-    if index == OFF_GRID:
-        return False
-    half = index >> HALF_SHIFT
-    searches[context, _HALF0 + (half & 1)] = half
-    searches[context, _NUMBER0 + (half & 1)] = asked
+def _request(w, rows, pushes, half, state, asked, t):  # type: ignore[no-untyped-def]
+    """Request a half-row for the search with registers ``w`` in clock ``t``, as request number ``asked``."""
+    w[_HALF0 + (half & 1)] = half
+    w[_NUMBER0 + (half & 1)] = asked
     rows[asked % RING] = half >> 1 << TABLE_BITS | _HALVES | state << 1 | half & 1
     pushes[asked % RING] = t
-    return True
+
+
+@njit(cache=True)
+def _look(w, searched, state, limit):  # type: ignore[no-untyped-def]
+    """Look in one word of marks for the next state of the search with registers ``w``, which has points to ``limit``.
+
+    A state that is found waits.
+    """
+    points = searched.shape[0]
+    at = w[_POINT]
+    word_end = min((at // MARKS + 1) * MARKS, points)
+    while at < word_end and not searched[at, state]:
+        at += 1
+    if at == word_end:
+        w[_POINT] = (w[_POINT] // MARKS + 1) * MARKS
+        return
+    w[_POINT] = at + 1
+    if at < limit:
+        w[_WAITING], w[_NEXT] = 1, at
+
+
+@njit(cache=True)
+def _beside(w, index, top):  # type: ignore[no-untyped-def]
+    """Return the half-row that the search with registers ``w`` lacks beside guess ``index``, or ``OFF_GRID``.
+
+    After the first evaluation of a guess both neighbours will be needed.
+    """
+    half = near = index >> HALF_SHIFT
+    if index % HALF_WORDS == 0 and index > 0:
+        near = half - 1
+    elif index % HALF_WORDS == HALF_WORDS - 1 and index < top:
+        near = half + 1
+    return near if near != half and w[_HALF0 + (near & 1)] != near else OFF_GRID
 
 
 @njit(cache=True)
@@ -187,13 +212,8 @@ def search_run(  # type: ignore[no-untyped-def]
     While the check of the lane is in progress, the requests for the states that it hands on are simulated.
     """
     points, states = searched.shape
-    asked, arrived, sent, level, head = (
-        r[SEARCH_ASKED],
-        r[SEARCH_ARRIVED],
-        r[SEARCH_SENT],
-        r[SEARCH_LEVEL],
-        r[SEARCH_HEAD] != 0,
-    )
+    asked, arrived, sent = r[SEARCH_ASKED], r[SEARCH_ARRIVED], r[SEARCH_SENT]
+    level, head = r[SEARCH_LEVEL], r[SEARCH_HEAD] != 0
     turn, context, is_found, lacks, left = r[TURN], r[CONTEXT], r[FOUND] != 0, r[LACKS] != 0, r[LEFT]
     t = now
     while t < end and (left > 0 or arrived < asked):
@@ -204,42 +224,28 @@ def search_run(  # type: ignore[no-untyped-def]
             at = order[r[HANDED]]
             if at < r[DONE] and t == leaves[at] + behind:
                 r[HANDED] += 1
-                context = at // states >> part_shift << state_bits | at % states
-                push = _request_first(searches, rows, pushes, log, context, at % states, asked, t)
-                asked += push
-                context = -1
+                handed = at // states >> part_shift << state_bits | at % states
+                push = log[handed, 0] >> 1 != OFF_GRID
+                if push:
+                    half = (log[handed, 0] >> 1) >> HALF_SHIFT
+                    _request(searches[handed], rows, pushes, half, at % states, asked, t)
+                    asked += 1
         # The search whose turn began two clocks ago makes its request. Nothing below depends on later clocks.
         if context >= 0:
             w = searches[context]
+            s = context & ((1 << state_bits) - 1)
             half = (log[context, w[_COUNT]] >> 1) >> HALF_SHIFT if lacks else w[_AHEAD]
             if (lacks or half != OFF_GRID) and level < AHEAD_ROWS:
                 push = True
-                w[_HALF0 + (half & 1)] = half
-                w[_NUMBER0 + (half & 1)] = asked
-                what = _HALVES | (context & ((1 << state_bits) - 1)) << 1 | half & 1
-                rows[asked % RING] = half >> 1 << TABLE_BITS | what
-                pushes[asked % RING] = t
+                _request(w, rows, pushes, half, s, asked, t)
                 asked += 1
             limit = min(points, ((context >> state_bits) + 1) << part_shift)
-            s = context & ((1 << state_bits) - 1)
-            hit = False
             if w[_WAITING] == 0 and w[_POINT] < limit:
-                at = w[_POINT]
-                word_end = min((at // MARKS + 1) * MARKS, points)
-                while at < word_end and not searched[at, s]:
-                    at += 1
-                if at == word_end:
-                    w[_POINT] = (w[_POINT] // MARKS + 1) * MARKS
-                else:
-                    w[_POINT] = at + 1
-                    hit = at < limit
+                _look(w, searched, s, limit)
             done = False
             if is_found:
                 done = log[context, w[_COUNT]] & 1 != 0
                 w[_COUNT] += 1
-            if hit:
-                w[_WAITING] = 1
-                w[_NEXT] = at
             if done:
                 w[_ACTIVE] = w[_KNOWN] = 0
                 if found.size:
@@ -277,14 +283,7 @@ def search_run(  # type: ignore[no-untyped-def]
                             is_found = arrived > w[_NUMBER0 + (half & 1)]
                             begins = w[_COUNT] == 0 or log[turn, w[_COUNT] - 1] & 1 != 0
                             if is_found and begins and w[_KNOWN] == 0:
-                                # After the first evaluation of a guess both neighbours will be needed.
-                                near = half
-                                if index % HALF_WORDS == 0 and index > 0:
-                                    near = half - 1
-                                elif index % HALF_WORDS == HALF_WORDS - 1 and index < top:
-                                    near = half + 1
-                                if near != half and w[_HALF0 + (near & 1)] != near:
-                                    w[_AHEAD] = near
+                                w[_AHEAD] = _beside(w, index, top)
                         else:
                             lacks = True
         # Clock edge.
