@@ -134,7 +134,9 @@ class Part:
         """
         texts = {name: text for name, text in self.files.items() if name != f"{content.BUILD_MODULE}.v"}
         for box in self.boxes:
-            texts[f"{box}.v"] = "\n".join(_PORT.findall(texts[f"{box}.v"]))
+            own = re.search(rf"^module {box}\b.*?^endmodule", texts[f"{box}.v"], re.M | re.S)
+            assert own is not None
+            texts[f"{box}.v"] = "\n".join(_PORT.findall(own.group()))
         return figures_hash(texts, self.family)
 
     def measure(self, progress: Progress | None = None) -> dict[str, Any]:

@@ -148,7 +148,8 @@ class Patch(wiring.Component):
 
         # Notes are collected in a word, which is written after its last note or that of the last point.
         # A register for the last point keeps the subtraction out of the path to the memory's write enable.
-        number, last_point = Signal(build.point_bits + 1), Signal(build.point_bits + 1)
+        # Its name is explicit, since Python 3.11 and 3.12 would find different ones: a comprehension below reads it.
+        number, last_point = Signal(build.point_bits + 1), Signal(build.point_bits + 1, name="$signal")
         m.d.sync += last_point.eq(self.points - 1)
         gathered, word = Signal(NOTES), Signal(NOTES)
         low = number[:NOTE_BITS]
