@@ -365,8 +365,8 @@ def _layout() -> dict[str, Register]:
             Access.READ_WRITE,
             False,
             "bit 0: finite horizon, a slot for each sweep's results; bit 1: shifts; bit 2: search for other peaks; "
-            "bit 3: begin from stored choices; bits 8 to 15: policy evaluation sweeps, or with engine 7 the number of "
-            "sweeps after which prices are updated, 0 for never",
+            "bit 3: begin from stored choices; bit 4: proofs of some sweeps only; bits 8 to 15: policy evaluation "
+            "sweeps, or with engine 7 the number of sweeps after which prices are updated, 0 for never",
         ),
         ("GRID", 32, Access.READ_WRITE, False, "N_k of the problem"),
         ("STATES", 32, Access.READ_WRITE, False, "N_z of the problem"),

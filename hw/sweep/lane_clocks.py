@@ -175,7 +175,7 @@ def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ign
             r[k, PHASE] = SEARCHES
             search_start(r[k], begins[lane], ring, decided)
     now -= (now - phase) % slots
-    handed_behind = check_behind + REQUEST_CLOCKS
+    handed_delay = check_behind + REQUEST_CLOCKS
     wanted, order = np.empty(1 << lane_bits, np.int64), np.empty(members, np.int64)
     while resting < members:
         # Of the clocks from `now` to `end`, all lanes of the group have their turn in the first.
@@ -224,7 +224,7 @@ def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ign
                         resting += 1
             if requests and search_at < end:
                 requested = rows_of_searches[k], pushes[k], arrivals_of_searches[k]
-                of_hands = orders[k, : handed[k]], leaves[k], handed_behind
+                of_hands = orders[k, : handed[k]], leaves[k], handed_delay
                 own_log = log[lane * contexts : (lane + 1) * contexts]
                 of_lane = searched[first:last], own_log, found[first:last], passed[first:last]
                 sizes = part_shift, bits, ring, decided, points - 1

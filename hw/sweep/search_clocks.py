@@ -9,7 +9,7 @@ r, searches, rows, pushes, arrivals
 order
     int64, ``(n,)``: numbers of the states that a check hands on, in table order; each as ``point * N_z + s`` within the
     lane. Of size 0 if it hands on none.
-leaves, behind
+leaves, delay
     int64, ``(points * N_z,)``: the clock in which each state leaves the gather unit of the check, and the clocks
     from there to the request for its first row.
 searched
@@ -193,7 +193,7 @@ def search_run(  # type: ignore[no-untyped-def]
     arrivals,
     order,
     leaves,
-    behind,
+    delay,
     searched,
     log,
     found,
@@ -222,7 +222,7 @@ def search_run(  # type: ignore[no-untyped-def]
         push = False
         if r[HANDED] < order.size:
             at = order[r[HANDED]]
-            if at < r[DONE] and t == leaves[at] + behind:
+            if at < r[DONE] and t == leaves[at] + delay:
                 r[HANDED] += 1
                 handed = at // states >> part_shift << state_bits | at % states
                 push = log[handed, 0] >> 1 != OFF_GRID

@@ -208,47 +208,41 @@ def option_parser(prog: str) -> argparse.ArgumentParser:
     option("engine", f"engine: {', '.join(Engine.__members__)}", str)
     option("lanes", f"lanes of a sweep engine, a power of two from 1 to {LANES_LIMIT}")
     parser.add_argument(
-        "--proof", action="store_const", const=True, help="build a sweep engine that proves the choices of its sweeps"
+        "--proof", action=argparse.BooleanOptionalAction, help="build a sweep engine that proves the choices of its sweeps"
     )
     parser.add_argument(
-        "--costs", action="store_const", const=True, help="with --proof: add a table of the costs of each choice"
+        "--costs", action=argparse.BooleanOptionalAction, help="with --proof: add a table of the costs of each choice"
     )
     parser.add_argument(
         "--alternatives",
-        action="store_const",
-        const=True,
+        action=argparse.BooleanOptionalAction,
         help="with --costs: the maximum over alternatives is taken before the expectation",
     )
     option("multipliers", "with --alternatives: multipliers of the expectation, taken in turn; 0: one for each state")
     parser.add_argument(
         "--prices",
-        action="store_const",
-        const=True,
+        action=argparse.BooleanOptionalAction,
         help="with --multipliers: the prices of bonds are computed between sweeps",
     )
     parser.add_argument(
         "--bounds",
-        action="store_const",
-        const=True,
+        action=argparse.BooleanOptionalAction,
         help="with --alternatives: each state has bounds of its choice",
     )
     parser.add_argument(
         "--taste",
-        action="store_const",
-        const=True,
+        action=argparse.BooleanOptionalAction,
         help="with --alternatives: alternatives may have taste shocks, whose log-sum takes the place of the maximum",
     )
     option("slots", "lanes of a sweep engine that share a row bus: 4 or 8; 0: 4 with up to 16 lanes, else 8")
     parser.add_argument(
         "--midpoints",
-        action="store_const",
-        const=True,
+        action=argparse.BooleanOptionalAction,
         help="build a sweep engine whose shifts follow from the smallest and the largest change of each state",
     )
     parser.add_argument(
         "--overlap",
-        action="store_const",
-        const=True,
+        action=argparse.BooleanOptionalAction,
         help="build a sweep engine that computes expected values during local searches",
     )
     parser.add_argument(

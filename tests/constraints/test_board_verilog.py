@@ -13,7 +13,7 @@ from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.top.serial_machine import SerialParameters
 from support.builds import assert_builds, assert_refuses
 
-ECP5, Z2 = BOARDS["ecp5"].machine, BOARDS["pynq-z2"].machine
+ECP5, Z2, F2 = BOARDS["ecp5"].machine, BOARDS["pynq-z2"].machine, BOARDS["f2-sweep"].machine
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,8 @@ ECP5, Z2 = BOARDS["ecp5"].machine, BOARDS["pynq-z2"].machine
     [
         (["--board", "pynq-z2"], Z2),
         (["--board", "pynq-z2", "--grid", "1024", "--fold", "2"], replace(Z2, grid=1024, results=0, fold=2)),
+        # What a board's build has, an option can leave out.
+        (["--board", "f2-sweep", "--no-overlap", "--proof"], replace(F2, overlap=False, proof=True)),
         (["--board", "ecp5"], SerialParameters(ECP5)),
         (
             ["--board", "ecp5", "--results", "8192", "--baud", "115200"],
