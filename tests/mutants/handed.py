@@ -10,6 +10,9 @@ SOFTWARE = "hw/sweep/software_passes.py"
 
 OF_UNIT = ("tests/hw/sweep/search/test_handed.py::test_first_failed_states",)
 OF_RING = ("tests/hw/sweep/search/test_ring.py::test_turns_and_searches",)
+OF_ENDS = ("tests/hw/sweep/search/test_ends.py::test_end_of_a_pass_with_handed_states",)
+OF_FOLLOW = ("tests/hw/sweep/search/test_follow.py::test_points_are_listed_when_all_their_searches_have_passed",)
+OF_MACHINE = ("tests/hw/sweep/test_clocks.py::test_rbc_on_eight_lanes",)
 OF_SEARCH = ("tests/hw/sweep/test_clocks.py::test_every_local_search_and_the_clock_of_every_result[16-contexts]",)
 
 FAULTS = (
@@ -65,8 +68,8 @@ FAULTS = (
     Fault(
         "a local search begins before the last state reaches it",
         "hw/sweep/lane/passes.py",
-        "clocks = HANDED_CLOCKS - 2",
-        "clocks = HANDED_CLOCKS - 3",
+        "waits = Signal(range(READ_LATENCY), init=READ_LATENCY - 1)",
+        "waits = Signal(range(READ_LATENCY), init=READ_LATENCY - 2)",
         ("tests/hw/sweep/lane/test_passes.py::test_begins_and_ends",),
     ),
     Fault(
@@ -121,15 +124,127 @@ FAULTS = (
     Fault(
         "a search that was handed no state looks for one, modelled",
         "hw/sweep/search_clocks.py",
-        "            w[_POINT] = points\n            if at < limit:\n                left += 1\n",
-        "            left += 1\n            if at < limit:\n",
+        "            w[_POINT] = points\n            if at < limit:\n                order[left] = at * states + s\n",
+        "            if at < limit:\n                order[left] = at * states + s\n",
         ("tests/hw/sweep/test_clocks.py::test_every_local_search_and_the_clock_of_every_result[long-parts]",),
     ),
     Fault(
         "a local search begins as early as without a handed state, modelled",
         "hw/sweep/clocks.py",
-        "return HANDED_CLOCKS if build.hands else 2",
+        "return ALIGN_CLOCKS if build.hands else 2",
         "return 2",
         ("tests/hw/sweep/test_overlap.py::test_machine",),
+    ),
+    Fault(
+        "a row is requested for a candidate above the grid",
+        HANDED,
+        "Mux(self.mark_rises, self.mark_begin == self.last_index, ~self.mark_begin.any())",
+        "Mux(self.mark_rises, 0, ~self.mark_begin.any())",
+        OF_UNIT,
+    ),
+    Fault(
+        "the row of the better neighbour is requested, not that of the candidate beyond it",
+        HANDED,
+        "candidate.eq(self.mark_begin + step)",
+        "candidate.eq(self.mark_begin)",
+        OF_UNIT,
+    ),
+    Fault(
+        "states that were handed in the sweep before are counted again",
+        HANDED,
+        "with m.If(self.beginning):",
+        "with m.If(self.beginning & 0):",
+        OF_UNIT,
+    ),
+    Fault(
+        "the first turns are those of the last part with a state",
+        HANDED,
+        "with m.If(self.count == 0):",
+        "with m.If(1):",
+        OF_UNIT,
+    ),
+    Fault(
+        "the ring is aligned a clock late",
+        RING,
+        "Mux(first < READ_LATENCY, first + clocks, first) - READ_LATENCY",
+        "Mux(first < READ_LATENCY, first + clocks, first) - READ_LATENCY - 1",
+        OF_RING,
+    ),
+    Fault(
+        "a search takes the half-row that was requested for the other half",
+        RING,
+        "begun.row0.eq(Mux(handed.half[0], 0, tag))",
+        "begun.row0.eq(Mux(handed.half[0], tag, 0))",
+        OF_RING,
+    ),
+    Fault(
+        "a search without a state ends the pass of another",
+        RING,
+        "begun.over.eq(~(handed.valid & self.mine))",
+        "begun.over.eq(0)",
+        OF_RING,
+    ),
+    Fault(
+        "a request of the check is not counted",
+        "hw/sweep/search/requests.py",
+        "self.asked + (queue.push if build.hands else ask)",
+        "self.asked + ask",
+        ("tests/hw/sweep/search/test_requests.py::test_requests_in_order",),
+    ),
+    Fault(
+        "a turn that began before a short pass ends it",
+        "hw/sweep/search/ends.py",
+        "first_round.eq(before == 0)",
+        "first_round.eq(1)",
+        OF_ENDS,
+    ),
+    Fault(
+        "a pass waits for places that were handed no state",
+        "hw/sweep/search/ends.py",
+        "unfinished.eq(self.count)",
+        "unfinished.eq(places)",
+        OF_ENDS,
+    ),
+    Fault(
+        "a row of the check is delivered to the search",
+        "hw/sweep/lane/port.py",
+        "((first, took, came), (second, ~took, ~came))",
+        "((first, took, came), (second, ~took, 1))",
+        OF_MACHINE,
+    ),
+    Fault(
+        "the search requests rows before the check",
+        "hw/sweep/lane/port.py",
+        "port.row.eq(Mux(first.request, first.row, second.row))",
+        "port.row.eq(Mux(second.request, second.row, first.row))",
+        OF_MACHINE,
+    ),
+    Fault(
+        "a local search begins before its rows have arrived",
+        "hw/sweep/lane/passes.py",
+        'with m.State("ROWS"), m.If(self.rows_arrived):',
+        'with m.State("ROWS"), m.If(1):',
+        ("tests/hw/sweep/lane/test_passes.py::test_begins_and_ends",),
+    ),
+    Fault(
+        "a list of points ends before its last point",
+        "hw/sweep/search/follow.py",
+        "noted.eq(noted + self.noted)",
+        "noted.eq(noted + (self.noted & (noted == 0)))",
+        OF_FOLLOW,
+    ),
+    Fault(
+        "a search requests rows while its lane rests, modelled",
+        "hw/sweep/lane_clocks.py",
+        "(r[k, PHASE] == CHECKS and handed[k] != 0)",
+        "handed[k] != 0",
+        OF_MACHINE,
+    ),
+    Fault(
+        "a check's requests wait for those of the search, modelled",
+        "hw/sweep/bus_clocks.py",
+        "if r[k, HEAD] != 0 and now >= r[k, BEGIN]:",
+        "if r[k, HEAD] != 0 and now >= r[k, BEGIN] and r[k, SEARCH_HEAD] == 0:",
+        OF_MACHINE,
     ),
 )
