@@ -114,11 +114,13 @@ def _from_mmcm(board: Board) -> frozenset[int]:
     return frozenset(_mmcms(REFERENCES[board.flow])) | {SHELL_HZ}
 
 
+_TWICE = "divided by two whole numbers up to 63"
+
 SOURCES = {
     # DS187, "Performance characteristics" of the processing system: 250 MHz towards the fabric.
-    Flow.ZYNQ: Source("the IO PLL's 1,000 MHz divided by two whole numbers up to 63", 250_000_000, _divided(_zynq_pll)),
+    Flow.ZYNQ: Source(f"the IO PLL's 1,000 MHz {_TWICE}", 250_000_000, _divided(_zynq_pll)),
     # DS925 and DS987, likewise: 333 MHz of the AXI ports.
-    Flow.MPSOC: Source("the IO PLL's 1,500 MHz divided by two whole numbers up to 63", 333_000_000, _divided(_mpsoc_pll)),
+    Flow.MPSOC: Source(f"the IO PLL's 1,500 MHz {_TWICE}", 333_000_000, _divided(_mpsoc_pll)),
     # The greatest clock of the kit's recipes, hdk/docs/Clock_Recipes_User_Guide.md.
     Flow.F2: Source("the shell's 250 MHz, or 100 MHz through an MMCM", 500_000_000, _from_mmcm),
     Flow.XDMA: Source("XDMA's 250 MHz, or that through an MMCM", 500_000_000, _from_mmcm),

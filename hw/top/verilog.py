@@ -36,7 +36,11 @@ from beltline.hw.memory import ram
 from beltline.hw.top import axi_machine, serial_machine
 from beltline.hw.top.content import BUILD_FILE, BUILD_MODULE, build_hash, content_hash
 from beltline.hw.top.engine_table import ENGINES
+from beltline.hw.top.names import same_names
 from beltline.hw.top.serial_machine import SerialParameters
+
+# The hash of a build covers names.
+same_names()
 
 
 def shared_modules(multiplier: Multiplier = Multiplier.DSP48E2, linear: bool = False) -> dict[str, str]:
@@ -208,7 +212,9 @@ def option_parser(prog: str) -> argparse.ArgumentParser:
     option("engine", f"engine: {', '.join(Engine.__members__)}", str)
     option("lanes", f"lanes of a sweep engine, a power of two from 1 to {LANES_LIMIT}")
     parser.add_argument(
-        "--proof", action=argparse.BooleanOptionalAction, help="build a sweep engine that proves the choices of its sweeps"
+        "--proof",
+        action=argparse.BooleanOptionalAction,
+        help="build a sweep engine that proves the choices of its sweeps",
     )
     parser.add_argument(
         "--costs", action=argparse.BooleanOptionalAction, help="with --proof: add a table of the costs of each choice"

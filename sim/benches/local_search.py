@@ -1,11 +1,16 @@
 """Bench of the local search, the pass of a lane that moves to new choices.
 
 Parameters: ``stimulus`` (path of JSON: ``writes``, a list of mappings of input ports to values, one for each clock;
-``constants``, ports with a constant value; and ``searches``, the passes to run, each with ``cold``, ``force``,
-``wait``, clocks by which it begins later, ``ring``, and ``marks``, a list of ``(point, state, mark, ...)`` in table order, with further inputs of the mark in the order of
-``known``, a list of ports; if ``ring`` is not 0, the ring of a pass of all states is restarted so that its turns are
-those of a ring of as many clocks that began in clock 0 of port ``clock``), ``results`` (path to write: for each pass the clocks from
-start to end, and a list of outputs), and ``outputs``: the ports to sample in clocks with ``valid``.
+``constants``, ports with a constant value; and ``searches``, the passes to run), ``results`` (path to write: for each
+pass the clocks from start to end, and a list of outputs), and ``outputs``: the ports to sample in clocks with
+``valid``. Each of ``searches`` has
+
+- ``cold`` and ``force``;
+- ``wait``: clocks by which it begins later;
+- ``marks``: a list of ``(point, state, mark, ...)`` in table order, with further inputs of the mark in the order of
+  ``known``, a list of ports;
+- ``ring``: if not 0, the ring of a pass of all states is restarted so that its turns are those of a ring of as many
+  clocks that began in clock 0 of port ``clock``.
 """
 
 from __future__ import annotations

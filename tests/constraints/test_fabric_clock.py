@@ -79,20 +79,20 @@ def test_mmcms_stay_within_their_limits() -> None:
         (
             "pynq-z2",
             "140",
-            "clock of board 'pynq-z2' must be the IO PLL's 1,000 MHz divided by two whole numbers up to 63, from 10 to 250 MHz, "
-            "not 140 MHz: the nearest are 125 MHz and 142.857 MHz",
+            "clock of board 'pynq-z2' must be the IO PLL's 1,000 MHz divided by two whole numbers up to 63, from 10 "
+            "to 250 MHz, not 140 MHz: the nearest are 125 MHz and 142.857 MHz",
         ),
         (
             "zcu104",
             "140.5",
-            "clock of board 'zcu104' must be the IO PLL's 1,500 MHz divided by two whole numbers up to 63, from 10 to 333 MHz, "
-            "not 140.5 MHz: the nearest are 136.364 MHz and 150 MHz",
+            "clock of board 'zcu104' must be the IO PLL's 1,500 MHz divided by two whole numbers up to 63, from 10 "
+            "to 333 MHz, not 140.5 MHz: the nearest are 136.364 MHz and 150 MHz",
         ),
         (
             "kv260-sweep",
             "400",
-            "clock of board 'kv260-sweep' must be the IO PLL's 1,500 MHz divided by two whole numbers up to 63, from 10 to "
-            "333 MHz, not 400 MHz: the nearest is 299.997 MHz",
+            "clock of board 'kv260-sweep' must be the IO PLL's 1,500 MHz divided by two whole numbers up to 63, from "
+            "10 to 333 MHz, not 400 MHz: the nearest is 299.997 MHz",
         ),
         (
             "f2",

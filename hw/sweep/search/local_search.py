@@ -125,9 +125,11 @@ class LocalSearch(wiring.Component):
         first turns.
     cached_address, cached_data : out and in, ``position_bits`` and ``CACHED_BITS``
         Read port of the lane's cached utilities.
-    note_write, note_row, notes, noted, following, listed, listed_point, listed_position : four in, four out
-        Only with ``overlap``: ports ``note_write``, ``note_row``, ``notes``, ``noted``, ``busy``, ``valid``, ``point`` and
-        ``position`` of :class:`beltline.hw.sweep.search.follow.Follow`, which begins with every pass without ``seek``.
+    note_write, note_row, notes, noted : in
+        Only with ``overlap``, as the next line: ports of :class:`beltline.hw.sweep.search.follow.Follow`, which begins
+        with every pass without ``seek``.
+    following, listed, listed_point, listed_position : out
+        Its ports ``busy``, ``valid``, ``point`` and ``position``.
     """
 
     def __init__(self, parameters: SearchParameters) -> None:
