@@ -34,10 +34,11 @@ class Passes(wiring.Component):
     It then starts its next check, which is held until ``go``, so that its first request is ready (``PREPARE_CLOCKS`` of
     :mod:`beltline.hw.sweep.check`). If the next pass is not a check, ``drop`` discards it.
 
-    Latency: a local search starts a clock after ``checked``, and a patch in the first clock in which the local search
-    is not busy. ``done`` rises 2 clocks after the first clock in which the last pass is not busy, or 3 clocks after
-    ``checked`` if the last pass is a check, and not before :attr:`LaneParameters.settle` + 2 clocks after the last
-    ``works``. With ``overlap`` the end of a local search counts as such.
+    Latency: a local search starts a clock after ``checked``, or if the check hands states on, ``READ_LATENCY`` clocks
+    after the first one with ``rows_arrived`` from 2 clocks after ``checked`` on. A patch starts in the first clock in
+    which the local search is not busy. ``done`` rises 2 clocks after the first clock in which the last pass is not
+    busy, or 3 clocks after ``checked`` if the last pass is a check, and not before :attr:`LaneParameters.settle` + 2
+    clocks after the last ``works``. With ``overlap`` the end of a local search counts as such.
 
     Attributes
     ----------
