@@ -206,20 +206,6 @@ FAULTS = (
         OF_ENDS,
     ),
     Fault(
-        "a row of the check is delivered to the search",
-        "hw/sweep/lane/port.py",
-        "((first, took, came), (second, ~took, ~came))",
-        "((first, took, came), (second, ~took, 1))",
-        OF_MACHINE,
-    ),
-    Fault(
-        "the search requests rows before the check",
-        "hw/sweep/lane/port.py",
-        "port.row.eq(Mux(first.request, first.row, second.row))",
-        "port.row.eq(Mux(second.request, second.row, first.row))",
-        OF_MACHINE,
-    ),
-    Fault(
         "a local search begins before its rows have arrived",
         "hw/sweep/lane/passes.py",
         'with m.State("ROWS"), m.If(self.rows_arrived):',
