@@ -75,9 +75,10 @@ def scanned(limits: NDArray[np.int64]) -> NDArray[np.int64]:
 
 @njit(cache=True)
 def scan_begin(r, begin, first, end):  # type: ignore[no-untyped-def]
-    """Set the registers ``r`` of a scan as ``start`` does in clock ``begin``; ``first`` is the number of the first visit.
+    """Set the registers ``r`` as ``start`` does in clock ``begin``; ``first`` is the number of the first visit.
 
-    The registers must be 0 before, but for those of the local search. For brackets that lanes share, ``end`` is the number of the visit after the last; otherwise it is -1.
+    All registers must be 0 before, but for those of the local search. For brackets that lanes share, ``end`` is the
+    number of the visit after the last; otherwise it is -1.
     """
     r[BEGIN], r[READY] = begin, begin + _SETS
     r[STEPPED], r[FILTERED], r[JOB] = first, first, first - 1
