@@ -22,6 +22,14 @@ NOT_GRANTED, ITS_CHECK, ITS_SEARCH = range(3)
 
 
 @njit(cache=True)
+def _requested(r, k, rows, rows_of_searches):  # type: ignore[no-untyped-def]
+    """Return the request of lane ``k``: that of its local search, if ``GRANTED`` says so, or of its check or scan."""
+    if r[k, GRANTED] == ITS_SEARCH:
+        return rows_of_searches[k, r[k, SEARCH_SENT] % RING]
+    return rows[k, r[k, SENT] % RING]
+
+
+@njit(cache=True)
 def grant(r, rows, arrivals, of_searches, order, wanted, width, by_state, now, fetch, fetch_search):  # type: ignore[no-untyped-def]
     """Grant the requests of a group in its turn, clock ``now``, as ``RowBuses``: ``r[:, GRANTED]`` and ``arrivals``.
 
@@ -42,9 +50,7 @@ def grant(r, rows, arrivals, of_searches, order, wanted, width, by_state, now, f
         if r[k, GRANTED] != NOT_GRANTED:
             key = np.int64(k)
             if by_state:
-                searches = r[k, GRANTED] == ITS_SEARCH
-                row = rows_of_searches[k, r[k, SEARCH_SENT] % RING] if searches else rows[k, r[k, SENT] % RING]
-                key |= state_of(row) << _MEMBER_BITS
+                key |= state_of(_requested(r, k, rows, rows_of_searches)) << _MEMBER_BITS
             # Insert it among those before.
             at = count
             while at > 0 and order[at - 1] > key:
@@ -54,17 +60,16 @@ def grant(r, rows, arrivals, of_searches, order, wanted, width, by_state, now, f
             count += 1
     for key in order[:count]:
         k = key & ((1 << _MEMBER_BITS) - 1)
-        searches = r[k, GRANTED] == ITS_SEARCH
-        row = rows_of_searches[k, r[k, SEARCH_SENT] % RING] if searches else rows[k, r[k, SENT] % RING]
+        row = _requested(r, k, rows, rows_of_searches)
         source = (row >> (TABLE_BITS + width)) & (wanted.size - 1)
         if wanted[source] != _NOTHING and wanted[source] != row:
             wanted[source] = _LOST
             r[k, GRANTED] = NOT_GRANTED
-        elif searches:
-            wanted[source] = row
+            continue
+        wanted[source] = row
+        if r[k, GRANTED] == ITS_SEARCH:
             arrivals_of_searches[k, r[k, SEARCH_SENT] % RING] = now + fetch_search
             r[k, SEARCH_SENT] += 1
         else:
-            wanted[source] = row
             arrivals[k, r[k, SENT] % RING] = now + (fetch if r[k, PHASE] == CHECKS else fetch_search)
             r[k, SENT] += 1

@@ -139,16 +139,8 @@ def pass_clocks(
         ends = np.full(build.lanes, finish)
         done = max(done, finish + 2)
     if build.overlap and log is not None:
-        starts = lanes.starts
-        # The first turn is that of the ring, or of the first part with a state that the check has handed on.
-        contexts = (starts + 1) % dealt.search.clocks
-        if build.hands:
-            marked = np.zeros(build.lanes << dealt.lane_shift, np.bool_)
-            marked[: dealt.grid] = notes
-            parts = marked.reshape(build.lanes, -1).argmax(axis=1) >> dealt.part_shift
-            contexts = np.where(log.unchecked, contexts, parts << build.state_bits)
         points = dealt.lane_shift, dealt.part_shift
-        done = max(done, followed(dealt.search, points, lanes.passed, notes, starts, contexts, ends))
+        done = max(done, followed(dealt.search, points, lanes.passed, notes, lanes.starts, lanes.firsts, ends))
         notes[:] = False
     busy, last = np.zeros(build.lanes, np.int64), np.zeros(build.lanes, np.int64)
     patches(notes, dealt.lane_shift, dealt.states, turns, busy, last)

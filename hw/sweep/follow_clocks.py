@@ -13,7 +13,7 @@ from beltline.hw.sweep.search.parameters import SearchParameters
 
 
 @njit(cache=True)
-def follows(passed, notes, starts, contexts, searches, sizes, last, ends):  # type: ignore[no-untyped-def]
+def follows(passed, notes, starts, firsts, searches, sizes, last, ends):  # type: ignore[no-untyped-def]
     """Compute the clocks of the list of every lane with a local search.
 
     Parameters
@@ -23,7 +23,7 @@ def follows(passed, notes, starts, contexts, searches, sizes, last, ends):  # ty
         :mod:`beltline.hw.sweep.search_clocks`.
     notes
         bool, ``(N_k,)``: points that are listed.
-    starts, contexts, searches
+    starts, firsts, searches
         int64, int64 and bool, ``(lanes,)``: clock of ``start`` of each lane's local search, the number of the search
         that has the first turn, and whether the lane has a local search.
     sizes
@@ -43,7 +43,7 @@ def follows(passed, notes, starts, contexts, searches, sizes, last, ends):  # ty
         for part in range(parts):
             # The first turns of the part's searches put it at its first point.
             turn = starts[lane] + 1
-            turn += ((part << state_bits) - contexts[lane]) % ring
+            turn += ((part << state_bits) - firsts[lane]) % ring
             place = part << part_shift
             limit = min(points, place + (1 << part_shift))
             over = False
@@ -72,7 +72,7 @@ def followed(
     passed: NDArray[np.int64],
     notes: NDArray[np.bool_],
     starts: NDArray[np.int64],
-    contexts: NDArray[np.int64],
+    firsts: NDArray[np.int64],
     ends: NDArray[np.int64],
 ) -> int:
     """Return the clock in which the last lane with a local search is done; 0 if no lane has one.
@@ -83,7 +83,7 @@ def followed(
         Parameters of the build's local search.
     points
         ``log2`` of the points of a lane and of a part.
-    passed, notes, starts, contexts
+    passed, notes, starts, firsts
         See :func:`follows`.
     ends
         int64, ``(lanes,)``: first clock in which each lane's local search is not busy; negative without one.
@@ -92,7 +92,7 @@ def followed(
     searches = ends >= 0
     last, over = np.zeros(build.lanes, np.int64), np.zeros(build.lanes, np.int64)
     sizes = *points, build.state_bits, search.contexts >> build.state_bits, search.clocks
-    follows(passed, notes, starts, contexts, searches, sizes, last, over)
+    follows(passed, notes, starts, firsts, searches, sizes, last, over)
     # The lane settles after the last state that is listed, and after the end of the search.
     done = np.maximum(np.maximum(last, ends) + LaneParameters(build).settle, over) + 2
     return int(done[searches].max(initial=0))

@@ -34,6 +34,7 @@ from beltline.hw.sweep.search.handed import REQUEST_CLOCKS
 from beltline.hw.sweep.search.parameters import SearchParameters
 from beltline.hw.sweep.search_clocks import (
     FIELDS,
+    FIRST,
     LAST,
     LEFT,
     SEARCH_ARRIVED,
@@ -129,7 +130,7 @@ def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ign
     lane_bits, bits, top, lane_shift, part_shift, fetch = of_build[:6]
     fetch_search, check_behind, prepared, after, ring, decided, by_state, hands = of_build[6:]
     choices, searched, counts, log, unchecked = tables
-    checked, starts, ends, found, passed, reference = results
+    checked, starts, firsts, ends, found, passed, reference = results
     lanes, contexts = counts.shape
     points, states = choices.shape
     middle = points >> 1
@@ -232,7 +233,7 @@ def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ign
                 t = search_run(r[k], searches[k], *requested, *of_hands, *of_lane, *sizes, *clocks)
                 if r[k, LEFT] == 0 and r[k, SEARCH_ARRIVED] == r[k, SEARCH_ASKED]:
                     r[k, PHASE] = RESTS
-                    starts[lane] = r[k, START]
+                    starts[lane], firsts[lane] = r[k, START], r[k, FIRST]
                     ends[lane] = max(r[k, LAST] + 3, t + 1)
                     resting += 1
         now = end
@@ -252,8 +253,9 @@ class LaneClocks:
     ----------
     checked
         int64, ``(lanes,)``: the last result of each lane's check; ``NEVER`` for a lane without points or check.
-    starts
-        int64, ``(lanes,)``: ``start`` of each lane's local search; ``NEVER`` without one.
+    starts, firsts
+        int64, ``(lanes,)``: ``start`` of each lane's local search, and the number of the search that has the first
+        turn; ``NEVER`` without a local search.
     ends
         int64, ``(lanes,)``: first clock in which ``busy`` of each lane's local search is low again.
     found
@@ -267,6 +269,7 @@ class LaneClocks:
 
     checked: NDArray[np.int64]
     starts: NDArray[np.int64]
+    firsts: NDArray[np.int64]
     ends: NDArray[np.int64]
     found: NDArray[np.int64]
     passed: NDArray[np.int64]
@@ -296,7 +299,8 @@ def lane_clocks(
         is the first one of a round of turns, both on the buses and in the rings of the searches. A lane that is checked
         has no local search if all its choices remain.
     after
-        Clocks from the last result of a lane's check to ``start`` of its local search.
+        Clocks from the last result of a lane's check to ``start`` of its local search; if the check hands states on, to
+        the first clock in which the ring can be aligned.
     results
         Whether ``found`` and ``reference`` of the result are requested.
     scans
@@ -308,8 +312,7 @@ def lane_clocks(
     search, build = dealt.search, dealt.search.build
     of_check = CheckParameters(build)
     fetch = RowBusesParameters(build, build.inner_bits).latency
-    checked = np.full(build.lanes, NEVER, np.int64)
-    starts, ends = np.full(build.lanes, NEVER, np.int64), np.full(build.lanes, NEVER, np.int64)
+    checked, starts, firsts, ends = (np.full(build.lanes, NEVER, np.int64) for _ in range(4))
     found = np.full(log.choices.shape if results else (0, 0), NEVER, np.int64)
     passed = np.full(log.choices.shape if build.overlap else (0, 0), NEVER, np.int64)
     reference = np.full(dealt.states if results else 0, NEVER, np.int64)
@@ -333,7 +336,7 @@ def lane_clocks(
             build.hands,
         ),
         (log.choices, log.searched, log.counts, log.probes, log.unchecked),
-        (checked, starts, ends, found, passed, reference),
+        (checked, starts, firsts, ends, found, passed, reference),
         scans,
     )
-    return LaneClocks(checked, starts, ends, found, passed, reference)
+    return LaneClocks(checked, starts, firsts, ends, found, passed, reference)

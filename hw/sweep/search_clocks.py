@@ -2,7 +2,7 @@
 
 In names, ``context`` is the number of one of the searches that take turns at an evaluator.
 
-Arguments of both functions:
+Arguments of :func:`search_begin` and :func:`search_run`:
 
 r, searches, rows, pushes, arrivals
     int64: registers of the model, passed on from call to call. ``searches`` is ``(contexts, FIELDS)``.
@@ -48,8 +48,9 @@ OFF_GRID = -1
 _HALVES = 1 << (TABLE_BITS - 1)
 """Flag in a request, above the exogenous state and the number of the half: a half-row is requested."""
 
-# Indexes of a lane's registers, after those of its check. ``START`` is the clock of ``start``; ``HANDED`` counts the
-# states that the check has handed on; the last five are those of the search's requests to the row buses.
+# Indexes of a lane's registers, after those of its check. ``START`` is the clock of ``start``; ``ALIGNS`` the first one
+# in which the ring can be aligned; ``FIRST`` the search with the first turn; ``HANDED`` counts the states that the
+# check has handed on; the last five are those of the search's requests to the row buses.
 (
     TURN,
     CONTEXT,
@@ -60,6 +61,7 @@ _HALVES = 1 << (TABLE_BITS - 1)
     MOVED,
     START,
     ALIGNS,
+    FIRST,
     HANDED,
     SEARCH_ASKED,
     SEARCH_SENT,
@@ -67,7 +69,7 @@ _HALVES = 1 << (TABLE_BITS - 1)
     SEARCH_LEVEL,
     SEARCH_HEAD,
     REGISTERS,
-) = range(GATHERS, GATHERS + 16)
+) = range(GATHERS, GATHERS + 17)
 
 NEVER_STARTS = 1 << 62
 """In ``START`` while the check of the lane is in progress."""
@@ -128,7 +130,7 @@ def search_start(r, start, ring, decided):  # type: ignore[no-untyped-def]
     The turns are those of a ring that began with search 0 in clock 0, and the pass takes at least a round of the ring.
     """
     r[START] = start
-    r[TURN] = start % ring
+    r[TURN], r[FIRST] = start % ring, (start + 1) % ring
     r[LAST] = start + ring + decided
 
 
@@ -139,7 +141,7 @@ def search_aligns(r, aligns, first, ring):  # type: ignore[no-untyped-def]
     The ring is aligned as soon as all rows that were requested have arrived, in clock ``aligns`` at the earliest.
     """
     r[ALIGNS] = aligns
-    r[TURN] = (first - 1) % ring
+    r[TURN], r[FIRST] = (first - 1) % ring, first
 
 
 @njit(cache=True)

@@ -116,7 +116,7 @@ class LocalSearch(wiring.Component):
         Only with bounds: those of the state whose choice is read, with ``choice_data``.
     mark_position, mark_choice, mark_begin, mark_known, mark_rises, mark_objective : in
         Only in builds whose check hands states to the local search, as the next three: see
-        :class:`beltline.hw.sweep.search.handed.Handed`. The last mark must come ``HANDED_CLOCKS - 1`` clocks before
+        :class:`beltline.hw.sweep.search.handed.Handed`. The last mark must come ``HANDED_CLOCKS`` clocks before
         ``start`` or earlier.
     rows_arrived : out, 1 bit
         All rows that were requested have arrived; for those requested for a mark, from 2 clocks after it on.

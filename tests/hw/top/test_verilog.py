@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 import subprocess
@@ -225,38 +224,3 @@ def test_command_without_yosys(
     assert stop.value.code == 1
     assert capsys.readouterr().err.startswith("verilog: Yosys could not write the Verilog: ")
     assert not any(tmp_path.iterdir())
-
-
-def test_names_of_signals_do_not_depend_on_the_version_of_python() -> None:
-    """The hash of a build covers names, and Python 3.11 and 3.12 find another one for a signal that is made in an
-    assignment of several and read in a comprehension: such a signal has an explicit name.
-    """
-    found = []
-    for path in sorted((ROOT / "hw").rglob("*.py")):
-        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(function, ast.FunctionDef):
-                read = {
-                    name.id
-                    for node in ast.walk(function)
-                    if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp)
-                    for name in ast.walk(node)
-                    if isinstance(name, ast.Name)
-                }
-                found += [f"{path.relative_to(ROOT)}:{line}: {name}" for name, line in _made(function) if name in read]
-    assert found == []
-
-
-def _made(function: ast.FunctionDef) -> list[tuple[str, int]]:
-    """Return the names without an explicit one of signals that are made in assignments of two, with their lines.
-
-    Signals that are made three or more at once have no name in any version.
-    """
-    made = []
-    for node in ast.walk(function):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple) and len(node.value.elts) == 2:
-            for target in node.targets:
-                for name, value in zip(getattr(target, "elts", ()), node.value.elts, strict=False):
-                    if isinstance(name, ast.Name) and isinstance(value, ast.Call):
-                        called, given = ast.unparse(value.func), {word.arg for word in value.keywords}
-                        made += [(name.id, node.lineno)] if called.startswith("Signal") and "name" not in given else []
-    return made
