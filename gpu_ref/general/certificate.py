@@ -326,7 +326,9 @@ def _continuation(tables: Tables, V: Array, eta: float, largest: float) -> tuple
     """
     mixed = np.ascontiguousarray(np.tensordot(tables.mix, V, 1))
     continuation = expectation(tables.transition, mixed, 1.0) * tables.beta[:, None] + tables.kappa[:, None]
-    terms = (V.shape[2] + V.shape[0] + 6) * tables.beta * largest + 2.0 * np.abs(tables.kappa)
+    # The bound of values at the end of double precision is infinite.
+    with np.errstate(over="ignore"):
+        terms = (V.shape[2] + V.shape[0] + 6) * tables.beta * largest + 2.0 * np.abs(tables.kappa)
     return continuation, 1.001 * DOUBLE * (terms + (1.0 if eta == 1.0 else 0.0))
 
 

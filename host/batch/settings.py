@@ -14,7 +14,7 @@ from beltline.host.devices import ARGUMENTS, DEVICES, REFERENCES, DeviceError, c
 from beltline.host.problem.checks import ProblemError, check_former_names, suggestion, whole
 from beltline.host.problem.general import extras
 from beltline.host.problem.problem import Problem
-from beltline.host.solver.options import UNNAMED, SolveOptions, flag, machine_method
+from beltline.host.solver.options import LEAST_TOL, UNNAMED, SolveOptions, flag, machine_method
 from beltline.host.solver.reference import check_method, check_method_options, reference_module
 from beltline.host.solver.rules import AUTO, boards, check_unnamed, method_needed
 from beltline.host.solver.session import Session, no_options
@@ -139,7 +139,7 @@ class Key:
             "method": each.method or "",
             "options": None if machine else sorted(settings.options.items()),
             **({} if each.start == "given" else {"start": each.start}),
-            "tol": each.tol,
+            "tol": each.of(self._problem, LEAST_TOL if machine else 0.0).tol,
             "max_sweeps": each.max_sweeps,
             "verify": each.verify,
             "warm": settings.warm,

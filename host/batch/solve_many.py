@@ -24,7 +24,7 @@ from beltline.host.problem.report import Report, as_html, as_text, report
 from beltline.host.problem.solvable import Solvable
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.result import Result
-from beltline.host.solver.options import UNNAMED, SolveOptions
+from beltline.host.solver.options import UNNAMED, options_with
 from beltline.host.solver.processor_session import ProcessorSession, named
 from beltline.host.solver.session import Session
 from beltline.sim.progress import reporting
@@ -105,7 +105,7 @@ class Attempt:
 
 def solve_many(
     problems: Iterable[Problem | Callable[[], Problem]],
-    tol: float = 1e-10,
+    tol: float | None = None,
     max_sweeps: int = 10_000,
     *,
     device: str | Session | ProcessorSession = UNNAMED,
@@ -204,7 +204,7 @@ def solve_many(
     """
     check_progress(progress)
     device, method = chosen(named(device), method, options, executor is None and workers is None, warm)
-    each = SolveOptions(tol, max_sweeps, verify, value_bits, amount_bits, timeout, method=method, device=device)
+    each = options_with(tol, max_sweeps, verify, value_bits, amount_bits, timeout, method=method, device=device)
     settings = settings_of(device, options, each, warm, executor, workers)
     if order not in ("given", "finished"):
         raise ProblemError(f"order must be 'given' or 'finished', not {shown(order)}")

@@ -293,8 +293,9 @@ class Worker:
     def _batch(self, settings: Settings, problems: Sequence[Problem]) -> list[Answer]:
         """Solve on a GPU: consecutive problems of one shape in one launch, those of the general form one by one."""
         answers: list[Answer] = []
-        for (general, horizon, _), same in itertools.groupby(
-            problems, key=lambda problem: (problem.general, problem.horizon, problem.wealth.shape)
+        for (general, horizon, _, options), same in itertools.groupby(
+            problems,
+            key=lambda one: (one.general, one.horizon, one.wealth.shape, settings.solve.of(one)),
         ):
             group = list(same)
             begin = time.perf_counter()
@@ -302,9 +303,7 @@ class Worker:
                 with self._running:
                     self._check_cancelled("")
                     try:
-                        results = solve_batch(
-                            group, settings.solve, settings.solve.method or BATCH_METHOD, dict(settings.options)
-                        )
+                        results = solve_batch(group, options, options.method or BATCH_METHOD, dict(settings.options))
                     except ProblemError:
                         # One of them is wrong, or together they do not fit in memory: solve them one by one.
                         results = []

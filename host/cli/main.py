@@ -63,7 +63,7 @@ def _solve_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"{known}\n{ECONOMY}: Krusell and Smith (1998); `beltline solve {ECONOMY} --help` lists its options",
     )
 
-    def option(group: argparse._ArgumentGroup, flag: str, kind: type, default: float, text: str) -> None:
+    def option(group: argparse._ArgumentGroup, flag: str, kind: type, default: float | None, text: str) -> None:
         group.add_argument(flag, type=kind, default=default, metavar="N" if kind is int else "X", help=text)
 
     model = parser.add_argument_group("model")
@@ -71,8 +71,9 @@ def _solve_arguments(parser: argparse.ArgumentParser) -> None:
         model.add_argument(f"--{name}", type=kind, metavar="N" if kind is int else "X", help=text)
     run = parser.add_argument_group("solution")
     option(
-        run, "--tol", float, 1e-10, "stop when all values change by less than this, in utility (default %(default)s)"
-    )
+        run, "--tol", float, None,
+        "stop when all values change by less than this, in utility (default 1e-10, or less if utility is small)",
+    )  # fmt: skip
     option(run, "--max-sweeps", int, 10_000, "largest number of sweeps (default %(default)s)")
     run.add_argument(
         "--device",
@@ -377,6 +378,7 @@ def _solve(given: argparse.Namespace) -> int:
     from beltline.host.results.files import check_target
     from beltline.host.results.save import check_out
     from beltline.host.solver.solve import solve
+    from beltline.host.solver.tolerance import TOL
 
     if given.out is not None:
         check_out(given.out)
@@ -399,7 +401,7 @@ def _solve(given: argparse.Namespace) -> int:
     begin_work()
     result = solve(
         problem,
-        tol=given.tol,
+        tol=TOL if given.tol is None and not isinstance(problem, Problem) else given.tol,
         max_sweeps=given.max_sweeps,
         progress=False if given.quiet else None,
         verify=not given.no_verify,

@@ -44,8 +44,9 @@ class Result:
         Index in ``problem.grid`` of the best ``x'``, the lowest if several are best; -1 if a state has no choice, which
         occurs only where ``success`` is false.
     success : bool
-        Whether the solve converged (or finished all ages) and the check in double precision passed. With
-        ``verify=False`` there is no such check.
+        Whether the solve converged (or finished all ages), the check in double precision passed, and ``error_bound`` is
+        small beside the spread of ``value`` (:mod:`beltline.host.solver.tolerance`). With ``verify=False`` the check is
+        made only where there is no error bound without it.
     status : str
         How the solve ended, one of :class:`~beltline.host.results.outcome.Outcome`.
     message : str

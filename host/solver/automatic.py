@@ -52,6 +52,7 @@ def solve_in_double(
     report: Progress | None,
 ) -> Any:
     """Solve a problem of any form in double precision on ``"cpu"`` or ``"gpu"``; ``"auto"`` chooses one of them."""
+    options = options.of(problem)
     if isinstance(problem, DiscreteProblem):
         return solve_discrete(problem, options, device, more, report)
     if problem.general:
@@ -63,7 +64,7 @@ def solve_in_double(
 
 def _on_processors(problem: Problem, options: SolveOptions, more: dict[str, Any], report: Progress | None) -> Result:
     """Solve on a GPU if it saves time and succeeds, or else on the processor."""
-    options = replace(options, method=options.method or AUTO)
+    options = replace(options.of(problem), method=options.method or AUTO)
     why = without_gpu(problem)
     if not why:
         try:

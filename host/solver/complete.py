@@ -15,21 +15,23 @@ from beltline.host.devices.base import Progress
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
+from beltline.host.solver.options import LEAST_TOL
 from beltline.host.solver.prepare import Prepared
 from beltline.host.solver.run import Run
+from beltline.host.solver.tolerance import judged, promised
 from beltline.host.solver.verify import (
-    UNBOUNDED,
     UNPROVEN,
     Verification,
-    coarse_tolerance,
     measure,
     one_sweep,
     peaked,
     trust,
 )
 from beltline.host.solver.verify_costs import costly_sweep
-from beltline.hw.interface.features import FEATURES
 from beltline.hw.interface.registers import Status
+
+CURE = "use more fraction bits (amount_bits, value_bits), or measure amounts in other units"
+"""What may lower the error bound of a result of the accelerator."""
 
 INVALID = Status.SATURATED | Status.INFEASIBLE
 """Status flags of a run whose values cannot be used."""
@@ -85,8 +87,7 @@ def _result(completed: Completed, report: Progress | None) -> Result | GeneralRe
     if not options.verify and not done.status & INVALID and not proven:
         costly = problem.cost is not None or Status.PEAKS in done.status
         unproven = costly or not peaked(problem, image, done.value, done.norm, deadline)
-    engine_detects_peaks = FEATURES[done.engine].peaks
-    if done.status & INVALID or (unproven and not engine_detects_peaks):
+    if done.status & INVALID:
         quality = UNPROVEN
     elif options.verify or unproven:
         if report:
@@ -97,15 +98,12 @@ def _result(completed: Completed, report: Progress | None) -> Result | GeneralRe
     else:
         quality = trust(problem, image, value, policy, change, proven)
     outcome, message = _outcome(work, done, change, quality)
-    if outcome is Outcome.CONVERGED:
-        message += coarse_tolerance(value, options.tol)
-    if unproven and not engine_detects_peaks:
-        message += UNBOUNDED
-    elif unproven:
+    outcome, message = _judged(work, outcome, message, value, quality.error_bound)
+    if unproven:
         found = "has several peaks" if Status.PEAKS in done.status else "may have several peaks"
         message += (
-            f" The objective {found}, of which the sweep engine may have found one that is not the highest, so the "
-            f"result was verified although verify is False."
+            f" The objective {found}, of which the engine may have found one that is not the highest, so the result "
+            f"was verified although verify is False."
         )
     known = _known(completed, outcome, message, quality)
     if problem.cost is not None:
@@ -167,8 +165,7 @@ def _of_products(completed: Completed, report: Progress | None) -> GeneralResult
                 " The choices of the last sweep are not proven, so the result was verified although verify is False."
             )
     outcome, sentence = _outcome(work, done, change, quality)
-    if outcome is Outcome.CONVERGED:
-        sentence += coarse_tolerance(found.value, options.tol)
+    outcome, sentence = _judged(work, outcome, sentence, found.value, quality.error_bound)
     return GeneralResult(
         **found._asdict(),
         evaluations=0,
@@ -176,6 +173,22 @@ def _of_products(completed: Completed, report: Progress | None) -> GeneralResult
         method="",
         **_known(completed, outcome, sentence + message, quality),
     )
+
+
+def _modulus(work: Prepared) -> float:
+    products = work.image.products
+    return work.problem.modulus if products is None else products.form.modulus()
+
+
+def _judged(
+    work: Prepared, outcome: Outcome, message: str, value: NDArray[np.float64], bound: float
+) -> tuple[Outcome, str]:
+    """Return outcome and message in the light of the error bound (:func:`beltline.host.solver.tolerance.judged`)."""
+    options = work.options
+    # With a horizon there is no tolerance, and the lowest one cannot be lowered.
+    lowest = work.problem.horizon is not None or options.tol <= LEAST_TOL
+    expected = 0.0 if lowest else promised(options.tol, _modulus(work))
+    return judged(outcome, message, value, bound, CURE, expected, not options.lowers_tol)
 
 
 def _general(value: NDArray[np.float64], policy: NDArray[np.int32], known: dict[str, Any]) -> GeneralResult:
@@ -217,7 +230,7 @@ def _outcome(work: Prepared, done: Run, change: float, quality: Verification) ->
         return Outcome.STOPPED, f"The run ended {after}, before the first of {problem.horizon:,} ages."
     if Status.CONVERGED in done.status and change < tol:
         return Outcome.CONVERGED, f"The largest change of V fell below {tol:g} {after}."
-    factor = problem.modulus if image.products is None else image.products.form.modulus()
+    factor = _modulus(work)
     more = math.ceil(math.log(tol / change) / math.log(factor)) + 1 if change >= tol and factor > 0 else 1
     limit = f"the limit of {max_sweeps:,} sweep{'' if max_sweeps == 1 else 's'}"
     if done.sweeps > max_sweeps:

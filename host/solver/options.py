@@ -7,8 +7,8 @@ import importlib.util
 import math
 import os
 import sys
-from dataclasses import InitVar, dataclass
-from typing import Any, Literal, cast, get_args
+from dataclasses import InitVar, dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
 
@@ -16,8 +16,13 @@ from beltline.host.devices import DEVICES, REFERENCES, known
 from beltline.host.problem.checks import ProblemError, real, shown, whole
 from beltline.host.solver.checkpoint import Checkpoint
 from beltline.host.solver.driver import SWEEP_LIMIT_MAX
-from beltline.host.solver.fixed_point import FRACTION_LIMIT
+from beltline.host.solver.fixed_point import FRACTION_LIMIT, SMALLEST_TOLERANCE
+from beltline.host.solver.tolerance import TOL, default_tol
 from beltline.hw.arithmetic.utility_constants import AMOUNT_BITS_LIMIT
+
+if TYPE_CHECKING:
+    from beltline.host.problem.discrete import DiscreteProblem
+    from beltline.host.problem.problem import Problem
 
 Start = Literal["given", "last", "stay", "coarse", "problem"]
 """The value function with which a run begins. ``"given"``: ``problem.start``. ``"last"``: the last solution of the
@@ -36,6 +41,9 @@ UNNAMED = "auto"
 COMPILED = " (compiled when first used, then cached)"
 """What lines of progress say where compilation may take long."""
 
+LEAST_TOL = SMALLEST_TOLERANCE * 2.0**-FRACTION_LIMIT
+"""Lowest tolerance of devices of the accelerator, in units of utility."""
+
 MACHINE_ONLY = ("value_bits", "amount_bits", "timeout", "checkpoint", "checkpoint_every")
 """Options that only devices of the accelerator have, and solvers in double precision do not."""
 
@@ -53,6 +61,9 @@ class SolveOptions:
         sweeps. Whether the device has the method is not checked here.
     start
         The value function with which a run of the accelerator begins, a :data:`Start`.
+    lowers_tol
+        Whether the user gave no ``tol``: it is the default, which :meth:`of` lowers for problems with a small scale of
+        utility.
     device
         Name of the device that the options are for; it is used for checks and not stored. Solvers in double precision
         accept none of ``MACHINE_ONLY``.
@@ -68,7 +79,7 @@ class SolveOptions:
     'given'
     """
 
-    tol: float = 1e-10
+    tol: float = TOL
     max_sweeps: int = 10_000
     verify: bool = True
     value_bits: int | None = None
@@ -78,6 +89,7 @@ class SolveOptions:
     checkpoint_every: float | None = None
     method: str | None = None
     start: Start = "given"
+    lowers_tol: bool = False
     device: InitVar[object] = None
 
     def __post_init__(self, device: object) -> None:
@@ -125,14 +137,40 @@ class SolveOptions:
         every = {} if self.checkpoint_every is None else {"every": self.checkpoint_every}
         return Checkpoint(self.checkpoint, **every)
 
+    def of(self, problem: Problem | DiscreteProblem, least: float = 0.0) -> SolveOptions:
+        """Return the options for one problem: with its default tolerance if the user gave none.
+
+        Parameters
+        ----------
+        problem
+        least
+            The lowest tolerance that the device supports, in units of utility.
+        """
+        if not self.lowers_tol:
+            return self
+        tol = max(default_tol(problem), least)
+        return self if tol == self.tol else replace(self, tol=tol)
+
     @property
     def shift(self) -> bool:
         """Whether the sweep engine extrapolates values between its sweeps (``method="shift"``)."""
         return self.method == "shift"
 
 
+def options_with(tol: float | None, *others: Any, **more: Any) -> SolveOptions:
+    """Return :class:`SolveOptions` with the tolerance ``tol``; with None each problem has its default tolerance.
+
+    Examples
+    --------
+    >>> options_with(None).lowers_tol, options_with(1e-6).tol
+    (True, 1e-06)
+    """
+    options = SolveOptions(TOL if tol is None else tol, *others, **more)
+    return replace(options, lowers_tol=True) if tol is None else options
+
+
 def checked_options(
-    tol: float,
+    tol: float | None,
     max_sweeps: int,
     verify: bool,
     value_bits: int | None,
@@ -165,13 +203,15 @@ def checked_options(
         except TypeError:
             # An argument that cannot be hashed: if it is wrong, the checks below say so.
             pass
-    return SolveOptions(tol, max_sweeps, verify, *machine, method=method, device=name)
+    return options_with(tol, max_sweeps, verify, *machine, method=method, device=name)
 
 
 @functools.lru_cache(maxsize=16, typed=True)
-def _in_double(tol: float, max_sweeps: int, verify: bool, method: str | None, device: str | None) -> SolveOptions:
+def _in_double(
+    tol: float | None, max_sweeps: int, verify: bool, method: str | None, device: str | None
+) -> SolveOptions:
     """Return options without those that only devices of the accelerator have."""
-    return SolveOptions(tol, max_sweeps, verify, method=method, device=device)
+    return options_with(tol, max_sweeps, verify, method=method, device=device)
 
 
 def start_named(start: object) -> Start:

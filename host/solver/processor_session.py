@@ -12,7 +12,7 @@ from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.problem.problem import Problem
 from beltline.host.solver.automatic import solve_in_double
 from beltline.host.solver.ctrl_c import interruptible
-from beltline.host.solver.options import MACHINE_ONLY, UNNAMED, SolveOptions, Start, start_named
+from beltline.host.solver.options import MACHINE_ONLY, UNNAMED, SolveOptions, Start, options_with, start_named
 from beltline.host.solver.reference import reference_module
 from beltline.host.solver.rules import boards, check_unnamed, ways
 from beltline.host.solver.session import Session
@@ -59,7 +59,7 @@ class ProcessorSession:
     def solve(
         self,
         problem: Problem | DiscreteProblem,
-        tol: float = 1e-10,
+        tol: float | None = None,
         max_sweeps: int = 10_000,
         *,
         start: Start = "given",
@@ -92,7 +92,7 @@ class ProcessorSession:
         if start in ("stay", "coarse"):
             options["start"] = start
         machine = {name: options.pop(name) for name in MACHINE_ONLY if name in options}
-        given = SolveOptions(tol, max_sweeps, verify, **machine, method=method, device=self.name)
+        given = options_with(tol, max_sweeps, verify, **machine, method=method, device=self.name)
         if self.name == UNNAMED and isinstance(problem, Problem) and not problem.general:
             check_unnamed(method, options)
         with reporting(self._progress if progress is None else progress) as report:

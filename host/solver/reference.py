@@ -27,7 +27,8 @@ from beltline.host.results.result import Result
 from beltline.host.solver.fallback import or_warm
 from beltline.host.solver.options import COMPILED, SolveOptions
 from beltline.host.solver.rules import AUTO, ways
-from beltline.host.solver.verify import UNBOUNDED, Verification, coarse_tolerance
+from beltline.host.solver.tolerance import LIMITED, RESCALE, judged, promised
+from beltline.host.solver.verify import Verification
 from beltline.host.solver.verify_double import checked, confirms, measure
 
 if TYPE_CHECKING:
@@ -318,7 +319,7 @@ def _result(
     timing, change = found.timing, found.change
     if found.infeasible:
         quality = Verification(math.inf, math.inf, False)
-    elif options.verify:
+    elif options.verify or math.isinf(found.bound):
         if report:
             report("verifying with an exact sweep in double precision")
         with timed(timing, "verify"):
@@ -327,6 +328,8 @@ def _result(
     else:
         quality = Verification(problem.modulus * change if found.exact else math.inf, found.bound, False)
     outcome, message = _outcome(problem, options, method, found, quality)
+    if quality.independent and not options.verify:
+        message += " Its error has no bound without verification, so the result was verified although verify is False."
     return Result(
         value=found.value,
         policy=found.policy,
@@ -435,18 +438,19 @@ def _outcome(
     if quality.missed:
         return Outcome.NOT_VERIFIED, f"The run ended {after}, but {quality.missed}."
     rule = found.rule
-    unbounded = UNBOUNDED if rule != "own" and not quality.independent and math.isinf(quality.error_bound) else ""
     if problem.horizon is not None:
-        return Outcome.FINISHED, f"All {sweeps:,} age{' was' if sweeps == 1 else 's were'} solved.{unbounded}"
+        text = f"All {sweeps:,} age{' was' if sweeps == 1 else 's were'} solved."
+        return judged(Outcome.FINISHED, text, found.value, quality.error_bound, RESCALE)
     what = "The largest change of consumption" if method == "egm" else MEASURES[rule]
     if found.converged:
         text = f"{what} fell below {tol:g} {after}."
         if rule == "own":
             text += f" Method {method!r} is an approximation: the residual shows how close it is to the exact solution."
-            text += "" if quality.independent else " Without verification the residual and the error have no bound."
-        else:
-            text += coarse_tolerance(found.value, tol)
-        return Outcome.CONVERGED, text + unbounded
+        if rule == "own":
+            return judged(Outcome.CONVERGED, text, found.value, quality.error_bound, "use an exact method")
+        expected = promised(tol, problem.modulus)
+        chosen = not options.lowers_tol
+        return judged(Outcome.CONVERGED, text, found.value, quality.error_bound, LIMITED, expected, chosen)
     from beltline.gpu_ref.methods import largest_value, sweep_rounding
 
     largest = largest_value(found.value)

@@ -40,7 +40,7 @@ from beltline.host.solver.complete import INVALID, Completed
 from beltline.host.solver.driver import Driver
 from beltline.host.solver.fallback import or_plain, plain
 from beltline.host.solver.fixed_point import Image
-from beltline.host.solver.options import MachineMethod, SolveOptions, Start, no_lanes
+from beltline.host.solver.options import LEAST_TOL, MachineMethod, SolveOptions, Start, no_lanes, options_with
 from beltline.host.solver.prepare import Prepared, from_last, has_product_states, image_of, needs_alternatives
 from beltline.host.solver.run import Run
 from beltline.hw.interface.parameters import MachineParameters
@@ -151,7 +151,7 @@ class Session:
     def solve(
         self,
         problem: Problem,
-        tol: float = 1e-10,
+        tol: float | None = None,
         max_sweeps: int = 10_000,
         *,
         start: Start = "given",
@@ -203,7 +203,7 @@ class Session:
             As :func:`beltline.solve`; also ``DeviceInUseError`` while another thread solves on this session.
         """
         no_options(options)
-        given = SolveOptions(
+        given = options_with(
             tol, max_sweeps, verify, value_bits, amount_bits, timeout, checkpoint, checkpoint_every, method, start
         )
         moving = {"update": update, "update_every": update_every}
@@ -298,6 +298,7 @@ class Session:
         options = options or SolveOptions()
         if not isinstance(problem, Problem):
             raise ProblemError(f"problem must be a Problem, not {shown(problem)}")
+        options = options.of(problem, LEAST_TOL)
         general = moving or has_product_states(problem)
         if general:
             self._check_general(problem, options, moving or needs_alternatives(problem))

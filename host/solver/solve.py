@@ -56,7 +56,7 @@ def solve(problem: Solvable, *arguments: Any, **more: Any) -> Any: ...
 @_models_solve_themselves
 def solve(
     problem: Problem,
-    tol: float = 1e-10,
+    tol: float | None = None,
     max_sweeps: int = 10_000,
     device: str | Device | Session | ProcessorSession = UNNAMED,
     progress: Progress | Literal[False] | None = None,
@@ -87,11 +87,12 @@ def solve(
         A :class:`~beltline.host.problem.problem.Problem` (Bellman equation with tables on a grid), a
         :class:`~beltline.host.problem.discrete.DiscreteProblem`, or a model such as ``bl.rbc(...)``. A model with a
         method ``solve`` of its own is solved by it, with these arguments.
-    tol : float
-        Solve until the largest change of the value function between two sweeps, in units of utility, is below this.
-        Above 0; on the accelerator at least four units of its fixed-point format. With a horizon it is not used.
+    tol : float, optional
+        Solve until the largest change of the value function between two sweeps, in units of utility, is below this; at
+        least four units of the accelerator's format. By default ``1e-10``, or less if utility is small (``default_tol``
+        of :mod:`beltline.host.solver.tolerance`). Not used with a horizon.
     max_sweeps : int
-        Largest number of sweeps (applications of the Bellman operator) before the solve ends without success.
+        Largest number of sweeps (applications of the Bellman operator); the solve then ends without success.
     device : str, Session or Device
         ``"auto"``, the default: a board that is present and free, or else a GPU if the problem is large enough to gain
         from one, or else the processor. A problem of the general form goes to the processor. ``"cpu"`` and ``"gpu"``
@@ -102,14 +103,13 @@ def solve(
         Called now and then with a line of text. By default a line of progress appears on standard error after two
         seconds, if that is a terminal. ``False`` shows nothing.
     verify : bool
-        Whether to measure the residual and check the choices after the solve, which takes about one exact sweep in
-        double precision. For a problem of the general form this proves every choice by a second search.
+        Whether to measure the residual and check the choices after the solve, which takes about one exact sweep, in the
+        general form a second search. With ``False`` this is done only where the error has no bound otherwise.
     value_bits, amount_bits : int, optional
         Fraction bits of the accelerator's fixed-point format for values (0 to 52) and for amounts of the good (0 to
         90). By default as many as cannot overflow. Only for devices of the accelerator that are named.
     timeout : float, optional
-        Seconds after which an unfinished run of the device, or the verification of its ages, is stopped. Only for named
-        devices of the accelerator.
+        Seconds after which an unfinished run of a named device, or the verification of its ages, is stopped.
     checkpoint : path, optional
         File (``.npz``) to which the value function and the number of sweeps are saved regularly, on Ctrl-C and at
         ``max_sweeps``. If the file exists, the solve continues from it and returns the same bits as without a break;

@@ -14,7 +14,7 @@ from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.results.discrete_result import DiscreteResult
 from beltline.host.results.outcome import Outcome
 from beltline.host.solver.options import COMPILED, UNNAMED, SolveOptions
-from beltline.host.solver.verify import coarse_tolerance
+from beltline.host.solver.tolerance import LIMITED, judged, promised
 
 if TYPE_CHECKING:
     from beltline.gpu_ref.discrete.exact_step import Certified
@@ -79,16 +79,15 @@ def solve_discrete(
         residual, bound, verified = proven.residual, proven.error_bound, True
         if proven.missed:
             outcome, message = Outcome.NOT_VERIFIED, f"{message} {_missed(problem, proven)}"
-    if not problem.program.modulus < 1.0:
-        message += (
-            f" The error cannot be bounded: beta = {problem.beta!r} times the largest sum of a row of Q is not below 1"
-            " by more than rounding."
-        )
-    success = outcome is Outcome.CONVERGED and math.isfinite(bound)
+    unbounded = () if program.modulus < 1.0 else (_no_modulus(problem),)
+    expected = promised(options.tol, program.modulus)
+    outcome, message = judged(
+        outcome, message, found.value, bound, LIMITED, expected, not options.lowers_tol, *unbounded
+    )
     return DiscreteResult(
         value=found.value.reshape(problem.shape),
         policy=_actions(problem, found).reshape(problem.shape),
-        success=success,
+        success=outcome is Outcome.CONVERGED,
         status=outcome.value,
         message=message,
         sweeps=found.sweeps,
@@ -145,7 +144,14 @@ def _message(found: Iterated, tol: float) -> str:
         text += (
             " Rounding errors of double precision exceed tol for values of this size; the error bound includes them."
         )
-    return text + coarse_tolerance(found.value, tol)
+    return text
+
+
+def _no_modulus(problem: DiscreteProblem) -> str:
+    return (
+        f" The error cannot be bounded: beta = {problem.beta!r} times the largest sum of a row of Q is not below 1 by "
+        "more than rounding."
+    )
 
 
 def _missed(problem: DiscreteProblem, proven: Certified) -> str:

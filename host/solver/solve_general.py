@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import math
 from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,8 @@ from beltline.host.problem.problem import Problem
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
 from beltline.host.solver.options import COMPILED, UNNAMED, SolveOptions
-from beltline.host.solver.verify import Verification, coarse_tolerance
+from beltline.host.solver.tolerance import LIMITED, RESCALE, judged, promised
+from beltline.host.solver.verify import Verification
 from beltline.host.solver.verify_general import measured
 
 if TYPE_CHECKING:
@@ -110,9 +110,15 @@ def solve_general(
     outcome, message = OUTCOMES[found.status], found.message
     if quality.missed:
         outcome, message = Outcome.NOT_VERIFIED, f"{message} {quality.missed}"
-    elif outcome is Outcome.CONVERGED:
-        message += coarse_tolerance(found.value, options.tol)
-    success = outcome in (Outcome.CONVERGED, Outcome.FINISHED) and math.isfinite(quality.error_bound)
+    else:
+        bound = quality.error_bound
+        ages = outcome is Outcome.FINISHED
+        expected = 0.0 if ages else promised(options.tol, found.form.modulus())
+        cure, chosen = RESCALE if ages else LIMITED, not options.lowers_tol
+        outcome, message = judged(outcome, message, found.value, bound, cure, expected, chosen)
+        if message == found.message and outcome is Outcome.CONVERGED:
+            message += _rounding(found, bound, options.tol)
+    success = outcome in (Outcome.CONVERGED, Outcome.FINISHED)
     return GeneralResult(
         value=found.value,
         values=found.values,
@@ -121,7 +127,7 @@ def solve_general(
         probabilities=found.probabilities,
         success=success,
         status=outcome.value,
-        message=message + (_rounding(found, quality.error_bound, options.tol) if success else ""),
+        message=message,
         sweeps=found.sweeps,
         residual=quality.residual,
         error_bound=quality.error_bound,
@@ -140,7 +146,7 @@ def solve_general(
 
 def _rounding(found: Solution, bound: float, tol: float) -> str:
     """Return a sentence for the message where rounding errors of double precision exceed ``tol``."""
-    if found.form.horizon is not None or bound <= 2 * tol / (1 - found.form.modulus()):
+    if found.residual < tol and bound <= promised(tol, found.form.modulus()):
         return ""
     return " Rounding errors of double precision exceed tol for values of this size; the error bound includes them."
 

@@ -250,31 +250,6 @@ def peaked(
     return True
 
 
-def coarse_tolerance(value: NDArray[np.float64], tol: float) -> str:
-    """Return a sentence for the message if ``tol`` is larger than every ``|V|``, and an empty string otherwise.
-
-    A solve then stops after a sweep or two, whatever it was to find.
-
-    Examples
-    --------
-    >>> coarse_tolerance(np.array([[3e-12]]), 1e-10)
-    ' tol is larger than the largest value, 3e-12: lower tol.'
-    """
-    from beltline.gpu_ref.methods import largest_value
-
-    # Almost always the first entry decides, so that the others are not read.
-    if not value.size or abs(value.flat[0]) >= tol:
-        return ""
-    largest = largest_value(value)
-    return f" tol is larger than the largest value, {largest:.3g}: lower tol." if 0.0 < largest < tol else ""
-
-
-UNBOUNDED = (
-    " The search assumes objectives with a single peak, which is not proven for this problem, so without verification"
-    " the error has no bound: use verify=True."
-)
-"""Sentence for the message of a result that was not verified and has no error bound."""
-
 UNPROVEN = Verification(math.inf, math.inf, False)
 """Quality of a result that was not verified, by a search that assumes a single peak which is not proven."""
 

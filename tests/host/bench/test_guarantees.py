@@ -95,12 +95,14 @@ def test_figures_below_the_baseline_are_found(
     lines: list[str] = []
     tallies = measure([drawn], ["cpu"], verify=[False], report=lines.append)
     # These starts are so far from the solution that 3,000 sweeps do not converge, which suffice for a warm start.
-    assert {name for (name, _), tally in tallies.items() if tally.below_baseline} == {"cpu egm", "cpu macqueen stay"}
+    # The error bound of this interpolation says too little about its values.
+    below = {"cpu egm", "cpu interp", "cpu macqueen stay"}
+    assert {name for (name, _), tally in tallies.items() if tally.below_baseline} == below
     assert any(line.endswith(": cpu egm failed where cpu warm succeeds") for line in lines)
     assert main(["--problems", "1", "--first", "71", "--devices", "cpu"]) == 1
     text = capsys.readouterr().out
     assert "cpu macqueen stay, not verified: below baseline at seed 71" in text
-    assert "0 false; 4 failures where 'warm' or plain sweeps of the same machine succeed." in text
+    assert "0 false; 6 failures where 'warm' or plain sweeps of the same machine succeed." in text
 
 
 @pytest.mark.parametrize("seed", [71, 641])

@@ -534,7 +534,7 @@ def test_help_names_units_and_defaults() -> None:
     for piece in (
         "grid points of capital, up to 65536 on a machine and 1048576 on cpu and gpu (default 65536)",
         "discount factor per quarter, between 0 and 1 (default 0.984)",
-        "in utility (default 1e-10)",
+        "in utility (default 1e-10, or less if utility is small)",
         "auto (the default: a free board, else a GPU if it saves time, else the CPU), emulator, rtl, pynq, f2, ",
         "Exit code 0: solved; 1: not solved",
     ):

@@ -55,7 +55,7 @@ def test_what_a_graphics_card_does_not_confirm_is_looked_at_on_the_processor(
 
         def compare(self, V: object, value: object, policy: object, allowed: Allowed) -> Compared | None:
             asked.append(allowed)
-            return Compared(0.5, 0.25, 0, -1, 0.0) if confirms else None
+            return Compared(0.0005, 0.00025, 0, -1, 0.0) if confirms else None
 
     def solve(*tables: Any, previous: bool, checked: bool, contraction: float | None, **more: Any) -> Any:
         assert not previous
@@ -79,8 +79,8 @@ def test_what_a_graphics_card_does_not_confirm_is_looked_at_on_the_processor(
     assert len(asked) == 1
     assert asked[0].change == pytest.approx(given.beta * result.change)
     wanted = bl.solve(given, tol=1e-6, device="cpu", method="warm")
-    assert result.residual == (0.5 if confirms else wanted.residual)
-    assert result.error_bound == (pytest.approx(0.75 / (1 - given.beta)) if confirms else wanted.error_bound)
+    assert result.residual == (0.0005 if confirms else wanted.residual)
+    assert result.error_bound == (pytest.approx(0.00075 / (1 - given.beta)) if confirms else wanted.error_bound)
 
 
 def test_report() -> None:

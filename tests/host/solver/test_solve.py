@@ -39,24 +39,6 @@ def fixed_point_of(given: bl.Problem, sweeps: int) -> np.ndarray:
     return value
 
 
-@pytest.mark.parametrize("device", ["auto", "cpu", "emulator"])
-def test_a_tolerance_above_all_values_is_named_in_the_message(device: str) -> None:
-    """With ``eta`` = 16 values may be so small that the usual ``tol`` asks for nothing."""
-    grid = bl.grid_uniform(1.0, 20.0, 50)
-    tables: dict[str, Any] = {"grid": grid, "wealth": 1.05 * grid[:, None] + 5.0, "transition": np.ones((1, 1))}
-    given = bl.Problem(**tables, start=np.zeros((50, 1)), beta=0.9, eta=16.0)
-    result = bl.solve(given, device=device, progress=False)
-    assert result.success
-    largest = f"{np.abs(result.value).max():.3g}"
-    assert f" tol is larger than the largest value, {largest}: lower tol." in result.message
-    assert "larger than" not in bl.solve(given, tol=1e-15, device="cpu", progress=False).message
-    general = bl.Problem(**tables, start=np.zeros((50, 1)), beta=0.9, eta=16.0, cost=grid)
-    options = {"lanes": 2, "proof": 1, "costs": 1} if device == "emulator" else {}
-    result = bl.solve(general, device=device if options else "cpu", progress=False, **options)
-    assert isinstance(result, bl.GeneralResult)
-    assert " tol is larger than the largest value, " in result.message
-
-
 @pytest.mark.parametrize("eta", [0.5, 1.0, 2.0, 5.5])
 @pytest.mark.parametrize("seed", range(3))
 def test_solution_and_bound(seed: int, eta: float) -> None:
