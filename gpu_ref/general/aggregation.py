@@ -37,6 +37,11 @@ take longer than the steps they save.
 """
 
 
+LEAST_RATE = 1e-12
+"""Corrections are made if 1 exceeds the row sums of ``M`` by more than this. Nearer to 1 they would be rounding errors.
+"""
+
+
 def evaluated(packed: Packed, found: Found, choices: Choices, sigma: float, steps: int, step_tol: float) -> Array:
     """Return the value after at most ``steps`` evaluation steps of a policy, with corrections, ``(N_r, N_z, N_k)``.
 
@@ -102,7 +107,7 @@ def _eliminated(packed: Packed, choice: Indexes, taken: Array, system: Array) ->
                     system[r * states + s, q * states : (q + 1) * states] -= weight * packed.transition[d, s]
     for k in range(regimes * states):
         # The system still holds -M, whose entries are not positive: the row sum of M must stay below 1.
-        if not system[k].sum() > 1e-6 - 1.0:
+        if not system[k].sum() > LEAST_RATE - 1.0:
             return False
     for k in range(regimes * states):
         system[k, k] += 1.0

@@ -8,6 +8,7 @@ from beltline.gpu_ref.general.aggregation import evaluated
 from beltline.gpu_ref.general.form import Alternative, Form, Indexes
 from beltline.gpu_ref.general.packed import pack, put
 from beltline.gpu_ref.general.policy_evaluation import evaluation_steps, fixed
+from beltline.gpu_ref.general.policy_system import solved
 from beltline.gpu_ref.general.solution import Iterate
 from beltline.gpu_ref.general.sweep import Found, swept
 from beltline.gpu_ref.tables import Array
@@ -59,6 +60,14 @@ class Operator:
         if step_tol is None:
             return evaluation_steps(self._packed, found.value, choices, self._form.sigma, steps).value
         return evaluated(self._packed, found, choices, self._form.sigma, steps, step_tol)
+
+    def solve(self, found: Found, V: Array, step_tol: float) -> Array | None:
+        """Return the value of the policy of ``found``, ``(N_r, N_z, N_k)``, by solution of a linear system.
+
+        ``found`` is a sweep from ``V``. ``None`` if the system is too large or the solution fails
+        (:mod:`beltline.gpu_ref.general.policy_system`).
+        """
+        return solved(self._packed, found, V, self._form.sigma, step_tol)
 
 
 def no_policy(form: Form) -> Indexes:

@@ -24,10 +24,19 @@ ALTERNATING = 4.0
 can alternate for ever."""
 
 
-def unfinished(residual: float, price_change: float, max_sweeps: int, tol: float, moving: bool, value: Array) -> str:
+def unfinished(
+    residual: float,
+    price_change: float,
+    max_sweeps: int,
+    tol: float,
+    moving: bool,
+    value: Array,
+    more: int | None = None,
+) -> str:
     """Return the message of an iteration that reached ``max_sweeps`` with ``value``.
 
     It says so if the change is no larger than rounding errors of values of this size, so that more sweeps do not help.
+    ``more`` is an estimate of the sweeps that are missing.
     """
     message = f"After {max_sweeps} sweeps the value still changed by {residual:.3g}, and tol is {tol:g}."
     if moving:
@@ -38,7 +47,8 @@ def unfinished(residual: float, price_change: float, max_sweeps: int, tol: float
             f"{message} Values as large as {largest:.3g} are rounded to multiples of {np.spacing(largest):.2g}, so "
             "more sweeps may not change them by less: a larger tol is needed."
         )
-    return f"{message} More sweeps (max_sweeps) or a larger tol are needed."
+    needed = "" if more is None else f": about {more:,} more if the change falls as in the last ones"
+    return f"{message} More sweeps (max_sweeps) or a larger tol are needed{needed}."
 
 
 def not_finite(form: Form, value: Array) -> tuple[str, str]:

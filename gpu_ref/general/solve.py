@@ -13,6 +13,7 @@ from beltline.gpu_ref.general.backward_induction import solve_ages
 from beltline.gpu_ref.general.form import Form
 from beltline.gpu_ref.general.operator import Operator, no_policy, states_first
 from beltline.gpu_ref.general.outcome import converged, not_finite, solution_of, unfinished
+from beltline.gpu_ref.general.pace import Pace, rounding
 from beltline.gpu_ref.general.solution import Iterate, Prices, Progress, Solution
 from beltline.gpu_ref.memory import check_memory
 from beltline.gpu_ref.tables import Array
@@ -27,6 +28,14 @@ CORRECTED_STEPS = 3
 
 STEP_TOL_SHARE = 0.1
 """Corrected policy evaluation ends when a step changes the value by less than this share of ``tol``."""
+
+SHARE = 0.1
+"""Where a policy is evaluated by solution of a linear system, a step may change its value by this share of ``1 - beta``
+times the change in the last sweep.
+"""
+
+MOST_FAILURES = 2
+"""Number of systems without a usable solution after which no more are solved."""
 
 MOVING_SWEEPS = 200
 """Number of sweeps with moving prices after which policy evaluation is switched off: prices that respond to values
@@ -62,8 +71,9 @@ def solve(
         Initial value, ``(N_r, N_k, N_z)``, finite, units of utility; with a horizon, the value after the last age.
         Zeros by default.
     tol
-        The iteration ends when a sweep changes the value by less than this everywhere, units of utility.
-        ``error_bound`` of the solution says how far the value then is from the exact one.
+        The iteration ends when a sweep changes the value by less than this everywhere, units of utility, or when more
+        sweeps do not lower a change that may be rounding errors. ``error_bound`` of the solution says how far the value
+        then is from the exact one.
     max_sweeps
         Largest number of maximising sweeps. Ignored with a horizon.
     steps
@@ -73,7 +83,9 @@ def solve(
         moving prices.
     corrected
         Whether to extrapolate between evaluation steps (:mod:`beltline.gpu_ref.general.aggregation`), so that far fewer
-        steps are needed. With ``False`` the iteration is the one that a CUDA device runs.
+        steps are needed, and to evaluate policies by solution of linear systems if the iteration is slow all the same
+        (:mod:`beltline.gpu_ref.general.policy_system`). With ``False`` the iteration is the one that a CUDA device
+        runs.
     update
         Called with the outcome of each sweep (:class:`~beltline.gpu_ref.general.solution.Iterate`); returns the tables
         of the next sweep and the prices behind them. The iteration then ends when value and prices both change by less
@@ -156,6 +168,7 @@ def _iterate(
     prices: Array | None = None
     evaluations = []
     moving_sweeps = 0
+    pace, failures, solves = Pace(), 0, False
     status, message = "", ""
     while not status:
         last = operator.sweep(V, guess, with_slack=False)
@@ -174,11 +187,15 @@ def _iterate(
             prices = new
         if progress is not None:
             progress(len(evaluations), last.change)
+        pace.add(last.change)
         if last.change < tol and (update is None or price_change < tol):
             status, message = "converged", converged(last.change, price_change, len(evaluations), update is not None)
+        elif update is None and pace.rounded(last.found.value):
+            status, message = "converged", converged(last.change, 0.0, len(evaluations), False)
         elif len(evaluations) >= max_sweeps:
             status = "sweep limit"
-            message = unfinished(last.change, price_change, max_sweeps, tol, update is not None, last.value)
+            more = pace.more(tol) if update is None else None
+            message = unfinished(last.change, price_change, max_sweeps, tol, update is not None, last.value, more)
         if not status:
             guess = last.found.policy
             moving_sweeps += price_change >= tol
@@ -186,7 +203,15 @@ def _iterate(
                 steps = 0
             fixed_steps = steps if price_change < tol else min(steps, moving_steps)
             # Evaluate the policy with the tables for which it was chosen; new prices follow in the next sweep.
-            V = operator.evaluate(last.found, fixed_steps, step_tol) if fixed_steps else last.found.value
+            solves = corrected and steps > 0 and update is None and (solves or pace.slow) and failures < MOST_FAILURES
+            value = None
+            if solves:
+                wanted = max(SHARE * (1.0 - form.modulus()) * last.change, rounding(last.found.value))
+                value = operator.solve(last.found, V, wanted)
+                failures += value is None
+            if value is None and fixed_steps:
+                value = operator.evaluate(last.found, fixed_steps, step_tol)
+            V = last.found.value if value is None else value
             operator.replace(form)
     if last.finite:
         # Repeat the last sweep to get its rounding error; starting from its own policy, it ends with the same bits.

@@ -62,9 +62,9 @@ FAULTS = (
     ),
     Fault(
         "what is missing from a policy's value is never found with a preconditioner",
-        HERE + "policy_value.py",
-        "for method in (_by_gmres, _with_factors):",
-        "for method in (_by_gmres,):",
+        "gpu_ref/corrections.py",
+        "for method in methods or (by_gmres, with_factors):",
+        "for method in methods or (by_gmres,):",
         (VALUES + "test_chains_that_move_by_one_state_are_solved_in_few_sweeps",),
     ),
     Fault(

@@ -107,9 +107,7 @@ def test_policies_are_evaluated_where_beta_is_near_1(monkeypatch: pytest.MonkeyP
     assert np.abs(found.value - value).max() <= bound + 1e-9 * np.abs(value).max()
     # Without the constant and the corrections, steps alone would take very many sweeps.
     monkeypatch.setattr("beltline.gpu_ref.discrete.policy_value.shifted", lambda program, value, change: value)
-    monkeypatch.setattr(
-        "beltline.gpu_ref.discrete.policy_value.gmres", lambda system, right, **_: (np.full(right.size, 1e9), 1)
-    )
+    monkeypatch.setattr("beltline.gpu_ref.corrections.gmres", lambda system, right, **_: (np.full(right.size, 1e9), 1))
     assert solve(made, max_sweeps=60).status == "sweep limit"
     slow = solve(program(R, Q, 0.96))
     assert slow.status == "converged"
