@@ -456,10 +456,11 @@ def _outcome(
     largest = largest_value(found.value)
     rounding = sweep_rounding(largest, problem.states, problem.eta)
     if rule != "own" and found.change <= rounding:
-        return Outcome.LIMIT, (
-            f"{what} is still {found.change:.3g} {after}, not below {tol:g}. More sweeps may not reduce it, as values "
-            f"of up to {largest:.3g} are rounded by up to {rounding:.3g} in double precision: raise tol."
+        text = (
+            f"{what} is {found.change:.3g} {after}, not below {tol:g}. More sweeps may not reduce it, as values of up "
+            f"to {largest:.3g} are rounded by up to {rounding:.3g} in double precision; the error bound includes this."
         )
+        return judged(Outcome.CONVERGED, text, found.value, quality.error_bound)
     return Outcome.LIMIT, (
         f"{what} is still {found.change:.3g} after the limit of {max_sweeps:,} sweep{'' if max_sweeps == 1 else 's'}, "
         f"not below {tol:g}: increase max_sweeps."
