@@ -192,7 +192,8 @@ def alternatives(given: tuple[Any, ...], horizon: int | None, negative: bool) ->
             )
         for name, ages in one.aged().items():
             if horizon is None:
-                raise ValueError(f"{what}{name} has an axis of {ages} ages, which needs a horizon")
+                by = " (it may depend on the exogenous state and on age, not on x)" if name in ("beta", "kappa") else ""
+                raise ValueError(f"{what}{name} has an axis of {ages} ages, which needs a horizon{by}")
             if ages != horizon:
                 raise ValueError(f"{what}{name} has {ages} ages, but horizon is {horizon}")
         if hasattr(one, "mix"):

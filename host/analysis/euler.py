@@ -23,11 +23,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.host.analysis.policy import heading, usable
+from beltline.host.analysis.policy import check_simple, heading, usable
 from beltline.host.analysis.refine import Refined
 from beltline.host.analysis.simulation import simulate
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.checks import ProblemError, shown
+from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.report import as_html
 from beltline.host.problem.utility import marginal_utility
@@ -77,8 +77,8 @@ def euler_errors(result: Result | Refined) -> Array:
     >>> errors.shape, bool(np.nanmax(np.abs(errors)) < 0.1)
     ((64, 4), True)
     """
-    if not isinstance(result, Result | Refined):
-        raise ProblemError(f"result must be a Result or a Refined, not {shown(result)}")
+    if not isinstance(result, Refined):
+        check_simple(result, "an Euler equation error", "a Result or a Refined")
     problem = result.problem
     if problem.marginal_wealth is None:
         raise ProblemError("an Euler equation error needs the problem's marginal_wealth, dW/dx, which it does not have")

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.host.analysis.chain import chain_distribution
-from beltline.host.analysis.policy import heading, usable
+from beltline.host.analysis.policy import check_simple, heading, usable
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.checks import ProblemError, shown, whole
+from beltline.host.problem.checks import ProblemError, whole
 from beltline.host.problem.report import as_html
 from beltline.host.results.result import Result
 from beltline.host.results.variables import variables
@@ -95,8 +95,7 @@ def life_paths(result: Result, people: int = 10_000, seed: int = 0, start: int =
     >>> people.series["consumption"].shape
     (50, 10)
     """
-    if not isinstance(result, Result):
-        raise ProblemError(f"result must be a Result, not {shown(result)}")
+    check_simple(result, "a simulation of lives")
     problem = result.problem
     if problem.horizon is None:
         raise ProblemError("life_paths needs a problem with a horizon, and this one has none: use simulate")

@@ -12,6 +12,8 @@ from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, shown
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import utility
+from beltline.host.results.discrete_result import DiscreteResult
+from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.result import Result
 
 PERIODS_LIMIT = 10**8
@@ -107,6 +109,25 @@ def refined(problem: Problem, value: Array, policy: NDArray[np.int32]) -> Array:
     return np.where(inner, np.clip(top, low, high), x[policy])
 
 
+def check_simple(result: object, what: str, wanted: str = "a Result") -> None:
+    """Check that ``result`` is a :class:`Result`; ``what`` is what the caller computes, for messages.
+
+    ``wanted`` says what else it could be.
+
+    Raises
+    ------
+    ProblemError
+        It is not, for example because the problem is of another form.
+    """
+    if isinstance(result, Result):
+        return
+    forms = {GeneralResult: "the general form", DiscreteResult: "a discrete problem"}
+    form = next((form for kind, form in forms.items() if isinstance(result, kind)), "")
+    if form:
+        raise ProblemError(f"{what} needs a result of the simple form, and this one is of {form}")
+    raise ProblemError(f"result must be {wanted}, not {shown(result)}")
+
+
 def followed(result: Result, what: str) -> Problem:
     """Return the problem of ``result`` after checking that its policy can be applied for ever.
 
@@ -122,8 +143,7 @@ def followed(result: Result, what: str) -> Problem:
     ProblemError
         ``result`` is not a :class:`Result`, has a horizon, or has a state without a choice.
     """
-    if not isinstance(result, Result):
-        raise ProblemError(f"result must be a Result, not {shown(result)}")
+    check_simple(result, what)
     problem = result.problem
     if problem.horizon is not None:
         ages = f"{problem.horizon} age{'' if problem.horizon == 1 else 's'}"

@@ -9,6 +9,7 @@ plot of a result that is not solved is drawn, with exit code 1.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -256,6 +257,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with memory_as_problem_error():
             return _solve_economy(given) if economy else COMMANDS[given.command][-1](given)
+    except BrokenPipeError:
+        # The reader of the output has ended, as `head` does. Python must not fail again when it flushes the output.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except (DeviceTimeoutError, DeviceLostError, OSError) as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 1
@@ -330,10 +335,12 @@ def _kind(given: argparse.Namespace) -> tuple[str, ...]:
 def _plot(given: argparse.Namespace) -> int:
     import warnings
 
-    from beltline.host.plots.figures import check_plot
+    from beltline.host.plots.figures import SUFFIXES, check_plot
     from beltline.host.problem.checks import ProblemError
     from beltline.host.results.load import load
 
+    if given.file.suffix.lower() in SUFFIXES:
+        raise ProblemError(f"FILE must be a saved result, such as rbc.npz, not a figure, {str(given.file)!r}")
     unknown = None
     try:
         check_any_kind(given.kind)

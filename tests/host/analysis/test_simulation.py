@@ -269,6 +269,14 @@ LIMIT = "100000000"
     ("call", "sentence"),
     [
         (lambda r: bl.simulate(3), "result must be a Result, not 3"),
+        (
+            lambda r: bl.simulate(bl.solve(replace(r.problem, cost=r.problem.grid), device="cpu")),
+            "a simulation needs a result of the simple form, and this one is of the general form",
+        ),
+        (
+            lambda r: bl.simulate(bl.solve(bl.from_discrete_dp([[1.0]], [[[1.0]]], 0.5))),
+            "a simulation needs a result of the simple form, and this one is of a discrete problem",
+        ),
         (lambda r: bl.simulate(r, periods=0), f"periods must be a whole number from 1 to {LIMIT}, not 0"),
         (lambda r: bl.simulate(r, burn_in=-1), f"burn_in must be a whole number from 0 to {LIMIT}, not -1"),
         (lambda r: bl.simulate(r, seed=1.5), "seed must be a whole number that is not negative, not 1.5"),

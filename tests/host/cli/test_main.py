@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -347,6 +348,22 @@ def test_netcdf_without_its_packages_is_refused_before_any_work(
     sentence = "a netCDF file needs the Python package h5netcdf, which is not installed"
     assert capsys.readouterr().err.startswith(f"beltline solve: {sentence}")
     assert brute == []
+
+
+def test_a_figure_is_not_a_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    figure = tmp_path / "a.png"
+    figure.write_bytes(b"\x89PNG")
+    assert main(["plot", str(figure)]) == 2
+    sentence = f"beltline plot: FILE must be a saved result, such as rbc.npz, not a figure, {str(figure)!r}\n"
+    assert capsys.readouterr() == ("", sentence)
+    assert os.listdir(tmp_path) == ["a.png"]
+
+
+def test_a_reader_that_ends_early_leaves_no_message() -> None:
+    command = f"{shlex.quote(sys.executable)} -m beltline devices --options | head -n 1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    assert done.stdout.splitlines()[-1] in ("0", "1")
 
 
 @pytest.mark.parametrize("kind", ["policy", "euler", "distribution", "irf"])
