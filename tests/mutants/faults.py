@@ -20,6 +20,7 @@ from . import (
     proofs,
     solvers,
     taste,
+    trust,
 )
 
 FAULTS = (
@@ -37,6 +38,7 @@ FAULTS = (
     *paths.FAULTS,
     *solvers.FAULTS,
     *general.FAULTS,
+    *trust.FAULTS,
     *discrete.FAULTS,
     *host.FAULTS,
     *models.FAULTS,

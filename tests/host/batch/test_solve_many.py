@@ -32,6 +32,7 @@ from beltline.host.batch.worker import Turns
 from beltline.host.devices import DEVICES, DeviceError
 from beltline.host.devices.software_model import BACKEND, ModelDevice
 from beltline.host.solver.options import SolveOptions
+from beltline.host.solver.tolerance import default_tol
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Command
 from support.batches import TOL, many, tiny
@@ -423,6 +424,23 @@ def test_a_lost_device_is_reopened_for_the_next_problem(monkeypatch: pytest.Monk
     attempts = solved(many(4))
     assert [attempt.success for attempt in attempts] == [True, False, True, True]
     assert isinstance(attempts[1].error, bl.DeviceLostError)
+
+
+def test_on_a_graphics_card_each_problem_has_its_own_tolerance(monkeypatch: pytest.MonkeyPatch) -> None:
+    launches: list[tuple[int, float]] = []
+
+    def batch(tables: Any, epsilon: float, max_sweeps: int, method: str, **options: Any) -> Any:
+        launches.append((len(tables), epsilon))
+        return batch_on_processor(tables, epsilon, max_sweeps, method, **options)
+
+    monkeypatch.setattr(cuda, "available", lambda: "")
+    monkeypatch.setattr(cuda, "solve_batch", batch)
+    given = [replace(bl.rbc(grid=24), eta=eta) for eta in (2.0, 2.5, 12.0, 12.0)]
+    found = [attempt.result for attempt in bl.solve_many(given, device="gpu", progress=False)]
+    small = default_tol(given[2])
+    assert small < 1e-13
+    assert launches == [(2, 1e-10), (2, small)]
+    assert [one.tol for one in found if one is not None and one.success] == [1e-10, 1e-10, small, small]
 
 
 def test_a_graphics_card_takes_chunks_of_one_shape(monkeypatch: pytest.MonkeyPatch) -> None:
