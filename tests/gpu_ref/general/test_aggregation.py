@@ -78,6 +78,16 @@ def test_a_correction_that_does_not_help_is_undone(monkeypatch: pytest.MonkeyPat
     np.testing.assert_array_equal(undone, plain)
 
 
+def test_steps_are_corrected_with_beta_near_1() -> None:
+    grid = np.linspace(0.1, 5.0, 40)[:, None]
+    form = Form((Branch("save", 0, 1.02 * grid + 0.5, grid, np.eye(1), 1.0 - 1e-8),), eta=2.0)
+    operator = Operator(form)
+    last = operator.sweep(np.zeros((1, 1, 40)), no_policy(form))
+    plain, corrected = operator.evaluate(last.found, 7), operator.evaluate(last.found, 7, step_tol=0.0)
+    changes = [np.abs(operator.sweep(value, last.found.policy).change) for value in (plain, corrected)]
+    assert changes[1] < 0.8 * changes[0]
+
+
 def test_steps_are_not_corrected_without_a_contraction() -> None:
     grid = np.linspace(0.1, 5.0, 40)[:, None]
     form = Form((Branch("save", 0, 1.02 * grid + 0.5, grid, np.eye(1), 1.0 - 1e-13),), eta=2.0)

@@ -163,6 +163,7 @@ def test_the_pace_of_an_iteration() -> None:
     pace.add(1e-3)
     assert not pace.slow
     for _ in range(SLOW_SWEEPS + 1):
+        assert not pace.rounded(value)
         pace.add(rounding(value))
     assert pace.rounded(value)
     assert not pace.rounded(value / 1e3)

@@ -211,4 +211,6 @@ def test_a_bound_is_compared_with_spread_and_size(
     expected, message = judged(Outcome.CONVERGED, "Done.", value, bound, "use other units", bound)
     assert (expected is Outcome.CONVERGED) == math.isfinite(bound)
     assert message.endswith(": lower tol.") == mentioned
+    # A default tolerance is no excuse.
+    assert judged(Outcome.CONVERGED, "Done.", value, bound, "use other units", bound, False)[0] is outcome
     assert judged(Outcome.LIMIT, "Not done.", value, bound) == (Outcome.LIMIT, "Not done.")
