@@ -404,4 +404,6 @@ def shifts(middle: Array, Q: Array, beta: float) -> Array:
     utility.
     """
     discounted = beta * Q
-    return np.asarray(np.linalg.solve(np.eye(Q.shape[0]) - discounted, discounted @ middle), dtype=np.float64)
+    # Differences of values that are not finite give shifts that are not.
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.asarray(np.linalg.solve(np.eye(Q.shape[0]) - discounted, discounted @ middle), dtype=np.float64)

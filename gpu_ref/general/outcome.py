@@ -16,7 +16,8 @@ from beltline.gpu_ref.utility import DOUBLE
 def converged(residual: float, price_change: float, sweeps: int, moving: bool) -> str:
     """Return the message of an iteration that converged; ``moving`` says whether prices may move."""
     prices = f", and of the prices {price_change:.3g}" if moving else ""
-    return f"The last of {sweeps} sweeps changed the value by {residual:.3g}{prices}."
+    last = "The only sweep" if sweeps == 1 else f"The last of {sweeps} sweeps"
+    return f"{last} changed the value by {residual:.3g}{prices}."
 
 
 ALTERNATING = 4.0

@@ -15,10 +15,11 @@ from beltline.host.devices.base import Progress
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
-from beltline.host.solver.options import LEAST_TOL
+from beltline.host.solver.fixed_point import SMALLEST_TOLERANCE
+from beltline.host.solver.judgement import LOWER, judged, lowers, promised
 from beltline.host.solver.prepare import Prepared
 from beltline.host.solver.run import Run
-from beltline.host.solver.tolerance import judged, promised
+from beltline.host.solver.tolerance import usual_utility
 from beltline.host.solver.verify import (
     UNPROVEN,
     Verification,
@@ -98,7 +99,7 @@ def _result(completed: Completed, report: Progress | None) -> Result | GeneralRe
     else:
         quality = trust(problem, image, value, policy, change, proven)
     outcome, message = _outcome(work, done, change, quality)
-    outcome, message = _judged(work, outcome, message, value, quality.error_bound)
+    outcome, message = _judged(work, outcome, message, value, quality)
     if unproven:
         found = "has several peaks" if Status.PEAKS in done.status else "may have several peaks"
         message += (
@@ -165,7 +166,7 @@ def _of_products(completed: Completed, report: Progress | None) -> GeneralResult
                 " The choices of the last sweep are not proven, so the result was verified although verify is False."
             )
     outcome, sentence = _outcome(work, done, change, quality)
-    outcome, sentence = _judged(work, outcome, sentence, found.value, quality.error_bound)
+    outcome, sentence = _judged(work, outcome, sentence, found.value, quality)
     return GeneralResult(
         **found._asdict(),
         evaluations=0,
@@ -181,14 +182,20 @@ def _modulus(work: Prepared) -> float:
 
 
 def _judged(
-    work: Prepared, outcome: Outcome, message: str, value: NDArray[np.float64], bound: float
+    work: Prepared, outcome: Outcome, message: str, value: NDArray[np.float64], quality: Verification
 ) -> tuple[Outcome, str]:
     """Return outcome and message in the light of the error bound (:func:`beltline.host.solver.tolerance.judged`)."""
-    options = work.options
-    # With a horizon there is no tolerance, and the lowest one cannot be lowered.
-    lowest = work.problem.horizon is not None or options.tol <= LEAST_TOL
-    expected = 0.0 if lowest else promised(options.tol, _modulus(work))
-    return judged(outcome, message, value, bound, CURE, expected, not options.lowers_tol)
+    problem, options, bound = work.problem, work.options, quality.error_bound
+    cure, accepted = CURE, 0.0
+    # With a horizon there is no tolerance.
+    if problem.horizon is None:
+        accepted = promised(options, _modulus(work))
+        if (
+            options.tol > SMALLEST_TOLERANCE * work.image.value_unit
+            and lowers(quality.residual, bound, _modulus(work)) == LOWER
+        ):
+            cure = LOWER
+    return judged(outcome, message, value, bound, cure, accepted, usual_utility(problem))
 
 
 def _general(value: NDArray[np.float64], policy: NDArray[np.int32], known: dict[str, Any]) -> GeneralResult:

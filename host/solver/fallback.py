@@ -39,18 +39,25 @@ def or_plain(result: Result, again: Callable[[], Result], what: str = "shifted o
     return replace(other, message=f"{other.message} Plain sweeps replaced {what}, which had failed: {result.message}")
 
 
-def or_warm(result: Result, again: Callable[[], Result]) -> Result:
-    """Return the result of a solver in double precision or, if it failed, that of ``warm`` if it succeeds.
+def or_other(result: Result, method: str, solve: Callable[[str], Result]) -> Result:
+    """Return the result of a solver in double precision or, if it failed, that of another method if it succeeds.
 
-    ``again`` solves by ``warm``. It is tried after any failure: another method may have begun from a bad first guess,
-    needed more sweeps, or missed a maximum, so that its failure does not tell whether ``warm`` fails, too.
+    Parameters
+    ----------
+    result
+    method
+        The other method, such as ``warm``. It is tried after any failure of a different one: that may have begun from a
+        bad first guess, needed more sweeps, or missed a maximum, so that its failure does not tell whether the other
+        method fails, too.
+    solve
+        Solves by a method.
     """
-    if result.success or result.method == "warm":
+    if result.success or result.method == method:
         return result
-    other = again()
+    other = solve(method)
     if not other.success:
         return result
     timing = {part: result.timing.get(part, 0.0) + spent for part, spent in other.timing.items()}
     why = result.message[:1].lower() + result.message[1:]
-    message = f"{other.message} Method 'warm' replaced {result.method!r}, which had failed: {why}"
+    message = f"{other.message} Method {method!r} replaced {result.method!r}, which had failed: {why}"
     return replace(other, message=message, timing=timing)

@@ -376,6 +376,7 @@ def fixed_point(
     amount_bits: int | None = None,
     *,
     shift: bool = False,
+    raises_tol: bool = False,
 ) -> Image:
     """Convert a problem to fixed point.
 
@@ -392,6 +393,8 @@ def fixed_point(
     shift
         Whether a sweep engine extrapolates ``V`` between its sweeps. Values may then be larger during the run, so that
         fewer bits are chosen for them.
+    raises_tol
+        Whether a ``tol`` below four units of the format of values is raised to them, and not refused.
 
     Raises
     ------
@@ -423,6 +426,8 @@ def fixed_point(
         "amount", amount_bits, amount_fraction_bits(largest), f"{what} and wealth reach {largest:.3g}"
     )
     value = Fixed(value_bits)
+    if raises_tol:
+        tol = max(tol, SMALLEST_TOLERANCE * value.unit)
     if problem.horizon is None and tol < SMALLEST_TOLERANCE * value.unit:
         raise ProblemError(
             f"tol = {shown(tol)} is below {SMALLEST_TOLERANCE * value.unit:.3g}, "

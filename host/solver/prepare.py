@@ -68,9 +68,12 @@ def image_of(problem: Problem, options: SolveOptions, any_start: bool = False, g
         # Here, because it compiles.
         from beltline.host.solver.product_image import product_image
 
-        return product_image(problem, options.tol, options.value_bits, options.amount_bits)
+        bits = options.value_bits, options.amount_bits
+        return product_image(problem, options.tol, *bits, raises_tol=options.lowers_tol)
     begun, note = (problem, "") if any_start or problem.cost is not None else with_concave_start(problem)
-    image = fixed_point(begun, options.tol, options.value_bits, options.amount_bits, shift=options.shift)
+    image = fixed_point(
+        begun, options.tol, options.value_bits, options.amount_bits, shift=options.shift, raises_tol=options.lowers_tol
+    )
     if options.start in ("stay", "coarse"):
         return _with_computed_start(problem, image, options.start, options.tol)
     return replace(image, note=f"{image.note} {note}".strip())

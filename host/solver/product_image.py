@@ -42,6 +42,8 @@ def product_image(
     amount_bits: int | None = None,
     form: Form | None = None,
     before: Image | None = None,
+    *,
+    raises_tol: bool = False,
 ) -> Image:
     """Convert a problem with alternatives to fixed point; its product states are the exogenous states of the image.
 
@@ -51,7 +53,7 @@ def product_image(
     ----------
     problem
         A problem that :func:`beltline.host.solver.products.check_products` accepts.
-    tol, value_bits, amount_bits
+    tol, value_bits, amount_bits, raises_tol
         As of :func:`beltline.host.solver.fixed_point.fixed_point`.
     form
         Tables to use in place of the problem's own, because prices have changed.
@@ -81,6 +83,8 @@ def product_image(
     reach = reach_of(products, problem.horizon)
     value_bits, amount_bits = _bits(problem, products, reach, value_bits, amount_bits)
     value = Fixed(value_bits)
+    if raises_tol:
+        tol = max(tol, SMALLEST_TOLERANCE * value.unit)
     if problem.horizon is None and tol < SMALLEST_TOLERANCE * value.unit:
         raise ProblemError(
             f"tol = {shown(tol)} is below {SMALLEST_TOLERANCE * value.unit:.3g}, four units of a value with "

@@ -24,10 +24,11 @@ from beltline.host.problem.concavity import with_concave_start
 from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
-from beltline.host.solver.fallback import or_warm
+from beltline.host.solver.fallback import or_other
+from beltline.host.solver.judgement import LIMITED, RESCALE, judged, lowers, promised
 from beltline.host.solver.options import COMPILED, SolveOptions
 from beltline.host.solver.rules import AUTO, ways
-from beltline.host.solver.tolerance import LIMITED, RESCALE, judged, promised
+from beltline.host.solver.tolerance import usual_utility
 from beltline.host.solver.verify import Verification
 from beltline.host.solver.verify_double import checked, confirms, measure
 
@@ -45,6 +46,12 @@ MEASURES = {
     "own": "The largest change of V",
 }
 """What the stopping rules of the methods measure, in words; method ``egm`` measures consumption."""
+
+BRACKETS, STEPS = "brackets", 20
+"""Method of the general form that replaces one that is slow, and its policy evaluation steps after each sweep."""
+
+SLOW = 1000
+"""A method that has not converged after this number of sweeps or more counts as slow."""
 
 NEED_CONCAVE_START = ("binary",)
 """Methods whose search needs objectives with a single peak, and so a concave first guess."""
@@ -155,14 +162,37 @@ def _by_rule(
 def _or_warm(
     problem: Problem, options: SolveOptions, device: str, result: Result, report: Progress | None = None
 ) -> Result:
-    """Return ``result`` or, if it failed and ``warm`` succeeds, the result of ``warm`` (:func:`or_warm`)."""
+    """Return ``result`` or, if it failed and ``warm`` succeeds, the result of ``warm`` (:func:`or_other`).
 
-    def by_warm() -> Result:
+    If both are slow, the result may be that of the method of the general form, which then takes few sweeps.
+    """
+
+    def other(method: str) -> Result:
         if report:
-            report(f"method {result.method} failed; solving by method warm")
-        return _solved(problem, replace(options, method="warm"), device, {}, report)
+            report(f"method {result.method} failed; solving by method {method}")
+        if method == BRACKETS:
+            return _by_brackets(problem, options, report)
+        return _solved(problem, replace(options, method=method), device, {}, report)
 
-    return or_warm(result, by_warm)
+    found = or_other(result, "warm", other)
+    slow = found.status == Outcome.LIMIT and options.max_sweeps >= SLOW and problem.horizon is None
+    return or_other(found, BRACKETS, other) if slow else found
+
+
+def _by_brackets(problem: Problem, options: SolveOptions, report: Progress | None) -> Result:
+    """Solve as a problem of the general form, which evaluates policies by a linear system if sweeps are slow."""
+    # Here, because it compiles.
+    from beltline.gpu_ref.general.solve import solve
+
+    timing: dict[str, float] = {}
+    with timed(timing, "solve"):
+        form = problem.form
+        solution = solve(form, problem.start[None], tol=options.tol, max_sweeps=options.max_sweeps, steps=STEPS)
+    found = _Found(
+        np.ascontiguousarray(solution.value[0]), np.ascontiguousarray(solution.policy[0]), solution.sweeps,
+        solution.residual, solution.success, "change", solution.error_bound, timing,
+    )  # fmt: skip
+    return _result(problem, options, "cpu", BRACKETS, found, report, "")
 
 
 def _solved(
@@ -438,19 +468,18 @@ def _outcome(
     if quality.missed:
         return Outcome.NOT_VERIFIED, f"The run ended {after}, but {quality.missed}."
     rule = found.rule
+    bound, usual = quality.error_bound, usual_utility(problem)
     if problem.horizon is not None:
         text = f"All {sweeps:,} age{' was' if sweeps == 1 else 's were'} solved."
-        return judged(Outcome.FINISHED, text, found.value, quality.error_bound, RESCALE)
+        return judged(Outcome.FINISHED, text, found.value, bound, RESCALE, 0.0, usual)
     what = "The largest change of consumption" if method == "egm" else MEASURES[rule]
     if found.converged:
         text = f"{what} fell below {tol:g} {after}."
         if rule == "own":
             text += f" Method {method!r} is an approximation: the residual shows how close it is to the exact solution."
-        if rule == "own":
-            return judged(Outcome.CONVERGED, text, found.value, quality.error_bound, "use an exact method")
-        expected = promised(tol, problem.modulus)
-        chosen = not options.lowers_tol
-        return judged(Outcome.CONVERGED, text, found.value, quality.error_bound, LIMITED, expected, chosen)
+            return judged(Outcome.CONVERGED, text, found.value, bound, "use an exact method", 0.0, usual)
+        cure, accepted = lowers(quality.residual, bound, problem.modulus), promised(options, problem.modulus)
+        return judged(Outcome.CONVERGED, text, found.value, bound, cure, accepted, usual)
     from beltline.gpu_ref.methods import largest_value, sweep_rounding
 
     largest = largest_value(found.value)
@@ -460,7 +489,7 @@ def _outcome(
             f"{what} is {found.change:.3g} {after}, not below {tol:g}. More sweeps may not reduce it, as values of up "
             f"to {largest:.3g} are rounded by up to {rounding:.3g} in double precision; the error bound includes this."
         )
-        return judged(Outcome.CONVERGED, text, found.value, quality.error_bound)
+        return judged(Outcome.CONVERGED, text, found.value, bound, LIMITED, 0.0, usual)
     return Outcome.LIMIT, (
         f"{what} is still {found.change:.3g} after the limit of {max_sweeps:,} sweep{'' if max_sweeps == 1 else 's'}, "
         f"not below {tol:g}: increase max_sweeps."

@@ -39,7 +39,7 @@ from beltline.host.solver.checkpoint import Checkpoint
 from beltline.host.solver.complete import INVALID, Completed
 from beltline.host.solver.driver import Driver
 from beltline.host.solver.fallback import or_plain, plain
-from beltline.host.solver.fixed_point import Image
+from beltline.host.solver.fixed_point import SMALLEST_TOLERANCE, Image
 from beltline.host.solver.options import LEAST_TOL, MachineMethod, SolveOptions, Start, no_lanes, options_with
 from beltline.host.solver.prepare import Prepared, from_last, has_product_states, image_of, needs_alternatives
 from beltline.host.solver.run import Run
@@ -317,7 +317,10 @@ class Session:
         if options.shift and build is not None and not build.features.shifts:
             raise no_lanes(self._name)
         proves = bool(self._options.get("proof"))
-        return Prepared(problem, image_of(problem, options, any_start=proves, general=moving), build, options)
+        image = image_of(problem, options, any_start=proves, general=moving)
+        if options.lowers_tol:
+            options = replace(options, tol=max(options.tol, SMALLEST_TOLERANCE * image.value_unit))
+        return Prepared(problem, image, build, options)
 
     def _check_general(self, problem: Problem, options: SolveOptions, alternatives: bool) -> None:
         """Check options for a problem of the general form, as far as that is possible before the device is open.

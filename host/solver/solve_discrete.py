@@ -13,8 +13,9 @@ from beltline.host.problem.checks import ProblemError, shown, suggestion
 from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.results.discrete_result import DiscreteResult
 from beltline.host.results.outcome import Outcome
+from beltline.host.solver.judgement import judged, lowers, promised
 from beltline.host.solver.options import COMPILED, UNNAMED, SolveOptions
-from beltline.host.solver.tolerance import LIMITED, judged, promised
+from beltline.host.solver.tolerance import usual_utility
 
 if TYPE_CHECKING:
     from beltline.gpu_ref.discrete.exact_step import Certified
@@ -80,10 +81,9 @@ def solve_discrete(
         if proven.missed:
             outcome, message = Outcome.NOT_VERIFIED, f"{message} {_missed(problem, proven)}"
     unbounded = () if program.modulus < 1.0 else (_no_modulus(problem),)
-    expected = promised(options.tol, program.modulus)
-    outcome, message = judged(
-        outcome, message, found.value, bound, LIMITED, expected, not options.lowers_tol, *unbounded
-    )
+    modulus = program.modulus
+    cure, accepted = lowers(residual, bound, modulus), promised(options, modulus)
+    outcome, message = judged(outcome, message, found.value, bound, cure, accepted, usual_utility(problem), *unbounded)
     return DiscreteResult(
         value=found.value.reshape(problem.shape),
         policy=_actions(problem, found).reshape(problem.shape),
@@ -139,7 +139,8 @@ def _message(found: Iterated, tol: float) -> str:
             f"The value still changed by {found.change:.3g} after {found.sweeps:,} sweeps, not by less than tol, "
             f"{tol:g}: increase max_sweeps."
         )
-    text = f"The last of {found.sweeps:,} sweeps changed the value by {found.change:.3g}."
+    last = "The only sweep" if found.sweeps == 1 else f"The last of {found.sweeps:,} sweeps"
+    text = f"{last} changed the value by {found.change:.3g}."
     if found.change >= tol:
         text += (
             " Rounding errors of double precision exceed tol for values of this size; the error bound includes them."

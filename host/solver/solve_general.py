@@ -17,8 +17,9 @@ from beltline.host.problem.moved import with_form
 from beltline.host.problem.problem import Problem
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
+from beltline.host.solver.judgement import RESCALE, judged, lowers, promised
 from beltline.host.solver.options import COMPILED, UNNAMED, SolveOptions
-from beltline.host.solver.tolerance import LIMITED, RESCALE, judged, promised
+from beltline.host.solver.tolerance import usual_utility
 from beltline.host.solver.verify import Verification
 from beltline.host.solver.verify_general import measured
 
@@ -112,10 +113,11 @@ def solve_general(
         outcome, message = Outcome.NOT_VERIFIED, f"{message} {quality.missed}"
     else:
         bound = quality.error_bound
-        ages = outcome is Outcome.FINISHED
-        expected = 0.0 if ages else promised(options.tol, found.form.modulus())
-        cure, chosen = RESCALE if ages else LIMITED, not options.lowers_tol
-        outcome, message = judged(outcome, message, found.value, bound, cure, expected, chosen)
+        cure, accepted = RESCALE, 0.0
+        if problem.horizon is None:
+            modulus = found.form.modulus()
+            cure, accepted = lowers(quality.residual, bound, modulus), promised(options, modulus)
+        outcome, message = judged(outcome, message, found.value, bound, cure, accepted, usual_utility(problem))
         if message == found.message and outcome is Outcome.CONVERGED:
             message += _rounding(found, bound, options.tol)
     success = outcome in (Outcome.CONVERGED, Outcome.FINISHED)
@@ -146,7 +148,7 @@ def solve_general(
 
 def _rounding(found: Solution, bound: float, tol: float) -> str:
     """Return a sentence for the message where rounding errors of double precision exceed ``tol``."""
-    if found.residual < tol and bound <= promised(tol, found.form.modulus()):
+    if found.residual < tol and bound <= 2 * tol / (1 - found.form.modulus()):
         return ""
     return " Rounding errors of double precision exceed tol for values of this size; the error bound includes them."
 

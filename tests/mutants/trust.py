@@ -5,6 +5,7 @@ from __future__ import annotations
 from .fault import Fault
 
 TOLERANCE = "host/solver/tolerance.py"
+JUDGEMENT = "host/solver/judgement.py"
 TESTS = "tests/host/solver/test_tolerance.py::"
 SYSTEM = "gpu_ref/general/policy_system.py"
 SYSTEM_TESTS = "tests/gpu_ref/general/test_policy_system.py::"
@@ -26,9 +27,9 @@ FAULTS = (
     ),
     Fault(
         "a result with an infinite error bound is a success",
-        TOLERANCE,
-        "if not math.isfinite(bound):",
-        "if bound != bound:",
+        JUDGEMENT,
+        "if not math.isfinite(bound):\n        return Outcome.NOT_VERIFIED, message + unbounded",
+        "if bound != bound:\n        return Outcome.NOT_VERIFIED, message + unbounded",
         (TESTS + "test_values_at_the_end_of_double_precision_are_no_success",),
     ),
     Fault(
@@ -40,17 +41,31 @@ FAULTS = (
     ),
     Fault(
         "a bound to which the default tolerance leads is a success however large it is",
-        TOLERANCE,
-        "expected if chosen else 0.0",
-        "expected",
-        (TESTS + "test_a_bound_is_compared_with_spread_and_size",),
+        JUDGEMENT,
+        "return 0.0 if options.lowers_tol or not modulus < 1.0 else",
+        "return 0.0 if not modulus < 1.0 else",
+        (TESTS + "test_a_default_that_rounding_exceeds_is_no_success",),
     ),
     Fault(
         "equal values are no success",
-        TOLERANCE,
-        "if bound <= max(NOTICEABLE * spread, EXACT * size):",
-        "if bound <= NOTICEABLE * spread:",
+        JUDGEMENT,
+        "max(NOTICEABLE * apart, EXACT * usual, SMALLEST)",
+        "max(NOTICEABLE * apart, SMALLEST)",
         (TESTS + "test_equal_values_are_a_success",),
+    ),
+    Fault(
+        "a default tolerance that leaves a noticeable bound is not lowered",
+        JUDGEMENT,
+        "range(TIGHTENINGS if options.lowers_tol else 0)",
+        "range(0)",
+        (TESTS + "test_the_default_is_lowered_until_it_suits_most_states",),
+    ),
+    Fault(
+        "a slow method of the simple form is not replaced by that of the general form",
+        "host/solver/reference.py",
+        "return or_other(found, BRACKETS, other) if slow else found",
+        "return found",
+        ("tests/host/solver/test_reference.py::test_slow_methods_are_replaced_where_the_state_is_hardly_forgotten",),
     ),
     Fault(
         "a result without an error bound is not verified if verify is False",

@@ -90,7 +90,7 @@ def test_a_wrong_result_is_found(monkeypatch: pytest.MonkeyPatch, capsys: pytest
 def test_figures_below_the_baseline_are_found(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("beltline.host.solver.reference.or_warm", lambda result, again: result)
+    monkeypatch.setattr("beltline.host.solver.reference.or_other", lambda result, *_: result)
     drawn = random_problem(71)
     lines: list[str] = []
     tallies = measure([drawn], ["cpu"], verify=[False], report=lines.append)

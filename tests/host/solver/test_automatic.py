@@ -82,14 +82,19 @@ def test_another_method_takes_the_place_of_one_that_fails(monkeypatch: pytest.Mo
 
     def failing(*arguments: Any, method: str, **more: Any) -> Solution:
         found = solve(*arguments, method=method, **more)
-        return replace(found, converged=False) if method in ("mpi", "warm") else found
+        return replace(found, converged=False, residual=1.0) if method in ("mpi", "warm") else found
 
     monkeypatch.setattr(cpu, "solve", failing)
     result = bl.solve(GIVEN, progress=False)
     assert (result.method, result.success, result.verified) == ("shift", True, True)
     assert result.message.endswith("Method 'mpi', tried before, had failed.")
-    monkeypatch.setattr(cpu, "solve", lambda *a, method, **more: replace(solve(*a, method=method, **more), converged=0))
-    assert bl.solve(GIVEN, progress=False).status == "sweep limit reached"
+
+    def all_fail(*arguments: Any, method: str, **more: Any) -> Solution:
+        return replace(solve(*arguments, method=method, **more), converged=False, residual=1.0)
+
+    monkeypatch.setattr(cpu, "solve", all_fail)
+    assert bl.solve(GIVEN, max_sweeps=900, progress=False).status == "sweep limit reached"
+    assert bl.solve(GIVEN, progress=False).method == "brackets"
 
 
 def board(make: Callable[..., Any]) -> Backend:

@@ -222,3 +222,27 @@ def test_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["solve", "--grid", "32", "--device", "cpu", "--method", "magic"]) == 2
     assert re.fullmatch(r"beltline solve: method must be one of .*, not 'magic'\n", capsys.readouterr().err)
     assert main(["solve", "--grid", "32", "--method", "warm", "--device", "emulator"]) == 2
+
+
+@pytest.mark.parametrize("beta", [0.999, 0.9999, 1.0 - 1e-6])
+def test_slow_methods_are_replaced_where_the_state_is_hardly_forgotten(beta: float) -> None:
+    """Three permanent types, and two states that follow each other without chance."""
+    grid = np.linspace(0.1, 20.0, 40)
+    for chain in (np.eye(3), np.array([[0.0, 1.0], [1.0, 0.0]])):
+        wealth = grid[:, None] + np.linspace(0.3, 2.0, chain.shape[0])
+        given = bl.Problem(
+            grid=grid, wealth=wealth, transition=chain, start=np.zeros(wealth.shape), beta=beta, eta=4.0
+        )  # fmt: skip
+        found = bl.solve(given, progress=False)
+        assert found.success, found.message
+        assert found.verified
+        wanted = bl.solve(bl.from_discrete_dp(*bl.to_discrete_dp(given)), progress=False)
+        gap = np.abs(found.value.ravel() - wanted.value.ravel()).max()
+        assert gap <= found.error_bound + wanted.error_bound
+        for method in ("warm", "shift"):
+            named = bl.solve(given, device="cpu", method=method, progress=False)
+            assert named.success, named.message
+            if named.method == "brackets":
+                assert f"Method 'brackets' replaced {method!r}, which had failed: " in named.message
+        limited = bl.solve(given, device="cpu", method="warm", max_sweeps=5, progress=False)
+        assert (limited.status, limited.sweeps) == ("sweep limit reached", 5)

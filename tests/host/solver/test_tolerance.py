@@ -13,8 +13,9 @@ import pytest
 import beltline as bl
 from beltline.host.batch.settings import Key, settings_of
 from beltline.host.results.outcome import Outcome
+from beltline.host.solver.judgement import judged, promised
 from beltline.host.solver.options import LEAST_TOL, SolveOptions, options_with
-from beltline.host.solver.tolerance import TOL, default_tol, judged, utility_scale
+from beltline.host.solver.tolerance import TOL, default_tol, utility_scale
 
 CHAIN = np.array([[0.9, 0.1], [0.1, 0.9]])
 
@@ -157,6 +158,12 @@ def test_the_default_is_lowered_for_the_problem_only_if_none_is_given() -> None:
     assert options_with(None).of(bl.rbc(grid=64)).tol == TOL
 
 
+def test_a_default_that_rounding_exceeds_is_no_success() -> None:
+    assert promised(options_with(None), 0.95) == 0.0
+    assert promised(options_with(1e-10), 0.95) == pytest.approx(4e-9)
+    assert promised(options_with(1e-10), 1.0) == 0.0
+
+
 def test_batches_and_sessions_have_the_default_of_each_problem() -> None:
     problems = [thousands(4.0), dollars(4.0), thousands(4.0)]
     wanted = [default_tol(one) for one in problems]
@@ -193,24 +200,93 @@ VALUES = np.linspace(0.0, 1.0, 101)
         # In the middle of a table that falls and rises all values are alike.
         (np.abs(VALUES - 0.5), 0.0004, Outcome.CONVERGED, False),
         # Equal values, up to rounding.
-        (np.full(100, 20.0), 2e-8, Outcome.CONVERGED, False),
+        (np.full(100, 20.0), 0.9e-7, Outcome.CONVERGED, False),
         (np.full(100, 20.0), 2e-3, Outcome.CONVERGED, True),
         (np.full(100, 20.0), 0.021, Outcome.INEXACT, True),
+        (np.zeros(100), 0.9e-7, Outcome.CONVERGED, False),
+        (np.zeros(100), 1e-6, Outcome.INEXACT, True),
         (1e9 + VALUES, 2e5, Outcome.CONVERGED, True),
+        (1e9 + VALUES, 0.5, Outcome.CONVERGED, True),
         (np.zeros(3), 0.0, Outcome.CONVERGED, False),
     ],
 )
 def test_a_bound_is_compared_with_spread_and_size(
     value: np.ndarray, bound: float, outcome: Outcome, mentioned: bool
 ) -> None:
-    found, message = judged(Outcome.CONVERGED, "Done.", value, bound, "use other units")
+    found, message = judged(Outcome.CONVERGED, "Done.", value, bound, "use other units", usual=1.0)
     assert found is outcome
     assert ("The error bound, " in message) == mentioned
     assert message.endswith(": use other units.") == mentioned
-    # A tolerance that leads to this bound is mentioned, and is no reason for a failure.
-    expected, message = judged(Outcome.CONVERGED, "Done.", value, bound, "use other units", bound)
-    assert (expected is Outcome.CONVERGED) == math.isfinite(bound)
+    # A tolerance of the user's own that leads to this bound is mentioned, and is no reason for a failure.
+    accepted, message = judged(Outcome.CONVERGED, "Done.", value, bound, "lower tol", bound, 1.0)
+    assert (accepted is Outcome.CONVERGED) == math.isfinite(bound)
     assert message.endswith(": lower tol.") == mentioned
-    # A default tolerance is no excuse.
-    assert judged(Outcome.CONVERGED, "Done.", value, bound, "use other units", bound, False)[0] is outcome
     assert judged(Outcome.LIMIT, "Not done.", value, bound) == (Outcome.LIMIT, "Not done.")
+
+
+@pytest.mark.parametrize(
+    ("rewards", "lead"),
+    [
+        ([[0.0, -1.0], [0.0, -2.0]], [[(1, 0), (0, 1)], [(0, 1), (1, 0)]]),
+        ([[0.0]], [[[1.0]]]),
+        ([[0.0, -1.0], [0.0, -2.0], [0.0, 0.0]], np.eye(3)[[[0, 1], [1, 2], [2, 2]]]),
+    ],
+)
+def test_values_of_zero_are_a_success(rewards: Any, lead: Any) -> None:
+    for tol in (None, 1e-14):
+        found = bl.solve(bl.from_discrete_dp(rewards, lead, 0.95), tol=tol, progress=False)
+        assert found.success
+        assert not found.value.any()
+        assert "error bound" not in found.message
+
+
+def test_logarithms_of_one_are_a_success() -> None:
+    same = bl.Problem(
+        grid=np.linspace(0.0, 1.0, 5), wealth=np.ones((5, 1)), transition=np.eye(1), start=np.zeros((5, 1)), beta=0.9,
+        eta=1.0,
+    )  # fmt: skip
+    found = bl.solve(same, progress=False)
+    assert found.success
+    assert "error bound" not in found.message
+
+
+def test_a_constant_in_rewards_does_not_hide_that_choices_are_lost() -> None:
+    rng = np.random.default_rng(2)
+    chances = rng.dirichlet(np.ones(60), (60, 2))
+    rewards = rng.normal(size=(60, 2)) * 1e-6
+    for constant in (-1e6, 1e6):
+        found = bl.solve(bl.from_discrete_dp(rewards + constant, chances, 0.9999), progress=False)
+        assert found.error_bound > 1e3 * np.ptp(found.value)
+        assert found.message.endswith(" exact solution: rounding errors of double precision allow no better.")
+    assert "choices may differ" not in bl.solve(bl.from_discrete_dp(rewards, chances, 0.9999), progress=False).message
+
+
+@pytest.mark.parametrize("poorest", [10.0, 100.0])
+def test_the_default_is_lowered_until_it_suits_most_states(poorest: float) -> None:
+    """The scale of utility is that of a state with little consumption, which is a billion times that of the others."""
+    grid = np.linspace(0.0, 2e5, 60)
+    wealth = 1.02 * grid[:, None] + np.array([poorest, 40_000.0])
+    given = bl.Problem(grid=grid, wealth=wealth, transition=CHAIN, start=np.zeros(wealth.shape), beta=0.96, eta=5.0)
+    work = bl.Alternative(name="work", wealth=wealth + 5000.0, kappa=-1e-20)
+    for problem in (given, replace(given, alternatives=[bl.Alternative(name="go"), work])):
+        found = bl.solve(problem, progress=False)
+        assert found.success, found.message
+        assert found.tol <= default_tol(problem)
+        spread = float(np.diff(np.quantile(found.value, [0.05, 0.95]))[0])
+        assert found.error_bound < 0.1 * spread
+        assert "lower tol" not in found.message
+        own = bl.solve(problem, tol=default_tol(problem), progress=False)
+        assert own.tol == default_tol(problem)
+
+
+def test_a_default_tolerance_fits_the_format_of_the_accelerator() -> None:
+    grid = np.linspace(0.0, 5.0, 60)
+    wealth = 1.02 * grid[:, None] + np.array([1e-9, 1.0])
+    given = bl.Problem(grid=grid, wealth=wealth, transition=CHAIN, start=np.zeros(wealth.shape), beta=0.95, eta=2.0)
+    found = bl.solve(given, device="emulator", progress=False)
+    assert found.value_bits is not None
+    assert found.tol == 4.0 * 2.0**-found.value_bits > TOL
+    with pytest.raises(
+        bl.ProblemError, match=r"^tol = 1e-10 is below 2\.98e-08, four units of a value with 27 fraction"
+    ):
+        bl.solve(given, tol=1e-10, device="emulator", progress=False)

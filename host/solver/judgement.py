@@ -1,0 +1,175 @@
+"""Whether an error bound says enough about a solution, and solves to a lower default tolerance where it does not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from beltline.host.problem.problem import Problem
+from beltline.host.results.outcome import Outcome
+from beltline.host.solver.options import SolveOptions
+from beltline.host.solver.tolerance import spread, usual_utility
+
+if TYPE_CHECKING:
+    from beltline.host.problem.discrete import DiscreteProblem
+    from beltline.host.results.discrete_result import DiscreteResult
+    from beltline.host.results.general_result import GeneralResult
+    from beltline.host.results.result import Result
+
+Solved = TypeVar("Solved", bound="Result | GeneralResult | DiscreteResult")
+
+LOWER = "lower tol"
+"""What lowers an error bound that comes from the last change."""
+
+LIMITED = "rounding errors of double precision allow no better"
+"""What the message says where nothing lowers an error bound."""
+
+RESCALE = "use units in which values are of similar size"
+"""What lowers an error bound that comes from rounding alone."""
+
+NOTICEABLE, LARGEST = 1e-3, 0.1
+"""Shares of the spread of ``V`` above which an error bound is mentioned, and above which it is no success."""
+
+CLOSE = 1e-3
+"""Share of the median of ``|V|`` up to which an error bound is a success whatever the spread: with ``beta`` near 1
+values may be so large that they differ little.
+"""
+
+EXACT = 1e-7
+"""Share of :func:`usual_utility` up to which an error bound is not mentioned: values may be equal."""
+
+SMALLEST = 1e-300
+"""Bounds below this, in units of utility, come from products near the smallest number alone."""
+
+UNBOUNDED = " The error has no finite bound: values are too large, or the discount factor is too close to 1."
+"""Sentence for the message of a result without an error bound."""
+
+
+def judged(
+    outcome: Outcome,
+    message: str,
+    value: NDArray[np.float64],
+    bound: float,
+    cure: str = LIMITED,
+    accepted: float = 0.0,
+    usual: float = 0.0,
+    unbounded: str = UNBOUNDED,
+) -> tuple[Outcome, str]:
+    """Return outcome and message of a solve that ended, in the light of its error bound.
+
+    A bound that is infinite, or above :data:`LARGEST` of the spread of the value function, says too little about it:
+    the solve is then no success, unless the user's own ``tol`` leads to this bound. A bound of more than
+    :data:`NOTICEABLE` of the spread is mentioned.
+
+    Parameters
+    ----------
+    outcome, message
+        As they are without a look at the bound. Other outcomes than success are returned as they are.
+    value
+        ``V``, of any shape, units of utility.
+    bound
+        Bound on ``|V - V*|``, units of utility.
+    cure
+        What may lower the bound, as an imperative.
+    accepted
+        The bound to which the user's own ``tol`` leads (:func:`promised`); 0 if the user gave none.
+    usual
+        :func:`usual_utility` of the problem.
+    unbounded
+        Sentence for the message if the bound is infinite, with a space before it.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> outcome, message = judged(Outcome.CONVERGED, "Done.", numpy.array([0.0, 1.0]), 2.0)
+    >>> outcome.value
+    'too inexact'
+    >>> message.split(", so that ")[0]
+    'Done. The error bound, 2, is not below the spread of the values without the most extreme, 0.9'
+    """
+    if outcome not in (Outcome.CONVERGED, Outcome.FINISHED):
+        return outcome, message
+    if not math.isfinite(bound):
+        return Outcome.NOT_VERIFIED, message + unbounded
+    if not noticeable(value, bound, usual):
+        return outcome, message
+    size, between = float(np.median(np.abs(value))), spread(value)
+    share = f"{100 * bound / between:.2g}% of" if bound < between else "not below"
+    without = f"the spread of the values without the most extreme, {between:.2g}"
+    compared = f"{message} The error bound, {bound:.2g}, is {share} {without}, so that"
+    if bound <= max(LARGEST * between, CLOSE * size, accepted):
+        return outcome, f"{compared} choices may differ from those of the exact solution: {cure}."
+    return Outcome.INEXACT, f"{compared} it says too little about them: {cure}."
+
+
+def noticeable(value: NDArray[np.float64], bound: float, usual: float) -> bool:
+    """Return whether an error bound is more than a small share of the spread of the values.
+
+    Parameters are those of :func:`judged`.
+    """
+    # Almost always these two states decide, so that the others are not read.
+    eighth = value.size // 8
+    apart = abs(float(value.flat[eighth]) - float(value.flat[value.size - 1 - eighth]))
+    return bound > max(NOTICEABLE * apart, EXACT * usual, SMALLEST) and bound > NOTICEABLE * spread(value)
+
+
+def lowers(residual: float, bound: float, modulus: float) -> str:
+    """Return the cure of an error bound in double precision: a lower ``tol`` if it comes from the residual."""
+    return LOWER if modulus < 1.0 and residual >= 0.5 * bound * (1.0 - modulus) else LIMITED
+
+
+ENDED = (Outcome.CONVERGED, Outcome.INEXACT)
+"""Outcomes of a solve that has met its tolerance."""
+
+TIGHTENINGS, STEP = 4, 1e-3
+"""Largest number of solves to a lower default tolerance, and the smallest share of the last one that it may be."""
+
+
+def tightened(
+    problem: Problem | DiscreteProblem, options: SolveOptions, solve: Callable[[SolveOptions], Solved]
+) -> Solved:
+    """Solve to the default tolerance or, if that leaves a noticeable error bound, to a lower one.
+
+    The scale of utility may be that of a few states with hardly any consumption, while the values of all others spread
+    over far less. Then the bound must be less, too.
+
+    Parameters
+    ----------
+    problem
+    options
+        Its options. If the user gave ``tol``, there is one solve.
+    solve
+        Solves with the given options.
+    """
+    result = solve(options)
+    for _ in range(TIGHTENINGS if options.lowers_tol else 0):
+        bound, residual = result.error_bound, result.residual
+        if result.status not in ENDED or not math.isfinite(bound):
+            break
+        modulus = problem.modulus if isinstance(problem, Problem) else problem.program.modulus
+        if lowers(residual, bound, modulus) != LOWER or not noticeable(result.value, bound, usual_utility(problem)):
+            break
+        share = max(STEP, 0.1 * NOTICEABLE * spread(result.value) / bound)
+        options = replace(options, tol=min(options.tol, residual) * share)
+        again = solve(options)
+        if again.status not in ENDED or not again.error_bound < bound:
+            break
+        result = again
+    return result
+
+
+def promised(options: SolveOptions, modulus: float) -> float:
+    """Return the error bound to which the user's own ``tol`` leads, units of utility; 0 if the user gave none.
+
+    Examples
+    --------
+    >>> from beltline.host.solver.options import SolveOptions
+    >>> promised(SolveOptions(tol=1e-10), 0.99) < 2.1e-8
+    True
+    """
+    return 0.0 if options.lowers_tol or not modulus < 1.0 else 2.0 * options.tol / (1.0 - modulus)
