@@ -207,7 +207,7 @@ def _iterate(
             value = None
             if solves:
                 wanted = max(SHARE * (1.0 - form.modulus()) * last.change, rounding(last.found.value))
-                value = operator.solve(last.found, V, wanted)
+                value = None if pace.stuck else operator.solve(last.found, V, wanted)
                 failures += value is None
             if value is None and fixed_steps:
                 value = operator.evaluate(last.found, fixed_steps, step_tol)

@@ -26,6 +26,7 @@ from beltline.host.devices import DEVICES, REFERENCES, DeviceError, DeviceInUseE
 from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.problem import Problem
 from beltline.host.results.general_result import GeneralResult
+from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
 from beltline.host.solver.automatic import solve_in_double
 from beltline.host.solver.complete import Completed
@@ -309,7 +310,10 @@ class Worker:
                         results = []
                 if results:
                     each = (time.perf_counter() - begin) / len(group)
-                    answers += [Answer(result, None, each) for result in results]
+                    for one, result in zip(group, results, strict=True):
+                        # A lower tolerance may give a better bound.
+                        again = result.status == Outcome.INEXACT
+                        answers.append(self.solve(settings, one) if again else Answer(result, None, each))
                     continue
             answers += [self.solve(settings, problem) for problem in group]
         return answers

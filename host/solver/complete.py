@@ -184,7 +184,7 @@ def _modulus(work: Prepared) -> float:
 def _judged(
     work: Prepared, outcome: Outcome, message: str, value: NDArray[np.float64], quality: Verification
 ) -> tuple[Outcome, str]:
-    """Return outcome and message in the light of the error bound (:func:`beltline.host.solver.tolerance.judged`)."""
+    """Return outcome and message in the light of the error bound (:func:`beltline.host.solver.judgement.judged`)."""
     problem, options, bound = work.problem, work.options, quality.error_bound
     cure, accepted = CURE, 0.0
     # With a horizon there is no tolerance.

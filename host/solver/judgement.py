@@ -159,7 +159,8 @@ def tightened(
         again = solve(options)
         if again.status not in ENDED or not again.error_bound < bound:
             break
-        result = again
+        spent = {part: result.timing.get(part, 0.0) + seconds for part, seconds in again.timing.items()}
+        result = replace(again, timing=spent)
     return result
 
 

@@ -6,6 +6,7 @@ exact sweep on the problem's tables.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import math
@@ -24,7 +25,7 @@ from beltline.host.problem.concavity import with_concave_start
 from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
-from beltline.host.solver.fallback import or_other
+from beltline.host.solver.fallback import BRACKETS, SLOW, by_brackets, or_other
 from beltline.host.solver.judgement import LIMITED, RESCALE, judged, lowers, promised
 from beltline.host.solver.options import COMPILED, SolveOptions
 from beltline.host.solver.rules import AUTO, ways
@@ -46,12 +47,6 @@ MEASURES = {
     "own": "The largest change of V",
 }
 """What the stopping rules of the methods measure, in words; method ``egm`` measures consumption."""
-
-BRACKETS, STEPS = "brackets", 20
-"""Method of the general form that replaces one that is slow, and its policy evaluation steps after each sweep."""
-
-SLOW = 1000
-"""A method that has not converged after this number of sweeps or more counts as slow."""
 
 NEED_CONCAVE_START = ("binary",)
 """Methods whose search needs objectives with a single peak, and so a concave first guess."""
@@ -176,18 +171,14 @@ def _or_warm(
 
     found = or_other(result, "warm", other)
     slow = found.status == Outcome.LIMIT and options.max_sweeps >= SLOW and problem.horizon is None
-    return or_other(found, BRACKETS, other) if slow else found
+    # That method does not solve a problem that is too large for its memory.
+    with contextlib.suppress(MemoryError):
+        return or_other(found, BRACKETS, other) if slow else found
+    return found
 
 
 def _by_brackets(problem: Problem, options: SolveOptions, report: Progress | None) -> Result:
-    """Solve as a problem of the general form, which evaluates policies by a linear system if sweeps are slow."""
-    # Here, because it compiles.
-    from beltline.gpu_ref.general.solve import solve
-
-    timing: dict[str, float] = {}
-    with timed(timing, "solve"):
-        form = problem.form
-        solution = solve(form, problem.start[None], tol=options.tol, max_sweeps=options.max_sweeps, steps=STEPS)
+    solution, timing = by_brackets(problem, options, report)
     found = _Found(
         np.ascontiguousarray(solution.value[0]), np.ascontiguousarray(solution.policy[0]), solution.sweeps,
         solution.residual, solution.success, "change", solution.error_bound, timing,

@@ -10,7 +10,7 @@ import pytest
 import beltline as bl
 from beltline.gpu_ref.general import Branch, Form, Outside, policy_system, solve
 from beltline.gpu_ref.general.operator import Operator, no_policy
-from beltline.gpu_ref.general.pace import RECENT, SLOW_SWEEPS, Pace, rounding
+from beltline.gpu_ref.general.pace import RECENT, SLOW_SWEEPS, STUCK_SWEEPS, Pace, rounding
 from beltline.gpu_ref.general.solve import MOST_FAILURES
 from beltline.gpu_ref.tables import Array
 
@@ -167,6 +167,12 @@ def test_the_pace_of_an_iteration() -> None:
         pace.add(rounding(value))
     assert pace.rounded(value)
     assert not pace.rounded(value / 1e3)
+    assert not pace.stuck
+    for _ in range(STUCK_SWEEPS):
+        pace.add(0.01)
+    assert pace.stuck
+    pace.add(0.5 * rounding(value))
+    assert not pace.stuck
     # Only the last sweeps count for the estimate.
     for change in 0.9 ** np.arange(50.0):
         pace.add(float(change))
