@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 
 class timed:
@@ -50,3 +51,12 @@ class Parts:
         now = time.perf_counter()
         self.seconds[part] = self.seconds.get(part, 0.0) + now - self._last
         self._last = now
+
+
+def added(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
+    """Return the seconds of the parts of a second attempt, with those that the same parts of the first took.
+
+    >>> added({"load": 1.0, "solve": 2.0}, {"solve": 0.5})
+    {'solve': 2.5}
+    """
+    return {part: before.get(part, 0.0) + seconds for part, seconds in after.items()}

@@ -45,7 +45,7 @@ class Result:
         occurs only where ``success`` is false.
     success : bool
         Whether the solve converged (or finished all ages), the check in double precision passed, and ``error_bound`` is
-        small beside the spread of ``value`` (:mod:`beltline.host.solver.tolerance`). With ``verify=False`` the check is
+        small beside the spread of ``value`` (:mod:`beltline.host.solver.judgement`). With ``verify=False`` the check is
         made only where there is no error bound without it.
     status : str
         How the solve ended, one of :class:`~beltline.host.results.outcome.Outcome`.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -189,13 +190,11 @@ def _judged(
     cure, accepted = CURE, 0.0
     # With a horizon there is no tolerance.
     if problem.horizon is None:
-        accepted = promised(options, _modulus(work))
-        if (
-            options.tol > SMALLEST_TOLERANCE * work.image.value_unit
-            and lowers(quality.residual, bound, _modulus(work)) == LOWER
-        ):
+        modulus, lowest = _modulus(work), SMALLEST_TOLERANCE * work.image.value_unit
+        accepted = promised(options, modulus)
+        if options.tol > lowest and lowers(quality.residual, bound, modulus) == LOWER:
             cure = LOWER
-    return judged(outcome, message, value, bound, cure, accepted, usual_utility(problem))
+    return judged(outcome, message, value, bound, cure, accepted, partial(usual_utility, problem))
 
 
 def _general(value: NDArray[np.float64], policy: NDArray[np.int32], known: dict[str, Any]) -> GeneralResult:

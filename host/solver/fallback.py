@@ -4,23 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from beltline.gpu_ref.timing import timed
-from beltline.host.devices.base import Progress
-from beltline.host.problem.problem import Problem
+from beltline.gpu_ref.timing import added
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
 from beltline.host.solver.options import SolveOptions
-
-if TYPE_CHECKING:
-    from beltline.gpu_ref.general.solution import Solution
-
-BRACKETS, STEPS = "brackets", 20
-"""Method of the general form that replaces one that is slow, and its policy evaluation steps after each sweep."""
-
-SLOW = 1000
-"""A method that has not converged after this number of sweeps or more counts as slow."""
 
 
 def plain(options: SolveOptions) -> SolveOptions:
@@ -70,36 +58,6 @@ def or_other(result: Result, method: str, solve: Callable[[str], Result]) -> Res
     other = solve(method)
     if not other.success:
         return result
-    timing = {part: result.timing.get(part, 0.0) + spent for part, spent in other.timing.items()}
     why = result.message[:1].lower() + result.message[1:]
     message = f"{other.message} Method {method!r} replaced {result.method!r}, which had failed: {why}"
-    return replace(other, message=message, timing=timing)
-
-
-def by_brackets(problem: Problem, options: SolveOptions, report: Progress | None) -> tuple[Solution, dict[str, float]]:
-    """Solve as a problem of the general form, which evaluates policies by a linear system if sweeps are slow.
-
-    Returns
-    -------
-    solution, timing
-        Of one regime and alternative; seconds of the parts.
-
-    Raises
-    ------
-    MemoryError
-        The problem does not fit into the memory of this computer; nothing was allocated.
-    """
-    # Here, because it compiles.
-    from beltline.gpu_ref.general.solve import solve
-
-    def report_sweep(sweeps: int, change: float) -> None:
-        if report:
-            report(f"sweep {sweeps:,}, largest change of V {change:.2e}")
-
-    timing: dict[str, float] = {}
-    with timed(timing, "solve"):
-        found = solve(
-            problem.form, problem.start[None], tol=options.tol, max_sweeps=options.max_sweeps, steps=STEPS,
-            progress=report_sweep,
-        )  # fmt: skip
-    return found, timing
+    return replace(other, message=message, timing=added(result.timing, other.timing))

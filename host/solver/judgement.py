@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from beltline.gpu_ref.timing import added
 from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import Outcome
 from beltline.host.solver.options import SolveOptions
@@ -40,6 +42,9 @@ CLOSE = 1e-3
 values may be so large that they differ little.
 """
 
+ROUNDED = " Rounding errors of double precision exceed tol for values of this size; the error bound includes them."
+"""Sentence for the message where the last change is not below ``tol``, or the bound is larger than it promises."""
+
 EXACT = 1e-7
 """Share of :func:`usual_utility` up to which an error bound is not mentioned: values may be equal."""
 
@@ -57,7 +62,7 @@ def judged(
     bound: float,
     cure: str = LIMITED,
     accepted: float = 0.0,
-    usual: float = 0.0,
+    usual: Callable[[], float] = float,
     unbounded: str = UNBOUNDED,
 ) -> tuple[Outcome, str]:
     """Return outcome and message of a solve that ended, in the light of its error bound.
@@ -79,7 +84,7 @@ def judged(
     accepted
         The bound to which the user's own ``tol`` leads (:func:`promised`); 0 if the user gave none.
     usual
-        :func:`usual_utility` of the problem.
+        Computes :func:`usual_utility` of the problem, which is rarely needed; 0 by default.
     unbounded
         Sentence for the message if the bound is infinite, with a space before it.
 
@@ -107,7 +112,7 @@ def judged(
     return Outcome.INEXACT, f"{compared} it says too little about them: {cure}."
 
 
-def noticeable(value: NDArray[np.float64], bound: float, usual: float) -> bool:
+def noticeable(value: NDArray[np.float64], bound: float, usual: Callable[[], float]) -> bool:
     """Return whether an error bound is more than a small share of the spread of the values.
 
     Parameters are those of :func:`judged`.
@@ -115,7 +120,9 @@ def noticeable(value: NDArray[np.float64], bound: float, usual: float) -> bool:
     # Almost always these two states decide, so that the others are not read.
     eighth = value.size // 8
     apart = abs(float(value.flat[eighth]) - float(value.flat[value.size - 1 - eighth]))
-    return bound > max(NOTICEABLE * apart, EXACT * usual, SMALLEST) and bound > NOTICEABLE * spread(value)
+    if bound <= max(NOTICEABLE * apart, SMALLEST):
+        return False
+    return bound > EXACT * usual() and bound > NOTICEABLE * spread(value)
 
 
 def lowers(residual: float, bound: float, modulus: float) -> str:
@@ -146,21 +153,20 @@ def tightened(
     solve
         Solves with the given options.
     """
-    result = solve(options)
+    result, usual = solve(options), partial(usual_utility, problem)
     for _ in range(TIGHTENINGS if options.lowers_tol else 0):
         bound, residual = result.error_bound, result.residual
         if result.status not in ENDED or not math.isfinite(bound):
             break
         modulus = problem.modulus if isinstance(problem, Problem) else problem.program.modulus
-        if lowers(residual, bound, modulus) != LOWER or not noticeable(result.value, bound, usual_utility(problem)):
+        if lowers(residual, bound, modulus) != LOWER or not noticeable(result.value, bound, usual):
             break
         share = max(STEP, 0.1 * NOTICEABLE * spread(result.value) / bound)
         options = replace(options, tol=min(options.tol, residual) * share)
         again = solve(options)
         if again.status not in ENDED or not again.error_bound < bound:
             break
-        spent = {part: result.timing.get(part, 0.0) + seconds for part, seconds in again.timing.items()}
-        result = replace(again, timing=spent)
+        result = replace(again, timing=added(result.timing, again.timing))
     return result
 
 

@@ -25,10 +25,12 @@ from beltline.host.problem.concavity import with_concave_start
 from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
-from beltline.host.solver.fallback import BRACKETS, SLOW, by_brackets, or_other
+from beltline.host.solver.fallback import or_other
 from beltline.host.solver.judgement import LIMITED, RESCALE, judged, lowers, promised
 from beltline.host.solver.options import COMPILED, SolveOptions
 from beltline.host.solver.rules import AUTO, ways
+from beltline.host.solver.solve_general import METHOD as BRACKETS
+from beltline.host.solver.solve_general import by_brackets
 from beltline.host.solver.tolerance import usual_utility
 from beltline.host.solver.verify import Verification
 from beltline.host.solver.verify_double import checked, confirms, measure
@@ -47,6 +49,9 @@ MEASURES = {
     "own": "The largest change of V",
 }
 """What the stopping rules of the methods measure, in words; method ``egm`` measures consumption."""
+
+SLOW = 1000
+"""A method that has not converged after this number of sweeps or more counts as slow."""
 
 NEED_CONCAVE_START = ("binary",)
 """Methods whose search needs objectives with a single peak, and so a concave first guess."""
@@ -459,7 +464,7 @@ def _outcome(
     if quality.missed:
         return Outcome.NOT_VERIFIED, f"The run ended {after}, but {quality.missed}."
     rule = found.rule
-    bound, usual = quality.error_bound, usual_utility(problem)
+    bound, usual = quality.error_bound, functools.partial(usual_utility, problem)
     if problem.horizon is not None:
         text = f"All {sweeps:,} age{' was' if sweeps == 1 else 's were'} solved."
         return judged(Outcome.FINISHED, text, found.value, bound, RESCALE, 0.0, usual)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +14,9 @@ from beltline.host.problem.checks import ProblemError, shown, suggestion
 from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.results.discrete_result import DiscreteResult
 from beltline.host.results.outcome import Outcome
-from beltline.host.solver.judgement import judged, lowers, promised
+from beltline.host.solver.judgement import ROUNDED, judged, lowers, promised
 from beltline.host.solver.options import COMPILED, UNNAMED, SolveOptions
+from beltline.host.solver.solve_general import sweep_reporter
 from beltline.host.solver.tolerance import usual_utility
 
 if TYPE_CHECKING:
@@ -60,14 +62,10 @@ def solve_discrete(
             report(f"solving on the {device}{COMPILED}")
         from beltline.gpu_ref.discrete import certify, solve
 
-    def report_sweep(sweeps: int, change: float) -> None:
-        if report:
-            report(f"sweep {sweeps:,}, largest change of V {change:.2e}")
-
     program = problem.program
     with timed(timing, "solve"):
         try:
-            found = solve(program, tol=options.tol, max_sweeps=options.max_sweeps, progress=report_sweep)
+            found = solve(program, tol=options.tol, max_sweeps=options.max_sweeps, progress=sweep_reporter(report))
         except MemoryError as error:
             raise ProblemError(f"{error}") from error
     outcome, message = OUTCOMES[found.status], _message(found, options.tol)
@@ -83,7 +81,8 @@ def solve_discrete(
     unbounded = () if program.modulus < 1.0 else (_no_modulus(problem),)
     modulus = program.modulus
     cure, accepted = lowers(residual, bound, modulus), promised(options, modulus)
-    outcome, message = judged(outcome, message, found.value, bound, cure, accepted, usual_utility(problem), *unbounded)
+    usual = partial(usual_utility, problem)
+    outcome, message = judged(outcome, message, found.value, bound, cure, accepted, usual, *unbounded)
     return DiscreteResult(
         value=found.value.reshape(problem.shape),
         policy=_actions(problem, found).reshape(problem.shape),
@@ -140,12 +139,7 @@ def _message(found: Iterated, tol: float) -> str:
             f"{tol:g}: increase max_sweeps."
         )
     last = "The only sweep" if found.sweeps == 1 else f"The last of {found.sweeps:,} sweeps"
-    text = f"{last} changed the value by {found.change:.3g}."
-    if found.change >= tol:
-        text += (
-            " Rounding errors of double precision exceed tol for values of this size; the error bound includes them."
-        )
-    return text
+    return f"{last} changed the value by {found.change:.3g}.{ROUNDED if found.change >= tol else ''}"
 
 
 def _no_modulus(problem: DiscreteProblem) -> str:

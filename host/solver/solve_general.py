@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from beltline.host.problem.moved import with_form
 from beltline.host.problem.problem import Problem
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
-from beltline.host.solver.judgement import RESCALE, judged, lowers, promised
+from beltline.host.solver.judgement import RESCALE, ROUNDED, judged, lowers, promised
 from beltline.host.solver.options import COMPILED, UNNAMED, SolveOptions
 from beltline.host.solver.tolerance import usual_utility
 from beltline.host.solver.verify import Verification
@@ -79,13 +79,6 @@ def solve_general(
         parts: dict[str, float] = {}
         solve = _solver(device, parts)
 
-    def report_sweep(sweeps: int, change: float) -> None:
-        if report:
-            ages = problem.horizon
-            report(
-                f"sweep {sweeps:,}, largest change of V {change:.2e}" if ages is None else f"age {sweeps:,} of {ages:,}"
-            )
-
     whole: dict[str, float] = {}
     with timed(whole, "solve"):
         try:
@@ -96,7 +89,7 @@ def solve_general(
                 max_sweeps=options.max_sweeps,
                 steps=steps,
                 update=update,
-                progress=report_sweep,
+                progress=sweep_reporter(report, problem.horizon),
             )
         except (ValueError, MemoryError) as error:
             raise ProblemError(f"{error}") from error
@@ -117,7 +110,7 @@ def solve_general(
         if problem.horizon is None:
             modulus = found.form.modulus()
             cure, accepted = lowers(quality.residual, bound, modulus), promised(options, modulus)
-        outcome, message = judged(outcome, message, found.value, bound, cure, accepted, usual_utility(problem))
+        outcome, message = judged(outcome, message, found.value, bound, cure, accepted, partial(usual_utility, problem))
         if message == found.message and outcome is Outcome.CONVERGED:
             message += _rounding(found, bound, options.tol)
     success = outcome in (Outcome.CONVERGED, Outcome.FINISHED)
@@ -146,11 +139,46 @@ def solve_general(
     )
 
 
+def sweep_reporter(report: Progress | None, ages: int | None = None) -> Callable[[int, float], None]:
+    """Return a function of the number of sweeps and the change that reports them; of ages, if there are any."""
+
+    def reported(sweeps: int, change: float) -> None:
+        if report:
+            report(
+                f"sweep {sweeps:,}, largest change of V {change:.2e}" if ages is None else f"age {sweeps:,} of {ages:,}"
+            )
+
+    return reported
+
+
+def by_brackets(problem: Problem, options: SolveOptions, report: Progress | None) -> tuple[Solution, dict[str, float]]:
+    """Solve a problem of the simple form as one of the general form, which takes few sweeps where others are slow.
+
+    Returns
+    -------
+    solution, timing
+        Of one regime and alternative; seconds of the parts.
+
+    Raises
+    ------
+    MemoryError
+        The problem does not fit into the memory of this computer; nothing was allocated.
+    """
+    timing: dict[str, float] = {}
+    solve = _solver("cpu", timing)
+    with timed(timing, "solve"):
+        found = solve(
+            problem.form, problem.start[None], tol=options.tol, max_sweeps=options.max_sweeps, steps=STEPS,
+            progress=sweep_reporter(report),
+        )  # fmt: skip
+    return found, timing
+
+
 def _rounding(found: Solution, bound: float, tol: float) -> str:
     """Return a sentence for the message where rounding errors of double precision exceed ``tol``."""
     if found.residual < tol and bound <= 2 * tol / (1 - found.form.modulus()):
         return ""
-    return " Rounding errors of double precision exceed tol for values of this size; the error bound includes them."
+    return ROUNDED
 
 
 def check_device(what: str, device: Any) -> str:

@@ -49,8 +49,8 @@ FAULTS = (
     Fault(
         "equal values are no success",
         JUDGEMENT,
-        "max(NOTICEABLE * apart, EXACT * usual, SMALLEST)",
-        "max(NOTICEABLE * apart, SMALLEST)",
+        "return bound > EXACT * usual() and bound",
+        "return bound",
         (TESTS + "test_equal_values_are_a_success",),
     ),
     Fault(

@@ -213,12 +213,12 @@ VALUES = np.linspace(0.0, 1.0, 101)
 def test_a_bound_is_compared_with_spread_and_size(
     value: np.ndarray, bound: float, outcome: Outcome, mentioned: bool
 ) -> None:
-    found, message = judged(Outcome.CONVERGED, "Done.", value, bound, "use other units", usual=1.0)
+    found, message = judged(Outcome.CONVERGED, "Done.", value, bound, "use other units", usual=lambda: 1.0)
     assert found is outcome
     assert ("The error bound, " in message) == mentioned
     assert message.endswith(": use other units.") == mentioned
     # A tolerance of the user's own that leads to this bound is mentioned, and is no reason for a failure.
-    accepted, message = judged(Outcome.CONVERGED, "Done.", value, bound, "lower tol", bound, 1.0)
+    accepted, message = judged(Outcome.CONVERGED, "Done.", value, bound, "lower tol", bound, lambda: 1.0)
     assert (accepted is Outcome.CONVERGED) == math.isfinite(bound)
     assert message.endswith(": lower tol.") == mentioned
     assert judged(Outcome.LIMIT, "Not done.", value, bound) == (Outcome.LIMIT, "Not done.")
