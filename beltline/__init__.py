@@ -73,8 +73,6 @@ if TYPE_CHECKING:
     from beltline.host.problem.markov import rouwenhorst as rouwenhorst
     from beltline.host.problem.markov import tauchen as tauchen
     from beltline.host.problem.problem import Problem as Problem
-    from beltline.host.results.discrete_result import DiscreteResult as DiscreteResult
-    from beltline.host.results.general_result import GeneralResult as GeneralResult
     from beltline.host.results.load import load as load
     from beltline.host.results.result import Result as Result
     from beltline.host.solver.processor_session import open_session as open
@@ -92,11 +90,9 @@ _HOMES = {
     "DeviceLostError": "beltline.host.devices",
     "DeviceTimeoutError": "beltline.host.devices",
     "DiscreteProblem": "beltline.host.problem.discrete",
-    "DiscreteResult": "beltline.host.results.discrete_result",
     "Economy": "beltline.host.models.aiyagari.result",
     "Equilibrium": "beltline.host.models.krusell_smith.result",
     "FirmEconomy": "beltline.host.models.hopenhayn_rogerson.result",
-    "GeneralResult": "beltline.host.results.general_result",
     "KrusellSmith": "beltline.host.models.krusell_smith.model",
     "LumpyInvestmentResult": "beltline.host.models.lumpy_investment.result",
     "Model": "beltline.host.models.base",
@@ -161,11 +157,9 @@ __all__ = [
     "DeviceLostError",
     "DeviceTimeoutError",
     "DiscreteProblem",
-    "DiscreteResult",
     "Economy",
     "Equilibrium",
     "FirmEconomy",
-    "GeneralResult",
     "KrusellSmith",
     "LumpyInvestmentResult",
     "Model",

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.host.analysis.policy import check_simple, heading, usable
+from beltline.host.analysis.policy import check_smooth, heading, usable
 from beltline.host.analysis.refine import Refined
 from beltline.host.analysis.simulation import simulate
 from beltline.host.problem.arrays import Array
@@ -78,7 +78,7 @@ def euler_errors(result: Result | Refined) -> Array:
     ((64, 4), True)
     """
     if not isinstance(result, Refined):
-        check_simple(result, "an Euler equation error", "a Result or a Refined")
+        check_smooth(result, "an Euler equation error", "a Result or a Refined")
     problem = result.problem
     if problem.marginal_wealth is None:
         raise ProblemError("an Euler equation error needs the problem's marginal_wealth, dW/dx, which it does not have")
@@ -88,7 +88,7 @@ def euler_errors(result: Result | Refined) -> Array:
         pairs = itertools.pairwise(result.choice)
         return np.stack([errors_between(problem, problem.marginal_wealth, now, then) for now, then in pairs])
     usable(result, "an Euler equation error")
-    consumption = problem.wealth - result.policy_values
+    consumption = problem.wealth - result.choice
     if problem.horizon is None:
         return _errors(problem, problem.marginal_wealth, consumption, consumption, result.policy)
     errors = np.empty((problem.horizon - 1, problem.points, problem.states))

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from beltline.host.analysis.policy import PERIODS_LIMIT, followed, heading, lottery, refined, shared
+from beltline.host.analysis.policy import (
+    PERIODS_LIMIT,
+    Policy,
+    by_alternative,
+    followed,
+    heading,
+    lottery,
+    policy_of,
+    refined,
+)
 from beltline.host.analysis.stationary import stationary_distribution
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, whole
@@ -98,8 +107,9 @@ def impulse_response(
     Notes
     -----
     Both expectations are computed by iterating on distributions; no path is simulated, so that there is no sampling
-    error. The policy is one between grid points: the maximum of a parabola through the objective at the chosen point
-    and its neighbours. Choices between two points are split between them so that the mean is the choice (Young 2010).
+    error. Without alternatives, costs or bounds the policy is one between grid points: the maximum of a parabola
+    through the objective at the chosen point and its neighbours. Choices between two points are split between them so
+    that the mean is the choice (Young 2010).
     With choices from the grid alone, capital moves by whole grid steps and the response of investment is jagged.
 
     Sources
@@ -133,16 +143,23 @@ def impulse_response(
         begin = stationary_distribution(result)
     if state is not None:
         only = np.zeros_like(begin)
-        only[:, state] = begin[:, state]
+        only[..., state] = begin[..., state]
         begin = only
         if not begin.sum() > 0:
             raise ProblemError(
                 f"state {state} has probability 0 in the stationary distribution: the chain leaves it and never returns"
             )
     begin = begin / begin.sum()
-    choices = _Choices(problem, result.value, refined(problem, result.value, result.policy))
-    tables = variables(choices)
-    baseline, shocked = (_expected(choices, tables, mass, periods) for mass in (begin, _shifted(begin, to)))
+    policy, tables = policy_of(result), by_alternative(result)
+    if not problem.general:
+        choice = refined(problem, result.value, result.policy)
+        below, share = lottery(problem.grid, choice)
+        policy, tables = (
+            replace(policy, choice=below[None], share=share[None]),
+            variables(problem, (problem.wealth - choice)[None]),
+        )
+    begin = begin.reshape(-1, problem.points, problem.states)
+    baseline, shocked = (_expected(policy, tables, mass, periods) for mass in (begin, _shifted(begin, to)))
     return ImpulseResponse(
         names=tuple(tables),
         baseline=baseline,
@@ -151,15 +168,6 @@ def impulse_response(
         to=to,
         title=heading(f"Response to {_named(problem, state, to)}", result),
     )
-
-
-@dataclass(frozen=True, eq=False)
-class _Choices:
-    """A policy between grid points, in the form that :func:`beltline.host.results.variables.variables` needs."""
-
-    problem: Problem
-    value: Array
-    policy_values: Array
 
 
 def _named(problem: Problem, state: int | None, to: int | None) -> str:
@@ -174,19 +182,17 @@ def _shifted(mass: Array, to: int | None) -> Array:
     """Return ``mass`` after the shock: all of it in state ``to``, or that of each state moved up by one state."""
     shocked = np.zeros_like(mass)
     if to is not None:
-        shocked[:, to] = mass.sum(axis=1)
+        shocked[..., to] = mass.sum(axis=-1)
         return shocked
-    shocked[:, 1:] = mass[:, :-1]
-    shocked[:, -1] += mass[:, -1]
+    shocked[..., 1:] = mass[..., :-1]
+    shocked[..., -1] += mass[..., -1]
     return shocked
 
 
-def _expected(choices: _Choices, tables: dict[str, Array], mass: Array, periods: int) -> dict[str, Array]:
-    problem, chosen = choices.problem, choices.policy_values
-    below, share = lottery(problem.grid, chosen)
-    stacked = np.stack([np.ascontiguousarray(table).ravel() for table in tables.values()])
+def _expected(policy: Policy, tables: dict[str, Array], mass: Array, periods: int) -> dict[str, Array]:
+    stacked = np.stack([table.ravel() for table in tables.values()])
     paths = np.empty((len(tables), periods))
     for t in range(periods):
-        paths[:, t] = stacked @ mass.ravel()
-        mass = shared(mass, below, share, problem.transition)
+        paths[:, t] = stacked @ (mass[policy.regime] * policy.probability).ravel()
+        mass = policy.forward(mass)
     return dict(zip(tables, paths, strict=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from beltline.host.analysis.policy import check_result
 from beltline.host.analysis.stationary import stationary_distribution
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, first, place, shown
@@ -44,7 +45,9 @@ def lorenz(values: ArrayLike | Result, mass: ArrayLike | None = None) -> tuple[A
     if isinstance(values, Result):
         if mass is not None:
             raise ProblemError("mass must be None if values is a result, whose stationary distribution is used")
-        mass = stationary_distribution(values).sum(axis=1)
+        check_result(values, "a Lorenz curve")
+        mass = stationary_distribution(values)
+        mass = mass.sum(axis=tuple(axis for axis in range(mass.ndim) if axis != mass.ndim - 2))
         values = values.problem.grid
     amounts = _numbers("values", values)
     if not amounts.size:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, identity
@@ -91,9 +93,27 @@ def long_run(
     unique : bool
         Whether there is exactly one closed class.
     """
-    points, states = policy.shape
-    size = points * states
     step = _step(policy, chain, share)
+    found, unique = stationary_of(step)
+    if found is not None:
+        return found.reshape(policy.shape), 0.5 * float(np.abs(found @ step - found).sum()), unique
+    mass, moves = _carry(
+        mass.copy(), policy, np.zeros(policy.shape) if share is None else share, chain, MASS_MOVES, PERIODS
+    )
+    return mass, moves, unique
+
+
+def stationary_of(step: Any) -> tuple[Array | None, bool]:
+    """Compute the stationary distribution of a Markov matrix, ``(n, n)``, as :func:`long_run` explains.
+
+    Returns
+    -------
+    mass : (n,) array or None
+        The distribution. None if it is not unique or more than ``SOLVED_STATES`` states are in the closed class.
+    unique : bool
+        Whether there is exactly one closed class.
+    """
+    size = step.shape[0]
     count, classes = connected_components(step, directed=True, connection="strong")
     closed = np.ones(count, dtype=bool)
     # A state from which another class can be reached is in a class that is not closed.
@@ -116,11 +136,8 @@ def long_run(
         shares /= shares.sum()
         mass = np.zeros(size)
         mass[inside] = shares
-        return mass.reshape(points, states), 0.5 * float(np.abs(shares @ within - shares).sum()), True
-    mass, moves = _carry(
-        mass.copy(), policy, np.zeros(policy.shape) if share is None else share, chain, MASS_MOVES, PERIODS
-    )
-    return mass, moves, unique
+        return mass, True
+    return None, unique
 
 
 def _step(policy: NDArray[np.int32], chain: Array, share: Array | None) -> csr_matrix:

@@ -10,14 +10,13 @@ from typing import Literal
 
 import numpy as np
 
-from beltline.host.analysis.policy import PERIODS_LIMIT, followed, heading
+from beltline.host.analysis.policy import PERIODS_LIMIT, by_alternative, followed, heading, policy_of
 from beltline.host.analysis.simulation import simulate
 from beltline.host.analysis.stationary import MEETING, stationary_distribution
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, shown, whole
 from beltline.host.problem.report import as_html
 from beltline.host.results.result import Result
-from beltline.host.results.variables import variables
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,15 +122,18 @@ def moments(
         # followed() has given the warning already.
         warnings.simplefilter("ignore")
         if how == "exact":
-            mass = stationary_distribution(result)
-            tables: Mapping[str, Array] = variables(result)
-            points = result.policy.astype(np.intp)
+            policy = policy_of(result)
+            tables: Mapping[str, Array] = by_alternative(result)
+            mass = stationary_distribution(result).reshape(-1, problem.points, problem.states)
+            shares = mass[policy.regime] * policy.probability
 
             def mean(values: Array) -> float:
-                return float((mass * values).sum())
+                return float((shares * values).sum())
 
             def ahead(values: Array) -> Array:
-                return np.take_along_axis(values @ problem.transition.T, points, axis=0)
+                by_regime = np.zeros_like(mass)
+                np.add.at(by_regime, policy.regime, policy.probability * values)
+                return policy.ahead(by_regime)
 
             # Mass within MEETING of the stationary distribution can give a constant this standard deviation.
             noise = {name: math.sqrt(10 * MEETING) * float(np.ptp(values)) for name, values in tables.items()}

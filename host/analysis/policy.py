@@ -1,20 +1,24 @@
-"""Use of a policy: checks before it is applied, one period ahead on or between grid points, headings of reports."""
+"""Policies: checks before they are used, where they lead in a period, headings of reports."""
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from beltline.compiled import njit
+from beltline.gpu_ref.general.form import Branch
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, shown
+from beltline.host.problem.discrete import DiscreteProblem
+from beltline.host.problem.general import extras
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import utility
-from beltline.host.results.discrete_result import DiscreteResult
-from beltline.host.results.general_result import GeneralResult
-from beltline.host.results.result import Result
+from beltline.host.results.result import Result, Tables
+from beltline.host.results.variables import consumption_of, variables
 
 PERIODS_LIMIT = 10**8
 """Largest number of simulated periods, so that a mistyped number is refused before memory is allocated."""
@@ -40,6 +44,135 @@ def _along(mass: Array, chain: Array) -> Array:
             for t in range(states):
                 ahead[x, t] += mass[x, s] * chain[s, t]
     return ahead
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """What people do in a period, and where it leads.
+
+    Parameters
+    ----------
+    regime : (N_d,) int array
+        Regime of each alternative.
+    choice : (N_d, N_k, N_z) int array
+        Index of ``x'``; -1 where there is none, which ends the problem.
+    probability : (N_d, N_k, N_z) array
+        Probability of each alternative in its regime.
+    chain : (N_d, N_z, N_z) array
+        Markov matrix of the exogenous state.
+    mix : (N_d, N_r) array
+        Probability of each regime of the next period.
+    share : (N_d, N_k, N_z) array, optional
+        For choices between grid points: the share of people who go to the point above ``choice`` (:func:`lottery`).
+    """
+
+    regime: NDArray[np.intp]
+    choice: NDArray[Any]
+    probability: Array
+    chain: Array
+    mix: Array
+    share: Array | None = None
+
+    def forward(self, mass: Array) -> Array:
+        """Return the distribution one period later, ``(N_r, N_k, N_z)``; who ends the problem is left out."""
+        points, states = mass.shape[1:]
+        ahead = np.zeros(mass.shape)
+        for d, regime in enumerate(self.regime):
+            moved = np.zeros(points * states)
+            for choice, weight in self._ends(d):
+                weight = weight * mass[regime]
+                to = np.maximum(choice, 0) * states + np.arange(states)
+                moved += np.bincount(to.ravel(), weight.ravel(), points * states)
+            following = moved.reshape(points, states) @ self.chain[d]
+            for r in np.flatnonzero(self.mix[d]):
+                ahead[r] += self.mix[d, r] * following
+        return ahead
+
+    def ahead(self, values: Array) -> Array:
+        """Return the expectation of ``values``, ``(N_r, N_k, N_z)``, one period later, given the alternative of today.
+
+        It is the adjoint of :meth:`forward`, ``(N_d, N_k, N_z)``, and 0 where the problem ends.
+        """
+        found = np.zeros(self.choice.shape)
+        for d in range(self.regime.size):
+            expected = np.tensordot(self.mix[d], values, 1) @ self.chain[d].T
+            for choice, weight in self._ends(d, taken=False):
+                found[d] += weight * np.take_along_axis(expected, np.maximum(choice, 0).astype(np.intp), axis=0)
+        return found
+
+    def by_regime(self) -> tuple[NDArray[np.intp], Array]:
+        """Return the alternatives in the order of their regimes, and in this order the probability, ``(N_d, N_k,
+        N_z)``, that it or an earlier one of its regime is taken.
+        """
+        order = np.argsort(self.regime, kind="stable")
+        taken = np.empty(self.choice.shape)
+        for place, d in enumerate(order):
+            taken[place] = self.probability[d]
+            if place and self.regime[d] == self.regime[order[place - 1]]:
+                taken[place] += taken[place - 1]
+        return order, taken
+
+    def matrix(self) -> Any:
+        """Return the Markov matrix of the states ``(r, x, s)`` in this order, sparse, ``(n, n)``.
+
+        The rows of states in which the problem may end sum to less than 1.
+        """
+        from scipy.sparse import csr_array
+
+        points, states = self.choice.shape[1:]
+        regimes = self.mix.shape[1]
+        size = regimes * points * states
+        parts: list[tuple[Array, Array, Array]] = []
+        for d, regime in enumerate(self.regime):
+            to = np.flatnonzero(self.mix[d])
+            for choice, weight in self._ends(d):
+                x, s = np.nonzero(weight)
+                chances = weight[x, s, None, None] * self.mix[d, to, None] * self.chain[d, s][:, None, :]
+                columns = (to[:, None] * points + choice[x, s, None, None]) * states + np.arange(states)
+                rows = np.broadcast_to(((regime * points + x) * states + s)[:, None, None], columns.shape)
+                parts.append((chances.ravel(), rows.ravel(), columns.ravel()))
+        chances, rows, columns = (np.concatenate([part[k] for part in parts]) for k in range(3))
+        found = csr_array((chances, (rows, columns)), shape=(size, size))
+        found.eliminate_zeros()
+        return found
+
+    def _ends(self, d: int, taken: bool = True) -> list[tuple[NDArray[Any], Array]]:
+        """Return the points to which an alternative leads, ``(N_k, N_z)``, and their shares; 0 where it ends."""
+        choice = self.choice[d]
+        weight = np.where(choice >= 0, self.probability[d] if taken else 1.0, 0.0)
+        if self.share is None:
+            return [(choice, weight)]
+        return [(choice, weight * (1.0 - self.share[d])), (choice + 1, weight * self.share[d])]
+
+
+def policy_of(result: Result, age: int = 0) -> Policy:
+    """Return the policy of a result of a problem on a grid; with a horizon that of an age, counted from 0."""
+    problem, tables = result.problem, result.tables
+    if problem.horizon is not None:
+        tables = Tables(*(part[age] for part in tables))
+    if not problem.general:
+        alone = np.zeros(1, np.intp)
+        return Policy(alone, tables.policy, tables.probabilities, problem.transition[None], np.ones((1, 1)))
+    branches = [one.at(age) if isinstance(one, Branch) else None for one in problem.form.alternatives]
+    chain = np.zeros((len(branches), problem.states, problem.states))
+    mix = np.zeros((len(branches), len(problem.regimes)))
+    for d, branch in enumerate(branches):
+        if branch is not None:
+            chain[d], mix[d] = branch.transition, branch.mix
+    regime = np.array([one.regime for one in problem.form.alternatives], np.intp)
+    return Policy(regime, tables.policy, tables.probabilities, chain, mix)
+
+
+def by_alternative(result: Result) -> dict[str, Array]:
+    """Return the variables of :meth:`beltline.Result.variables` for each alternative, with an axis of alternatives.
+
+    Shapes are ``(N_d, N_k, N_z)``, with a horizon ``(T, N_d, N_k, N_z)``; 0 where an alternative has no choice.
+    """
+    problem, policy = result.problem, result.tables.policy
+    if isinstance(problem, DiscreteProblem):
+        raise ProblemError(f"{problem.name} is a discrete problem: its states and actions have no amounts")
+    spent = [consumption_of(problem, policy[..., d, :, :], d) for d in range(policy.shape[-3])]
+    return {name: np.nan_to_num(table) for name, table in variables(problem, np.stack(spent, axis=-3)).items()}
 
 
 def lottery(grid: Array, chosen: Array) -> tuple[NDArray[np.int32], Array]:
@@ -109,23 +242,39 @@ def refined(problem: Problem, value: Array, policy: NDArray[np.int32]) -> Array:
     return np.where(inner, np.clip(top, low, high), x[policy])
 
 
-def check_simple(result: object, what: str, wanted: str = "a Result") -> None:
-    """Check that ``result`` is a :class:`Result`; ``what`` is what the caller computes, for messages.
+def check_result(result: object, what: str, wanted: str = "a Result") -> None:
+    """Check that ``result`` is the :class:`Result` of a problem on a grid; ``what`` is what the caller computes.
 
     ``wanted`` says what else it could be.
 
     Raises
     ------
     ProblemError
-        It is not, for example because the problem is of another form.
+        It is not.
     """
-    if isinstance(result, Result):
-        return
-    forms = {GeneralResult: "the general form", DiscreteResult: "a discrete problem"}
-    form = next((form for kind, form in forms.items() if isinstance(result, kind)), "")
-    if form:
-        raise ProblemError(f"{what} needs a result of the simple form, and this one is of {form}")
-    raise ProblemError(f"result must be {wanted}, not {shown(result)}")
+    if not isinstance(result, Result):
+        raise ProblemError(f"result must be {wanted}, not {shown(result)}")
+    if isinstance(result.problem, DiscreteProblem):
+        raise ProblemError(
+            f"{what} needs a grid of amounts, and this problem is discrete: result.transitions() is the Markov matrix "
+            "of its states"
+        )
+
+
+def check_smooth(result: object, what: str, wanted: str = "a Result") -> None:
+    """Check that ``result`` has one choice of ``x'`` at the cost ``x'``, as first-order conditions need.
+
+    Raises
+    ------
+    ProblemError
+        It has not; the message says which feature of the problem is in the way.
+    """
+    check_result(result, what, wanted)
+    problem = result.problem  # type: ignore[attr-defined]
+    if problem.general:
+        raise ProblemError(
+            f"{what} needs a single choice of x' that costs x', and {problem.name} has {', '.join(extras(problem))}"
+        )
 
 
 def followed(result: Result, what: str) -> Problem:
@@ -141,10 +290,10 @@ def followed(result: Result, what: str) -> Problem:
     Raises
     ------
     ProblemError
-        ``result`` is not a :class:`Result`, has a horizon, or has a state without a choice.
+        ``result`` is not a :class:`Result` on a grid, has a horizon, or has a state without a choice.
     """
-    check_simple(result, what)
-    problem = result.problem
+    check_result(result, what)
+    problem: Problem = result.problem
     if problem.horizon is not None:
         ages = f"{problem.horizon} age{'' if problem.horizon == 1 else 's'}"
         raise ProblemError(f"{what} needs an infinite horizon, and this problem has {ages}")
@@ -160,7 +309,11 @@ def usable(result: Result, what: str, stacklevel: int = 3) -> None:
     ProblemError
         A state has no choice.
     """
-    if (result.policy < 0).any() or not (result.problem.wealth > result.policy_values).all():
+    problem = result.problem
+    missing = bool(~np.isfinite(result.value).all())
+    if not problem.general:
+        missing = bool((result.policy < 0).any() or not (problem.wealth > result.choice).all())
+    if missing:
         raise ProblemError(f"{what} needs a choice in every state, and this result is {result.status}")
     if not result.success:
         warnings.warn(f"{what} of a result that is not solved: {result.status}", stacklevel=stacklevel)
@@ -169,5 +322,5 @@ def usable(result: Result, what: str, stacklevel: int = 3) -> None:
 def heading(what: str, result: Result) -> str:
     """Return the first line of a report on ``result``; it ends with the status if the result is not solved."""
     problem = result.problem
-    title = f"{what} of {problem.name}, {problem.points:,} grid points x {problem.states} states"
+    title = f"{what} of {problem.name}, {problem.size}"
     return title if result.success else f"{title} ({result.status})"

@@ -25,13 +25,12 @@ import numpy as np
 from beltline.gpu_ref.methods import shifts
 from beltline.host.analysis.between import Choices, Pieces, evaluate, maximise, monotone_cubics
 from beltline.host.analysis.grid_error import bounds, bounds_of_ages
-from beltline.host.analysis.policy import followed, usable
+from beltline.host.analysis.policy import check_smooth, followed, usable
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, real, whole
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.report import Report, as_html, as_text, report
 from beltline.host.results.dataset import check_xarray, unit
-from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
 from beltline.host.results.services import service
@@ -148,7 +147,7 @@ class Refined:
 
     def _report(self) -> Report:
         problem = self.problem
-        moved = float(np.abs(self.choice - self.result.policy_values).max())
+        moved = float(np.abs(self.choice - self.result.choice).max())
         work = ("steps", f"{self.steps:,}, last change {self.change:.3g} (tolerance {self.tol:g})")
         ages, proof = "", PROOFS[self.proof]
         if problem.horizon is not None:
@@ -271,12 +270,8 @@ def refine(result: Result, tol: float | None = None, max_steps: int | None = Non
     >>> bool(refined.success and refined.consumption.min() > 0)
     True
     """
-    if isinstance(result, GeneralResult):
-        raise ProblemError(
-            "a refinement needs a result of the simple form, and this one is of the general form: solve it again on a "
-            "finer grid to see what the grid costs"
-        )
-    if isinstance(result, Result) and result.problem.horizon is not None:
+    check_smooth(result, "a refinement")
+    if result.problem.horizon is not None:
         return _refined_ages(result, {"tol": tol, "max_steps": max_steps})
     problem = followed(result, "a refinement")
     max_steps = MAX_STEPS if max_steps is None else max_steps

@@ -12,24 +12,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.compiled import njit
-from beltline.host.analysis.policy import PERIODS_LIMIT, followed
+from beltline.host.analysis.policy import PERIODS_LIMIT, by_alternative, followed, policy_of
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, shown, whole
 from beltline.host.results.result import Result
-from beltline.host.results.variables import variables
 
 
 @njit(cache=True)
 def _follow(
-    policy: NDArray[np.int32], cumulative: Array, draws: Array, x: int, s: int,
-    points: NDArray[np.int32], states: NDArray[np.int32],
-) -> None:  # fmt: skip
-    last = cumulative.shape[0] - 1
-    for t in range(draws.size):
-        points[t] = x
-        states[t] = s
-        x = policy[x, s]
-        s = min(np.searchsorted(cumulative[s], draws[t], side="right"), last)
+    choice: NDArray[np.int32], taken: Array, first: NDArray[np.int64], chain: Array, mix: Array, draws: Array, r: int,
+    x: int, s: int, path: NDArray[np.int32],
+) -> int:  # fmt: skip
+    """Fill the rows regime, alternative, point and state of ``path``; return the number of periods before it ends.
+
+    ``taken``, ``chain`` and ``mix`` are cumulative; regime ``r`` has the alternatives ``first[r]`` to ``first[r + 1]``.
+    """
+    for t in range(draws.shape[1]):
+        d = first[r]
+        while d + 1 < first[r + 1] and not draws[1, t] < taken[d, x, s]:
+            d += 1
+        path[0, t], path[1, t], path[2, t], path[3, t] = r, d, x, s
+        x = choice[d, x, s]
+        if x < 0:
+            return t
+        s = min(np.searchsorted(chain[d, s], draws[0, t], side="right"), chain.shape[2] - 1)
+        r = min(np.searchsorted(mix[d], draws[2, t], side="right"), mix.shape[1] - 1)
+    return draws.shape[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +48,8 @@ class Simulation:
     ----------
     points, states : (periods,) int32 arrays
         Index of the asset's grid point and of the exogenous state in each period.
+    regimes, alternatives : (periods,) int32 arrays
+        Number of the regime at the start of each period and of the alternative that is taken.
     series : dict of str to (periods,) float64 array
         Consumption and other variables by name, as :meth:`beltline.Result.variables` names them; the asset is that at
         the start of the period.
@@ -51,6 +61,8 @@ class Simulation:
 
     points: NDArray[np.int32]
     states: NDArray[np.int32]
+    regimes: NDArray[np.int32]
+    alternatives: NDArray[np.int32]
     series: dict[str, Array]
     burn_in: int
     seed: int
@@ -61,7 +73,7 @@ def simulate(
     periods: int = 10_000,
     burn_in: int = 1_000,
     seed: int = 0,
-    start: tuple[int, int] | None = None,
+    start: tuple[int, ...] | None = None,
 ) -> Simulation:
     """Simulate one path of the economy: the policy with a random path of the exogenous state.
 
@@ -75,8 +87,9 @@ def simulate(
         Number of periods to simulate before these and drop, from 0.
     seed : int
         Seed of NumPy's default random generator; the same seed gives the same path of the exogenous state.
-    start : (int, int), optional
-        Index of the grid point and of the exogenous state of the first period; by default the middle of both.
+    start : (int, int) or (int, int, int), optional
+        Index of the grid point, of the exogenous state and of the regime of the first period; by default the middle of
+        the first two, and regime 0.
 
     Returns
     -------
@@ -85,7 +98,8 @@ def simulate(
     Raises
     ------
     ProblemError
-        An argument is out of range, the result has a horizon, or a state has no choice.
+        An argument is out of range, the result has a horizon, a state has no choice, or the path comes to an
+        alternative that ends the problem.
 
     Examples
     --------
@@ -96,21 +110,32 @@ def simulate(
     """
     problem = followed(result, "a simulation")
     periods, burn_in, seed = _draws(periods, burn_in, seed)
+    sizes = (problem.points, problem.states, len(problem.regimes))
     if start is None:
         start = (problem.points // 2, problem.states // 2)
-    if not isinstance(start, tuple | list) or len(start) != 2:
-        raise ProblemError(f"start must be the indices of a grid point and an exogenous state, not {shown(start)}")
-    x, s = (
-        whole(f"start[{i}]", start[i], f"a whole number from 0 to {size - 1}", lambda v, size=size: 0 <= v < size)  # type: ignore[misc]
-        for i, size in enumerate((problem.points, problem.states))
+    if not isinstance(start, tuple | list) or len(start) not in (2, 3):
+        raise ProblemError(
+            f"start must be the indices of grid point, exogenous state and perhaps regime, not {shown(start)}"
+        )
+    x, s, r = (
+        whole(f"start[{i}]", each, f"a whole number from 0 to {size - 1}", lambda v, size=size: 0 <= v < size)  # type: ignore[misc]
+        for i, (each, size) in enumerate(zip((*start, 0)[:3], sizes, strict=True))
     )
-    total = burn_in + periods
-    points, states = np.empty(total, np.int32), np.empty(total, np.int32)
-    draws = np.random.default_rng(seed).random(total)
-    _follow(result.policy, np.cumsum(problem.transition, axis=1), draws, x, s, points, states)
-    points, states = points[burn_in:].copy(), states[burn_in:].copy()
-    series = {name: table[points, states] for name, table in variables(result).items()}
-    return Simulation(points, states, series, burn_in, seed)
+    policy, random = policy_of(result), np.random.default_rng(seed)
+    draws = np.vstack([random.random(burn_in + periods) for _ in range(3)])
+    order, taken = policy.by_regime()
+    first = np.searchsorted(policy.regime[order], np.arange(sizes[2] + 1))
+    path = np.empty((4, burn_in + periods), np.int32)
+    chain, mix = (np.cumsum(part[order], axis=-1) for part in (policy.chain, policy.mix))
+    choice = np.ascontiguousarray(policy.choice[order], np.int32)
+    reached = _follow(choice, taken, first, chain, mix, draws, r, x, s, path)
+    if reached < path.shape[1]:
+        name = result.alternatives[order[path[1, reached]]]
+        raise ProblemError(f"the path ends in period {reached:,}, in which {name!r} is taken, which ends the problem")
+    path[1] = order[path[1]]
+    regimes, alternatives, points, states = path[:, burn_in:].copy()
+    series = {name: table[alternatives, points, states] for name, table in by_alternative(result).items()}
+    return Simulation(points, states, regimes, alternatives, series, burn_in, seed)
 
 
 def _draws(periods: int, burn_in: int, seed: int) -> tuple[int, int, int]:

@@ -22,7 +22,6 @@ from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.report import Report, as_html, as_text, report
 from beltline.host.problem.solvable import Solvable
-from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.result import Result
 from beltline.host.solver.options import UNNAMED, options_with
 from beltline.host.solver.processor_session import ProcessorSession, named
@@ -49,8 +48,8 @@ class Attempt:
         Position of the problem in the batch, from 0.
     problem : Problem or None
         None if the function that should make it failed.
-    result : Result, GeneralResult or None
-        For a problem of the general form a :class:`~beltline.host.results.general_result.GeneralResult`. None if there
+    result : Result or None
+        None if there
         is an error. A solve that ends without convergence is not an error: see ``result.success``.
     error : Exception or None
         Why there is no result: a ``ProblemError``, a ``DeviceError``, or another exception.
@@ -72,7 +71,7 @@ class Attempt:
 
     index: int
     problem: Problem | None
-    result: Result | GeneralResult | None
+    result: Result | None
     error: Exception | None
     seconds: float
     stored: bool = False

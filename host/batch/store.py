@@ -13,8 +13,9 @@ import contextlib
 import fcntl
 import hashlib
 import json
+import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -24,12 +25,10 @@ from numpy.typing import NDArray
 
 from beltline.host.problem.checks import ProblemError, shown
 from beltline.host.problem.problem import Problem
-from beltline.host.results import archive, general_record, record
+from beltline.host.results import archive, record
 from beltline.host.results.files import PART, replacing
-from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
-from beltline.host.results.save import content
 
 FORMAT = 2
 """Version of the store and its keys. Files of version 1 had no checksum."""
@@ -40,10 +39,7 @@ MARK = "beltline-store.json"
 INDEX = "index.jsonl"
 LOCK = "lock"
 
-_READERS: dict[str, Callable[..., Result | GeneralResult]] = {
-    record.KIND: record.read,
-    general_record.KIND: general_record.read,
-}
+_KINDS = (record.KIND, record.SIMPLE, record.GENERAL)
 
 
 def key(problem: Problem, options: Mapping[str, Any]) -> str:
@@ -153,7 +149,7 @@ class Store:
         """Return the path of the file of a result, whether it exists or not."""
         return self.path / key[:2] / f"{key}.npz"
 
-    def load(self, key: str) -> Result | GeneralResult:
+    def load(self, key: str) -> Result:
         """Return the result of a key, with its problem.
 
         Raises
@@ -166,7 +162,7 @@ class Store:
             raise ProblemError(f"store {str(self.path)!r} has no result {shown(key)}")
         return found
 
-    def get(self, key: str, problem: Problem) -> Result | GeneralResult | None:
+    def get(self, key: str, problem: Problem) -> Result | None:
         """Return the result of ``problem``, which has this key; None if it is not stored.
 
         Raises
@@ -176,14 +172,14 @@ class Store:
         """
         return self._read(key, problem)
 
-    def _read(self, key: str, problem: Problem | None) -> Result | GeneralResult | None:
+    def _read(self, key: str, problem: Problem | None) -> Result | None:
         """Return the result of a key, with ``problem`` or else the problem in the file; None if it is not stored."""
         file = self.file(key)
         try:
             with archive.reading(file) as stored:
-                if stored.kind not in _READERS or stored.facts.get("key") != key:
+                if stored.kind not in _KINDS or stored.facts.get("key") != key:
                     raise archive.FileError(repr(str(file)), "does not contain the result of this key")
-                found = _READERS[stored.kind](stored, problem)
+                found = record.read(stored, problem)
                 if found.value.shape[-2:] != (found.problem.points, found.problem.states):
                     raise archive.FileError(repr(str(file)), "contains the result of another problem")
                 return found
@@ -195,7 +191,7 @@ class Store:
                 f"delete it, and its problem is solved again"
             ) from error
 
-    def put(self, key: str, result: Result | GeneralResult) -> None:
+    def put(self, key: str, result: Result) -> None:
         """Write a result to the store, within :meth:`writing`.
 
         A run that was stopped is not stored: another run of the same problem would give another result.
@@ -214,8 +210,8 @@ class Store:
         target = self.file(key)
         target.parent.mkdir(exist_ok=True)
         # Not compressed: compression takes ten times as long and hardly makes values smaller.
-        kind, facts, arrays = content(result)
-        archive.write(target, kind, {"key": key, **facts}, arrays, packed=False)
+        facts = {"key": key, **record.facts_of(result)}
+        archive.write(target, record.KIND, facts, record.arrays_of(result), packed=False)
         line = (json.dumps(_line(key, result)) + "\n").encode()
         # A single write in append mode, so that lines of several writers cannot mix.
         index = os.open(self.path / INDEX, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
@@ -229,7 +225,7 @@ class Store:
 
         The entries are ``key``, ``file`` (relative to the store), ``name``, ``beta`` (None if it is a table), ``eta``,
         ``horizon``, ``parameters``, ``status``, ``success``, ``sweeps``, ``residual``, ``error_bound``, ``device``,
-        ``method`` and, for problems of the simple form, ``change``.
+        ``method`` and ``change``.
         """
         lines = self._lines()
         return lines if len(lines) == len(self) else self._read_all()
@@ -292,9 +288,8 @@ class Store:
 _REPORTED = ("status", "success", "sweeps", "residual", "error_bound", "device", "method")
 
 
-def _line(key: str, result: Result | GeneralResult) -> dict[str, Any]:
+def _line(key: str, result: Result) -> dict[str, Any]:
     problem = result.problem
-    measured = {} if isinstance(result, GeneralResult) else {"change": result.change}
     return {
         "key": key,
         "file": f"{key[:2]}/{key}.npz",
@@ -305,5 +300,6 @@ def _line(key: str, result: Result | GeneralResult) -> dict[str, Any]:
         "horizon": problem.horizon,
         "parameters": dict(problem.parameters),
         **{name: getattr(result, name) for name in _REPORTED},
-        **measured,
+        # Files of earlier versions do not have it for all problems.
+        "change": None if math.isnan(result.change) else result.change,
     }

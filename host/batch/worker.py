@@ -25,7 +25,6 @@ from beltline.host.batch.neighbours import Neighbours
 from beltline.host.devices import DEVICES, REFERENCES, DeviceError, DeviceInUseError, DeviceTimeoutError
 from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.problem import Problem
-from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
 from beltline.host.solver.automatic import solve_in_double
@@ -70,30 +69,26 @@ class Answer:
     Parameters
     ----------
     found
-        The result, in another process its class and its fields without the problem; None if there was an error.
+        The result, in another process its fields without the problem; None if there was an error.
     error
         The error if there is no result, or None.
     seconds
         Time that the problem took.
     """
 
-    found: Result | GeneralResult | tuple[type[Result] | type[GeneralResult], dict[str, Any]] | None
+    found: Result | dict[str, Any] | None
     error: Exception | None
     seconds: float
 
-    def result(self, problem: Problem) -> Result | GeneralResult | None:
+    def result(self, problem: Problem) -> Result | None:
         """Return the result, completed by its problem; None if there is an error."""
-        if not isinstance(self.found, tuple):
-            return self.found
-        kind, facts = self.found
-        return kind(problem=problem, **facts)
+        return Result(problem=problem, **self.found) if isinstance(self.found, dict) else self.found
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for pickling, with the class of the result and its other fields in place of the result."""
-        found = self.found
-        if isinstance(found, Result | GeneralResult):
-            facts = {field.name: getattr(found, field.name) for field in fields(found) if field.name != "problem"}
-            found = type(found), facts
+        """Return the state for pickling, with the fields of the result but its problem in place of the result."""
+        found: Any = self.found
+        if isinstance(found, Result):
+            found = {field.name: getattr(found, field.name) for field in fields(found) if field.name != "problem"}
         return {**self.__dict__, "found": found}
 
 
@@ -181,7 +176,7 @@ class Worker:
             The device cannot be opened.
         """
         begin = time.perf_counter()
-        result: Result | GeneralResult
+        result: Result
         try:
             with _taking(turn) as wait:
                 if settings.device in REFERENCES:
@@ -284,7 +279,7 @@ class Worker:
         if self._cancelled.is_set():
             raise Cancelled
 
-    def _reference(self, settings: Settings, problem: Problem) -> Result | GeneralResult:
+    def _reference(self, settings: Settings, problem: Problem) -> Result:
         self._check_cancelled("")
         options, simple = settings.solve, not problem.general
         if options.method is None and settings.device == "gpu" and simple and problem.horizon is None:

@@ -25,7 +25,7 @@ from beltline.gpu_ref.general.solve import solve
 from beltline.gpu_ref.tables import Array
 from beltline.host.bench.options import require_least
 from beltline.host.models.arellano.model import Arellano, arellano
-from beltline.host.results.general_result import GeneralResult
+from beltline.host.results.result import Result
 from beltline.host.solver.solve_general import STEPS
 
 SIZES = ((251, 51), (1_001, 21))
@@ -114,7 +114,7 @@ def compare(country: Arellano, tol: float, repeats: int) -> bool:
         f"{'the same bits' if equal else f'values differ by {np.abs(same.value - full).max():.2g}'}",
         flush=True,
     )
-    ways: dict[str, Callable[[], Solution | GeneralResult]] = {
+    ways: dict[str, Callable[[], Solution | Result]] = {
         "with policy evaluation between them": lambda: by_brackets(country, tol, STEPS),
         "from coarser grids, as bl.solve does it": lambda: country.solve(tol).solution,
     }

@@ -126,7 +126,7 @@ def off_the_grid(result: Result, periods: int = 10_000, burn_in: int = 1_000, se
     computed by Gauss-Hermite quadrature, as is usual for policies that are functions and not tables.
     """
     problem = result.problem
-    values, grid = result.policy_values, problem.grid
+    values, grid = result.choice, problem.grid
     assert problem.shock_values is not None
     logs = np.log(problem.shock_values)
     alpha, delta, rho, sigma = (problem.parameters[name] for name in ("alpha", "delta", "rho", "sigma"))

@@ -100,7 +100,7 @@ def choices(result: Result) -> dict[str, Array]:
     searched = cpu.solve(*tables, INTERP_TOL, 100_000, "interp")
     assert searched.choices is not None
     found = (
-        result.policy_values,
+        result.choice,
         parabola(problem, result.value, result.policy),
         maximise(problem, result.value, monotone_cubics).choice,
         settle(problem, result.value, straight, TOL, 100)[0].choice,

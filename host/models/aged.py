@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from beltline.host.models.base import Model, Solved
 from beltline.host.models.machines import on_machine
-from beltline.host.results.general_result import GeneralResult
+from beltline.host.results.result import Result
 from beltline.host.solver.options import UNNAMED
 from beltline.host.solver.solve import solve
 from beltline.host.solver.solve_general import check_device
@@ -22,7 +22,7 @@ class AgedModel(Model, Generic[Solution]):
     """What messages call the model."""
 
     @abstractmethod
-    def of_ages(self, solution: GeneralResult) -> Solution:
+    def of_ages(self, solution: Result) -> Solution:
         """Return the solution of the model, made from the result of its problem."""
 
     def solve(self, device: Any = UNNAMED, progress: Any = None, **more: Any) -> Solution:

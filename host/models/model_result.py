@@ -8,12 +8,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from beltline.host.problem.checks import ProblemError
+from beltline.host.problem.checks import ProblemError, shown
+from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.problem.problem import Problem
-from beltline.host.results import archive, general_dataset, general_record, netcdf
+from beltline.host.results import archive, dataset, discrete_record, netcdf, record
 from beltline.host.results.archive import Archive
-from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.machine_rows import machine_rows
+from beltline.host.results.result import Result
 from beltline.host.results.save import NETCDF, check_out
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class ModelResult:
     """Kind of content of its files."""
 
     model: Any
-    solution: GeneralResult
+    solution: Result
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Save model and solution to a file that :func:`beltline.load` reads.
@@ -56,7 +57,7 @@ class ModelResult:
         if target.suffix.lower() == NETCDF:
             netcdf.write(self.to_xarray(), target)
         else:
-            facts, arrays = general_record.parts_of(self.solution)
+            facts, arrays = record.facts_of(self.solution), record.arrays_of(self.solution)
             archive.write(target, self.archive_kind, {**self._parts(), "solution": facts}, arrays)
         return target
 
@@ -70,7 +71,7 @@ class ModelResult:
         ProblemError
             The package xarray is not installed.
         """
-        return general_dataset.to_xarray(self.solution, self.archive_kind, self._parts())
+        return dataset.to_xarray(self.solution, self.archive_kind, self._parts())
 
     def _parts(self) -> dict[str, Any]:
         """Return the facts that a file holds beside the solution."""
@@ -88,7 +89,7 @@ class ModelResult:
         found = self.solution
         machine = []
         # A discrete program is solved on processors only.
-        if getattr(found, "clocks_source", ""):
+        if found.clocks_source:
             machine = machine_rows(found.clocks, found.clocks_source, found.amount_bits, found.value_bits, found.proven)
         return [
             ("sweeps", f"{found.sweeps:,}" + (f", {found.evaluations:,} evaluations" if not machine else "")),
@@ -97,7 +98,7 @@ class ModelResult:
         ]
 
 
-def solution_from(file: Archive, given: object, problem: Problem) -> GeneralResult:
+def solution_from(file: Archive, given: Any, problem: Problem | DiscreteProblem) -> Result:
     """Read the solution from a file of a model, and check that it is one of the model's problem.
 
     Parameters
@@ -107,7 +108,7 @@ def solution_from(file: Archive, given: object, problem: Problem) -> GeneralResu
     given
         Its facts on the solution.
     problem
-        The problem of the model in the same file.
+        The problem of the model in the same file; a discrete one is not in the file.
 
     Raises
     ------
@@ -115,7 +116,15 @@ def solution_from(file: Archive, given: object, problem: Problem) -> GeneralResu
         The facts or arrays are not those of a solution, or those of a problem with other alternatives, grid points,
         states or ages.
     """
-    solution = general_record.restored(given, file)
+    if not isinstance(given, dict):
+        raise ProblemError(f"its solution must be an object, not {shown(given)}")
+    if isinstance(problem, DiscreteProblem):
+        # Earlier versions wrote no facts of the problem.
+        facts = given if "result" in given else {"result": given, "problem": discrete_record.facts_of(problem)}
+        record.check_facts(facts)
+        return record.restored(facts, file.arrays(record.schema(facts, problem)), problem)
+    record.check_facts(given)
+    solution = record.restored(given, file.arrays(record.schema(given)))
     if _size(solution.problem) != _size(problem):
         ages = "" if problem.horizon is None else f" x {problem.horizon} ages"
         raise ProblemError(

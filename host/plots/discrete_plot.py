@@ -2,37 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from beltline.host.plots.figures import LEGEND_ROWS, check_kind, colours, drawn, finish
+from beltline.host.plots.figures import LEGEND_ROWS, colours, finish
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from beltline.host.results.discrete_result import DiscreteResult
-
-KINDS = ("policy",)
-"""Kinds of figures of such a result."""
+    from beltline.host.results.result import Result
 
 
-def plot(result: DiscreteResult, path: str | os.PathLike[str] | None = None, kind: str = "policy") -> Figure:
-    """Draw value and best action by state, one line for each exogenous state, and write the figure to ``path`` if any.
-
-    The method ``DiscreteResult.plot`` calls this.
-
-    Raises
-    ------
-    ProblemError
-        There is no figure ``kind``, a figure cannot be written to ``path``, or Matplotlib is not installed.
-    """
-    check_kind(kind, KINDS)
-    return drawn(lambda figure: _policy(result, figure), path)
-
-
-def _policy(result: DiscreteResult, figure: Figure) -> None:
+def policy(result: Result, figure: Figure) -> None:
+    """Draw value and best action by state, one line for each exogenous state."""
     problem, points = result.problem, result.value.shape[0]
     tables = [np.ma.masked_invalid(result.value), np.ma.masked_less(result.policy, 0)]
     states = 1 if result.value.ndim == 1 else result.value.shape[1]

@@ -1,4 +1,4 @@
-"""Figures of results of the simple form, and what other figures share with them."""
+"""Figures of results, and what other figures share with them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from beltline.host.analysis.impulse import impulse_response
 from beltline.host.analysis.lives import life_paths
 from beltline.host.analysis.stationary import stationary_distribution
 from beltline.host.problem.checks import ProblemError, shown
+from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.problem.problem import Problem
 from beltline.host.results.files import check_target, replacing
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from beltline.host.results.general_result import GeneralResult
     from beltline.host.results.result import Result
 
     Draw = Callable[[Figure], None]
@@ -63,7 +63,7 @@ def check_plot(path: str | os.PathLike[str] | None, name: str = "plot") -> None:
         raise ProblemError("a plot needs the Python package matplotlib, which is not installed") from None
 
 
-def plot(result: Result, path: str | os.PathLike[str] | None = None, kind: str = "policy") -> Figure:
+def plot(result: Result, path: str | os.PathLike[str] | None = None, kind: str | None = None) -> Figure:
     """Draw a figure of ``result``, and write it to ``path`` if there is one; the method ``Result.plot`` calls this.
 
     Parameters
@@ -73,8 +73,12 @@ def plot(result: Result, path: str | os.PathLike[str] | None = None, kind: str =
     path
         File to write the figure to.
     kind
-        - ``"policy"``: value and policy by ``x``, one line for each exogenous state; with a horizon those of the first
-          age. The policy is drawn as saving ``x' - x``, because ``x'`` would be close to the 45-degree line.
+        - ``"policy"``, the default: value and policy by ``x``, one line for each exogenous state; with a horizon those
+          of the first age. The policy is drawn as saving ``x' - x``, because ``x'`` would be close to the 45-degree
+          line. With alternatives, regimes or costs each regime is drawn, and the background shows the alternative that
+          is taken in the middle exogenous state. Of a discrete problem value and best action by state.
+        - ``"regions"``, the default with alternatives: where each is taken, one panel for each regime.
+        - ``"consumption"``: consumption by cash on hand, or by ``x`` with alternatives or costs.
         - ``"euler"``: Euler equation errors (:func:`beltline.euler_errors`) at every grid point, one colour for each
           state; with a horizon those of the first age.
         - ``"distribution"``: density of the stationary distribution of ``x``
@@ -88,9 +92,26 @@ def plot(result: Result, path: str | os.PathLike[str] | None = None, kind: str =
     ProblemError
         A figure cannot be written to ``path``, ``result`` has no figure ``kind``, or Matplotlib is not installed.
     """
+    if kind is None:
+        kind = "policy" if result.alternative is None else "regions"
     check_kind(kind)
+    if isinstance(result.problem, DiscreteProblem):
+        from beltline.host.plots.discrete_plot import policy
+
+        check_kind(kind, ("policy",))
+        return drawn(lambda figure: policy(result, figure), path)
     check_plot(path)
+    if result.problem.general and kind in ("policy", "regions"):
+        from beltline.host.plots import regions
+
+        draw = regions.policy if kind == "policy" else regions.regions
+        return drawn(lambda figure: draw(result, figure), path, regions.size_of(result, kind))
     return drawn(KINDS[kind](result), path)
+
+
+def _of_one_regime(result: Result, what: str) -> None:
+    if len(result.regimes) > 1:
+        raise ProblemError(f"a figure of {what} is for one regime, and this result has {len(result.regimes)}")
 
 
 def drawn(draw: Draw, path: str | os.PathLike[str] | None, size: tuple[float, float] = SIZE) -> Figure:
@@ -188,7 +209,7 @@ def size_of(problem: Problem) -> str:
     return f"{problem.points:,} grid points, {problem.states} state{'' if problem.states == 1 else 's'}"
 
 
-def title_of(result: Result | GeneralResult) -> str:
+def title_of(result: Result) -> str:
     """Return the title of a figure of a result; it ends with the status if the result is not solved."""
     problem = result.problem
     title = f"{problem.name}: {size_of(problem)}"
@@ -199,7 +220,7 @@ def title_of(result: Result | GeneralResult) -> str:
 
 def _policy(result: Result) -> Draw:
     problem = result.problem
-    value, saving = result.value, result.policy_values - problem.grid[:, None]
+    value, saving = result.value, result.choice - problem.grid[:, None]
     if problem.horizon is not None:
         value, saving = value[0], saving[0]
 
@@ -221,16 +242,18 @@ def _policy(result: Result) -> Draw:
 
 
 def _consumption(result: Result) -> Draw:
+    _of_one_regime(result, "consumption")
     problem = result.problem
-    spent = problem.wealth - result.policy_values
+    spent = result.consumption
     if problem.horizon is not None:
         spent = spent[0]
+    by = np.broadcast_to(problem.grid[:, None], spent.shape) if problem.general else problem.wealth
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
         for s, (colour, label) in enumerate(zip(colours(problem.states), legend_labels(problem), strict=True)):
-            axes.plot(problem.wealth[:, s], spent[:, s], color=colour, label=label, linewidth=1.4)
-        axes.set_xlabel(f"cash on hand{units(problem)}")
+            axes.plot(by[:, s], spent[:, s], color=colour, label=label, linewidth=1.4)
+        axes.set_xlabel(f"{problem.asset if problem.general else 'cash on hand'}{units(problem)}")
         axes.set_ylabel(f"consumption{units(problem)}")
         finish(figure, (axes,), axes, title_of(result))
 
@@ -263,7 +286,7 @@ def _euler(result: Result) -> Draw:
 
 def _distribution(result: Result) -> Draw:
     problem = result.problem
-    mass = stationary_distribution(result)
+    mass = stationary_distribution(result).reshape(-1, problem.points, problem.states).sum(axis=0)
     # The mass of single grid points jumps from one to the next, so that neighbours are added up. A point's mass belongs
     # to the interval half way to its neighbours.
     count = min(problem.points, INTERVALS)
@@ -307,6 +330,7 @@ def _ages(result: Result) -> Draw:
     problem = result.problem
     if problem.horizon is None:
         raise ProblemError("there are no ages to draw: the horizon of this problem is infinite")
+    _of_one_regime(result, "ages")
     ages, middle = result.value.shape[0], problem.states // 2
     drawn = np.unique(np.linspace(0, ages - 1, min(ages, 10)).round().astype(int)).tolist()
     middle_name = problem.state_names[middle]
@@ -315,9 +339,7 @@ def _ages(result: Result) -> Draw:
         left, right = figure.subplots(1, 2)
         for colour, age in zip(colours(len(drawn)), drawn, strict=True):
             left.plot(problem.grid, result.value[age, :, middle], color=colour, label=f"age {age + 1}", linewidth=1.4)
-            right.plot(
-                problem.grid, result.policy_values[age, :, middle], color=colour, label=f"age {age + 1}", linewidth=1.4
-            )
+            right.plot(problem.grid, result.choice[age, :, middle], color=colour, label=f"age {age + 1}", linewidth=1.4)
         right.plot(problem.grid, problem.grid, color="0.4", linewidth=0.8, linestyle="--", label="x' = x")
         left.set_title(f"Value, {middle_name}")
         left.set_ylabel("V(x, s), units of utility")
@@ -339,11 +361,11 @@ def _life(result: Result) -> Draw:
         panels = figure.subplots(1, len(wanted), squeeze=False)[0]
         for axes, name in zip(panels, wanted, strict=True):
             table = lives.series[name]
-            low, high = np.quantile(table, [0.1, 0.9], axis=0)
+            low, high = np.nanquantile(table, [0.1, 0.9], axis=0)
             axes.fill_between(ages, low, high, color="0.85", label="percentiles 10 to 90")
             for person, line in enumerate(table[:4]):
                 axes.plot(ages, line, color="0.6", linewidth=0.8, label="four people" if person == 0 else None)
-            axes.plot(ages, table.mean(axis=0), color="C0", linewidth=1.8, label="mean")
+            axes.plot(ages, np.nanmean(table, axis=0), color="C0", linewidth=1.8, label="mean")
             axes.set_title(name.capitalize())
             axes.set_xlabel("age")
             axes.set_ylabel(f"{name}{units(result.problem)}")
@@ -352,8 +374,13 @@ def _life(result: Result) -> Draw:
     return draw
 
 
+def _regions(result: Result) -> Draw:
+    raise ProblemError(f"a figure of regions needs alternatives, and {result.problem.name} has one")
+
+
 KINDS: dict[str, Callable[[Result], Draw]] = {
     "policy": _policy,
+    "regions": _regions,
     "consumption": _consumption,
     "euler": _euler,
     "distribution": _distribution,

@@ -24,7 +24,7 @@ def plot(refined: Refined, path: str | os.PathLike[str] | None = None) -> Figure
         As :func:`beltline.host.plots.figures.check_plot`.
     """
     problem = refined.problem
-    tables = refined.result.policy_values, refined.choice, refined.consumption
+    tables = refined.result.choice, refined.choice, refined.consumption
     of = "" if problem.horizon is None else ", first age"
     on_grid, choice, consumption = tables if problem.horizon is None else (table[0] for table in tables)
     grid = problem.grid

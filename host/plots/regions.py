@@ -1,26 +1,22 @@
-"""Figures of results of the general form."""
+"""Figures of results with regimes, alternatives or costs."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.host.plots.figures import check_kind, check_plot, colours, drawn, title_of
+from beltline.host.plots.figures import colours, title_of
 from beltline.host.problem.arrays import Array
 from beltline.host.results.dataset import asset_unit, unit
-from beltline.host.results.general_result import GeneralResult
+from beltline.host.results.result import Result, Tables
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
-
-KINDS = ("regions", "policy")
-"""Kinds of figures of such a result."""
 
 NOTHING = (0.85, 0.85, 0.85)
 """Colour where there is no alternative."""
@@ -35,36 +31,34 @@ LINES = 6
 """Largest number of states that are drawn as lines."""
 
 
-def plot(result: GeneralResult, path: str | os.PathLike[str] | None = None, kind: str = "regions") -> Figure:
-    """Draw a figure of ``result``; the method :meth:`beltline.GeneralResult.plot` calls this and explains the kinds."""
-    check_kind(kind, KINDS)
-    check_plot(path)
+def size_of(result: Result, kind: str) -> tuple[float, float]:
+    """Return width and height of a figure of a result with regimes or alternatives, in inches."""
     panels = min(len(result.regimes), PANELS)
-    if kind == "regions":
-        return drawn(lambda figure: _regions(result, figure), path, (max(7.0, 4.5 * panels), 4.5))
-    return drawn(lambda figure: _policy(result, figure), path, (9.0, 3.2 * panels + 1.0))
+    return (max(7.0, 4.5 * panels), 4.5) if kind == "regions" else (9.0, 3.2 * panels + 1.0)
 
 
-def _of_regime(result: GeneralResult, regime: int) -> list[int]:
+def _of_regime(result: Result, regime: int) -> list[int]:
     """Return the numbers of the alternatives of a regime."""
     given = result.problem.alternatives
     return [d for d, one in enumerate(given) if one.regime == result.regimes[regime]] or [0]
 
 
-def _unit(result: GeneralResult) -> str:
+def _unit(result: Result) -> str:
     """Return the name of the asset for an axis, with its unit if that is the good."""
     problem = result.problem
     return f"{problem.asset}, {unit(problem)}" if asset_unit(problem) == unit(problem) != "1" else problem.asset
 
 
-def _regions(result: GeneralResult, figure: Figure) -> None:
+def regions(result: Result, figure: Figure) -> None:
+    """Draw where each alternative is taken, one panel for each regime."""
     from matplotlib.patches import Patch
 
     problem = result.problem
     ages = problem.horizon is not None
     # With one exogenous state, by age; otherwise all states of the first age.
     by_age = ages and problem.states == 1
-    choice = result.choice[:, :, :, 0].transpose(1, 2, 0) if by_age else result.choice[0] if ages else result.choice
+    taken = result.tables.choice
+    choice = taken[:, :, :, 0].transpose(1, 2, 0) if by_age else taken[0] if ages else taken
     rows = [f"age {age + 1}" for age in range(choice.shape[2])] if by_age else list(problem.state_names)
     panels = figure.subplots(1, min(len(result.regimes), PANELS), squeeze=False)[0]
     for regime, axes in enumerate(panels):
@@ -81,7 +75,7 @@ def _regions(result: GeneralResult, figure: Figure) -> None:
     figure.suptitle(title + _first(result))
 
 
-def _first(result: GeneralResult) -> str:
+def _first(result: Result) -> str:
     """Return an addition to the title if not all regimes are drawn."""
     count = len(result.regimes)
     return f", the first {PANELS} of {count} regimes" if count > PANELS else ""
@@ -171,29 +165,29 @@ def shade(axes: Axes, grid: Array, taken: NDArray[np.integer[Any]], shades: Sequ
             axes.axvspan(edges[begin], edges[end], color=shades[taken[begin]], linewidth=0.0, zorder=0)
 
 
-def _policy(result: GeneralResult, figure: Figure) -> None:
+def policy(result: Result, figure: Figure) -> None:
+    """Draw value and choice of each regime, and shade the background by the alternative that is taken."""
     from matplotlib.patches import Patch
 
     problem = result.problem
     first = (0,) if problem.horizon is not None else ()
+    tables = Tables(*(part[first] for part in result.tables))  # type: ignore[arg-type]
     grid, states = problem.grid, np.unique(np.linspace(0, problem.states - 1, min(problem.states, LINES)).astype(int))
     rows = figure.subplots(min(len(result.regimes), PANELS), 2, squeeze=False)
     # Alternatives are shaded for one state only, the middle one.
     middle, shades, patches = problem.states // 2, _shades(len(result.alternatives)), []
     where = f" ({problem.state_names[middle]})" if problem.states > 1 else ""
     for regime, (left, right) in enumerate(rows):
-        best, own = result.choice[first][regime], _of_regime(result, regime)
+        best, own = tables.choice[regime], _of_regime(result, regime)
         chosen = np.full(best.shape, np.nan)
         for d in own:
-            chosen = np.where(best == d, result.policy_values[first][d], chosen)
+            chosen = np.where((best == d) & (tables.policy[d] >= 0), grid[tables.policy[d]], chosen)
         if len(own) > 1:
             for axes in (left, right):
                 shade(axes, grid, best[:, middle], shades)
             patches += [Patch(color=shades[d], label=f"{result.alternatives[d]}{where}") for d in own]
         for s, colour in zip(states, colours(len(states)), strict=True):
-            left.plot(
-                grid, result.value[first][regime][:, s], color=colour, label=problem.state_names[s], linewidth=1.4
-            )
+            left.plot(grid, tables.value[regime][:, s], color=colour, label=problem.state_names[s], linewidth=1.4)
             right.plot(grid, chosen[:, s], color=colour, linewidth=1.4)
         right.plot(grid, grid, color="0.4", linewidth=0.8, linestyle="--", label="x' = x")
         name = f", regime {result.regimes[regime]}" if result.regimes[regime] else ""

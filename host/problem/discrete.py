@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,7 +31,7 @@ class DiscreteProblem:
         V(i) = max over a in A(i) of  R(i, a) + beta * sum_j Q(i, a, j) V(j)
 
     Make one with :func:`beltline.from_discrete_dp` or :func:`beltline.from_factors`. ``bl.solve`` solves it on the
-    processor and returns a :class:`~beltline.host.results.discrete_result.DiscreteResult`.
+    processor.
 
     Parameters
     ----------
@@ -54,6 +54,10 @@ class DiscreteProblem:
     program: Program
     shape: tuple[int, ...]
     name: str = "discrete problem"
+
+    horizon: ClassVar[None] = None
+    regimes: ClassVar[tuple[str, ...]] = ("",)
+    alternatives: ClassVar[tuple[()]] = ()
 
     def __post_init__(self) -> None:
         plain_text("name", self.name)

@@ -75,6 +75,20 @@ def extras(problem: Tables) -> tuple[str, ...]:
     return (*found, *(f"{name} by age" for name in aged))
 
 
+def costs_itself(cost: Any, grid: Any) -> bool:
+    """Return whether a cost, in any shape that a problem accepts, is ``x'`` itself everywhere."""
+    if cost is None or isinstance(cost, np.ma.MaskedArray):
+        return False
+    try:
+        table, points = np.asarray(cost), np.asarray(grid)
+    except ValueError:
+        return False
+    if table.dtype.kind not in "iuf" or table.ndim not in (1, 2, 3) or points.ndim != 1:
+        return False
+    by_row = points if table.ndim == 1 else points[:, None]
+    return table.shape[-by_row.ndim] == points.size and bool((table == by_row).all())
+
+
 _DEFAULTS: dict[str, tuple[Any, ...]] = {"alternatives": ((), None), "cost": (None,), "low": (None, 0), "high": (None,)}
 _DEFAULTS |= {"taste": (0,)}
 """Values of the arguments of the general form that make no difference. (``high=0`` allows the lowest ``x'`` only.)"""

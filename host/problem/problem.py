@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from beltline.host.problem.alternative import Alternative, read_only
 from beltline.host.problem.checks import ProblemError, first, place, plain_text, real, shown, table, whole
-from beltline.host.problem.general import dimensions, extras, form_of, regimes_of
+from beltline.host.problem.general import costs_itself, dimensions, extras, form_of, regimes_of
 from beltline.host.problem.report import Report, as_html, as_text, report
 from beltline.hw.arithmetic.numbers import ETA_LIMIT
 
@@ -107,7 +107,8 @@ class Problem:
         Number of ages ``T`` of a problem with a finite horizon, at most 65,536. By default the horizon is infinite.
     cost : (N_k,) or (N_k, N_z) array, optional
         *General form.* Cost ``G(x', s)`` of ending the period with ``x'``, in units of the good; it replaces ``x'`` in
-        the budget, and need not rise in ``x'``. With a horizon also ``(T, N_k, N_z)``.
+        the budget, and need not rise in ``x'``. With a horizon also ``(T, N_k, N_z)``. A cost that is ``x'`` itself
+        everywhere is stored as None.
     low, high : int, or (N_k,) or (N_k, N_z) array of int, optional
         *General form.* Lowest and highest grid index of ``x'``; must not fall in ``x``.
     alternatives : sequence of Alternative, optional
@@ -189,6 +190,8 @@ class Problem:
         def keep(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
+        if costs_itself(self.cost, self.grid):
+            keep("cost", None)
         general = bool(extras(self)) or self.negative is not False
         if self.horizon is not None:
             wanted = f"a whole number from 1 to {HORIZON_LIMIT}, or None for an infinite horizon"
@@ -348,6 +351,11 @@ class Problem:
     def states(self) -> int:
         """``N_z``, the number of exogenous states."""
         return self.transition.shape[-1]
+
+    @property
+    def size(self) -> str:
+        """The number of grid points and exogenous states as text for reports."""
+        return f"{self.points:,} grid points x {self.states} states"
 
     @property
     def state_names(self) -> tuple[str, ...]:

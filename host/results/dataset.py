@@ -1,4 +1,4 @@
-"""Results of the simple form as labelled arrays (xarray), and what the other forms share with them."""
+"""Results as labelled arrays (xarray)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.host.problem.checks import ProblemError
+from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.problem.problem import Problem
 from beltline.host.results.archive import checksum, describe
-from beltline.host.results.general_result import GeneralResult
-from beltline.host.results.record import KIND, arrays_of, facts_of, tables
+from beltline.host.results.record import KIND, arrays_of, facts_of
 from beltline.host.results.result import Result
 
 if TYPE_CHECKING:
@@ -57,49 +57,125 @@ def _check(what: str, packages: tuple[str, ...]) -> None:
             raise ProblemError(f"{what} needs the Python package {package}, which is not installed; {HOW}") from None
 
 
-def to_xarray(result: Result) -> Dataset:
-    """Return ``result`` as an ``xarray.Dataset``; the method ``Result.to_xarray`` calls this."""
+_AMOUNT, _ASSET = "amount", "asset"
+"""Placeholders for the units of the good and of the asset in the tables below."""
+
+_TABLES = {
+    "wealth": ("cash on hand", _AMOUNT),
+    "cost": ("cost of ending the period with each choice", _AMOUNT),
+    "low": ("lowest index of the choice", "1"),
+    "high": ("highest index of the choice", "1"),
+    "choice": ("index of the only choice", "1"),
+    "transition": ("probability of the next state", "1"),
+    "start": ("first guess of the value, or the value after the last age", "utility"),
+    "beta": ("discount factor", "1"),
+    "kappa": ("utility from taking the alternative", "utility"),
+    "value": ("value that replaces a choice", "utility"),
+    "marginal_wealth": ("marginal cash on hand of the asset, dW/dx", "1"),
+    "output": ("output of the period", _AMOUNT),
+    "prices": ("prices that update returned last", "1"),
+}
+_ANSWERS = {
+    "value": ("value", "utility"),
+    "policy": ("index of the best {asset} of the next period, from 0", "1"),
+    "alternative": ("number of the best alternative, from 0", "1"),
+    "choice": ("best {asset} of the next period", _ASSET),
+    "values": ("value of each alternative", "utility"),
+    "policies": ("index of the best {asset} of the next period under each alternative, from 0", "1"),
+    "probabilities": ("probability of the alternative in its regime", "1"),
+}
+"""Description and unit of each table of a problem or an alternative, and of each array of a result."""
+
+OF_DEVICE = (
+    "change",
+    "evaluations",
+    "searched",
+    "price_change",
+    "clocks",
+    "clocks_source",
+    "amount_bits",
+    "value_bits",
+)
+"""Attributes that only some devices have; those without a value are left out."""
+
+
+def to_xarray(result: Result, kind: str = KIND, more: Mapping[str, Any] | None = None) -> Dataset:
+    """Return ``result`` as an ``xarray.Dataset``; the method ``Result.to_xarray`` calls this.
+
+    Parameters
+    ----------
+    result
+        The result.
+    kind
+        Kind of content of a file of the dataset.
+    more
+        Facts that such a file holds beside the result, for solutions of models that contain one.
+    """
     check_xarray()
     import xarray
 
     problem = result.problem
-    asset, good = problem.asset_name, unit(problem)
-    coordinates = axes(problem)
-    here = (asset, "state")
-    solved: tuple[str, ...] = here
+    if isinstance(problem, DiscreteProblem):
+        return _of_discrete(result)
+    asset, coordinates = problem.asset_name, axes(problem)
+    units = {_AMOUNT: unit(problem), _ASSET: asset_unit(problem)}
+    aged: tuple[str, ...] = ()
     if problem.horizon is not None:
-        solved = ("age", *here)
         # A solve that was stopped has reached only the last ages.
-        coordinates["age"] = ages(problem.horizon - result.value.shape[0] + 1, problem.horizon)
-    about_tables = {
-        "wealth": (here, f"cash on hand W({asset}, state)", good),
-        "transition": (("state", "next_state"), "probability of the next state", "1"),
-        "start": (here, "value after the last age" if problem.horizon else "first guess of the value", "utility"),
-        "marginal_wealth": (here, f"marginal cash on hand of {problem.asset}, dW/dx", "1"),
-        "output": (here, "output of the period", good),
+        first = problem.horizon - result.value.shape[0] + 1
+        aged, coordinates["age"] = ("age",), ages(first, problem.horizon)
+    solved = (*aged, asset, "state")
+    if len(result.regimes) > 1:
+        solved = (*aged, "regime", asset, "state")
+        coordinates["regime"] = ("regime", np.array(result.regimes), {"long_name": "regime"})
+    if result.alternative is not None:
+        coordinates["by_alternative"] = ("by_alternative", np.array(result.alternatives), {"long_name": "alternative"})
+    facts, arrays = facts_of(result), arrays_of(result)
+    sizes = {axis: len(values) for axis, (of, values, *_) in coordinates.items() if axis == of}
+    data: dict[str, Any] = {}
+    for name, table in arrays.items():
+        if name in _ANSWERS:
+            (what, measure), dimensions = _ANSWERS[name], solved
+            if name in ("values", "policies", "probabilities"):
+                dimensions = (*aged, "by_alternative", asset, "state")
+        elif name in ("grid", "shock_values"):
+            continue
+        else:
+            owner, _, plain = name.partition("_") if name.startswith("alternative") else ("", "", name)
+            what, measure = _TABLES[plain]
+            if owner:
+                what = f"{what} of alternative {result.alternatives[int(owner.removeprefix('alternative'))]}"
+            dimensions = _dimensions(name, plain, table.shape, asset, sizes)
+        about = {"long_name": what.format(asset=problem.asset), "units": units.get(measure, measure)}
+        data[name] = (dimensions, table.copy(), about)
+    content = facts if more is None else {**more, "solution": facts}
+    return xarray.Dataset(data, coordinates, attributes(result, kind, content, arrays))
+
+
+def _of_discrete(result: Result) -> Dataset:
+    import xarray
+
+    names = ("state",) if result.value.ndim == 1 else ("endogenous", "exogenous")
+    coordinates = {
+        axis: (axis, np.arange(size), {"long_name": axis if axis == "state" else f"{axis} state"})
+        for axis, size in zip(names, result.value.shape, strict=True)
     }
-    data: dict[str, Any] = {
-        "value": (solved, result.value.copy(), {"long_name": f"value V({asset}, state)", "units": "utility"}),
-        "policy": (
-            solved,
-            result.policy.copy(),
-            {"long_name": f"index of the best {problem.asset} of the next period, from 0", "units": "1"},
-        ),
-        "policy_values": (
-            solved,
-            result.policy_values,
-            {"long_name": f"best {problem.asset} of the next period", "units": good},
-        ),
+    data = {
+        "value": (names, result.value.copy(), {"long_name": "value", "units": "utility"}),
+        "policy": (names, result.policy.copy(), {"long_name": "best action, by its number", "units": "1"}),
     }
-    for name, array in tables(problem).items():
-        if name in about_tables:
-            dimensions, long_name, units = about_tables[name]
-            data[name] = (dimensions, array, {"long_name": long_name, "units": units})
-    known = {name: getattr(result, name) for name in ("change", "clocks", "clocks_source", "amount_bits", "value_bits")}
-    known = {name: value for name, value in known.items() if value or name == "change"} | {"beta": problem.beta}
-    if result.build_hash:
-        known["build_hash"] = f"{result.build_hash:#018x}"
-    return xarray.Dataset(data, coordinates, attributes(result, known, KIND, facts_of(result), arrays_of(result)))
+    return xarray.Dataset(data, coordinates, _run(result) | {"beta": result.problem.beta})
+
+
+def _dimensions(name: str, plain: str, shape: tuple[int, ...], asset: str, sizes: dict[str, int]) -> tuple[str, ...]:
+    """Return the names of a table's axes; axes of other sizes, such as those of prices, get names of their own."""
+    last = {"transition": ("state", "next_state"), "beta": ("state",), "kappa": ("state",)}.get(plain, (asset, "state"))
+    found = ("regime" if plain == "start" else "age", *last)[-len(shape) :] if shape else ()
+    if len(shape) == 1 and len(last) == 2:
+        found = (asset,)
+    if shape == tuple(sizes.get(axis) for axis in found):
+        return found
+    return tuple(f"{name}_{k}" for k in range(len(shape)))
 
 
 def unit(problem: Problem) -> str:
@@ -135,37 +211,41 @@ def ages(first: int, last: int) -> tuple[str, NDArray[np.int64], dict[str, str]]
 
 
 def attributes(
-    result: Result | GeneralResult, more: Mapping[str, Any], kind: str, facts: Mapping[str, Any],
-    arrays: Mapping[str, NDArray[Any]],
-) -> dict[str, Any]:  # fmt: skip
+    result: Result, kind: str, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+) -> dict[str, Any]:
     """Return everything that is known about a run as numbers and texts, as netCDF has no booleans and no null.
 
     Parameters
     ----------
     result
-        A result of either form.
-    more
-        Attributes that only results of its form have.
+        The result.
     kind, facts, arrays
         The content of a file of the result, from which ``about`` and ``checksum`` are made.
     """
     problem = result.problem
-    found: dict[str, Any] = {
-        "title": f"{problem.name}: value and policy",
-        "source": "Beltline",
-        "name": problem.name,
-        "eta": problem.eta,
-    }
+    found = {"title": f"{problem.name}: value and policy", "source": "Beltline", "eta": problem.eta}
     found |= {name: value for name, value in problem.parameters.items() if name.isidentifier()}
     if problem.horizon is not None:
         found["horizon"] = problem.horizon
-    found["success"] = int(result.success)
-    found["verified"] = int(result.verified)
-    for name in ("status", "message", "sweeps", "residual", "error_bound", "tol", "device", "method"):
-        found[name] = getattr(result, name)
-    found |= more
-    found |= {f"seconds_{name}": seconds for name, seconds in result.timing.items()}
+    if isinstance(problem.beta, float):
+        found["beta"] = problem.beta
+    if problem.general:
+        found |= {"taste": problem.taste, "negative": int(problem.negative)}
+    found |= _run(result)
     about = describe(kind, facts)
     found["about"] = about
     found["checksum"] = checksum({**arrays, "about": np.array(about)})
     return found
+
+
+def _run(result: Result) -> dict[str, Any]:
+    """Return what is known about the solve of any problem."""
+    found: dict[str, Any] = {"name": result.problem.name}
+    found |= {name: int(getattr(result, name)) for name in ("success", "verified")}
+    for name in ("status", "message", "sweeps", "residual", "error_bound", "tol", "device", "method"):
+        found[name] = getattr(result, name)
+    known = {name: getattr(result, name) for name in OF_DEVICE}
+    found |= {name: value for name, value in known.items() if value and value == value}
+    if result.build_hash:
+        found["build_hash"] = f"{result.build_hash:#018x}"
+    return found | {f"seconds_{name}": seconds for name, seconds in result.timing.items()}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from beltline.host.problem.checks import ProblemError, shown
-from beltline.host.results import archive, netcdf, record
+from beltline.host.results import archive, netcdf
 from beltline.host.results.dataset import check_netcdf
 from beltline.host.results.save import NETCDF, SUFFIXES
 from beltline.host.results.services import service, services
@@ -23,7 +23,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    Result, GeneralResult, DiscreteResult, or the solution of a model
+    Result, or the solution of a model
         An object of the class that was saved, such as :class:`beltline.Result` or :class:`beltline.Equilibrium`.
 
     Raises
@@ -62,8 +62,6 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def _solution(file: archive.Archive) -> Any:
-    if file.kind == record.KIND:
-        return record.read(file)
     if f"load.{file.kind}" not in services("load."):
         raise archive.FileError(repr(file.name), f"holds {shown(file.kind)}, which is not a kind of solution")
     return service(f"load.{file.kind}")(file)

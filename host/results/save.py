@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
-from numpy.typing import NDArray
-
-from beltline.host.results import archive, general_record, netcdf, record
+from beltline.host.problem.discrete import DiscreteProblem
+from beltline.host.results import archive, netcdf, record
 from beltline.host.results.dataset import check_netcdf
 from beltline.host.results.files import check_target
-from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.result import Result
 
 NETCDF = ".nc"
@@ -33,24 +30,15 @@ def check_out(path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def save(result: Result | GeneralResult, path: str | os.PathLike[str]) -> Path:
+def save(result: Result, path: str | os.PathLike[str]) -> Path:
     """Write ``result`` to ``path`` and return the path; the method ``save`` of results calls this."""
-    target = check_out(path)
+    if isinstance(result.problem, DiscreteProblem):
+        # Its problem has no dataset.
+        target = check_target("out", path, SUFFIXES[:1])
+    else:
+        target = check_out(path)
     if target.suffix.lower() == NETCDF:
         netcdf.write(result.to_xarray(), target)
     else:
-        archive.write(target, *content(result))
+        archive.write(target, record.KIND, record.facts_of(result), record.arrays_of(result))
     return target
-
-
-def content(result: Result | GeneralResult) -> tuple[str, dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return what an archive of ``result`` consists of: the kind of content, the facts and the arrays.
-
-    Raises
-    ------
-    ProblemError
-        A fact or an array of the result is out of range, so that its file could not be loaded again.
-    """
-    if isinstance(result, GeneralResult):
-        return general_record.KIND, *general_record.parts_of(result)
-    return record.KIND, record.facts_of(result), record.arrays_of(result)

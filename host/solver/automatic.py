@@ -57,7 +57,8 @@ def solve_in_double(
     def solve(options: SolveOptions) -> Any:
         if isinstance(problem, DiscreteProblem):
             return solve_discrete(problem, options, device, more, report)
-        if problem.general:
+        # Prices that move make a cost of x' another one.
+        if problem.general or more.get("update") is not None:
             return solve_general(problem, options, "cpu" if device == UNNAMED else device, more, report)
         if device == UNNAMED:
             return _on_processors(problem, options, more, report)

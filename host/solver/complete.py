@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from beltline.gpu_ref.timing import timed
 from beltline.host.devices.base import Progress
-from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
 from beltline.host.solver.fixed_point import SMALLEST_TOLERANCE
@@ -60,14 +59,11 @@ class Completed:
     clocks_source: str
 
     def result(self, report: Progress | None = None) -> Any:
-        """Return the result, verified if the options ask for it. The device is not used.
-
-        For a problem with a cost it is a :class:`~beltline.host.results.general_result.GeneralResult`.
-        """
+        """Return the result, verified if the options ask for it. The device is not used."""
         return _result(self, report)
 
 
-def _result(completed: Completed, report: Progress | None) -> Result | GeneralResult:
+def _result(completed: Completed, report: Progress | None) -> Result:
     work, done, timing = completed.work, completed.run, completed.timing
     problem, image, options = work.problem, work.image, work.options
     if image.products is not None:
@@ -108,8 +104,6 @@ def _result(completed: Completed, report: Progress | None) -> Result | GeneralRe
             f"was verified although verify is False."
         )
     known = _known(completed, outcome, message, quality)
-    if problem.cost is not None:
-        return _general(value, policy, known)
     return Result(value=value, policy=policy, change=change, **known)
 
 
@@ -137,7 +131,7 @@ def _known(completed: Completed, outcome: Outcome, message: str, quality: Verifi
     }
 
 
-def _of_products(completed: Completed, report: Progress | None) -> GeneralResult:
+def _of_products(completed: Completed, report: Progress | None) -> Result:
     """Return the result of a problem with alternatives, verified if the options ask for it or if it is not proven."""
     # Here, because it compiles.
     from beltline.host.solver.verify_products import found_of, measure_products, trust_products
@@ -168,13 +162,7 @@ def _of_products(completed: Completed, report: Progress | None) -> GeneralResult
             )
     outcome, sentence = _outcome(work, done, change, quality)
     outcome, sentence = _judged(work, outcome, sentence, found.value, quality)
-    return GeneralResult(
-        **found._asdict(),
-        evaluations=0,
-        searched=0,
-        method="",
-        **_known(completed, outcome, sentence + message, quality),
-    )
+    return Result.of(tables=found, change=change, **_known(completed, outcome, sentence + message, quality))
 
 
 def _modulus(work: Prepared) -> float:
@@ -195,22 +183,6 @@ def _judged(
         if options.tol > lowest and lowers(quality.residual, bound, modulus) == LOWER:
             cure = LOWER
     return judged(outcome, message, value, bound, cure, accepted, partial(usual_utility, problem))
-
-
-def _general(value: NDArray[np.float64], policy: NDArray[np.int32], known: dict[str, Any]) -> GeneralResult:
-    """Return the result in the general form, with one alternative and one regime."""
-    value, policy = value[..., None, :, :], policy[..., None, :, :]
-    return GeneralResult(
-        value=value,
-        values=value,
-        policy=policy,
-        choice=np.zeros_like(policy),
-        probabilities=np.ones_like(value),
-        evaluations=0,
-        searched=0,
-        method="",
-        **known,
-    )
 
 
 def _outcome(work: Prepared, done: Run, change: float, quality: Verification) -> tuple[Outcome, str]:

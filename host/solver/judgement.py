@@ -19,11 +19,9 @@ from beltline.host.solver.tolerance import spread, usual_utility
 
 if TYPE_CHECKING:
     from beltline.host.problem.discrete import DiscreteProblem
-    from beltline.host.results.discrete_result import DiscreteResult
-    from beltline.host.results.general_result import GeneralResult
     from beltline.host.results.result import Result
 
-Solved = TypeVar("Solved", bound="Result | GeneralResult | DiscreteResult")
+Solved = TypeVar("Solved", bound="Result")
 
 LOWER = "lower tol"
 """What lowers an error bound that comes from the last change."""

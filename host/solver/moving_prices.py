@@ -26,8 +26,8 @@ from beltline.host.devices.base import Progress
 from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.moved import with_form
 from beltline.host.problem.problem import Problem
-from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
+from beltline.host.results.result import Result
 from beltline.host.solver.complete import INVALID, Completed
 from beltline.host.solver.fixed_point import Image
 from beltline.host.solver.machine_prices import with_machine_prices
@@ -82,7 +82,7 @@ def solve_moving(
     update: Update,
     every: int = UPDATE_EVERY,
     report: Progress | None = None,
-) -> GeneralResult:
+) -> Result:
     """Solve a problem with alternatives on a machine, with prices that depend on the solution.
 
     The iteration ends when a run converges and the new prices differ from the prices of that run by less than ``tol``.
@@ -103,7 +103,7 @@ def solve_moving(
 
     Returns
     -------
-    GeneralResult
+    Result
         Values, choices, residual and error bound are those at the prices of the last run; ``prices`` are those that
         ``update`` computed from its values. The status is "prices refused" if ``update`` raises ``ValueError`` or
         returns tables that the machine does not support.
@@ -144,7 +144,7 @@ def solve_moving(
             refused = f"After sweep {spent.sweeps:,}: {fault}"
             break
     completed = replace(completed, work=replace(work, image=image), run=spent.of(last), timing=spent.timing)
-    result: GeneralResult = completed.result(report)
+    result: Result = completed.result(report)
     assert image.products is not None
     at_last = with_form(problem, image.products.form)
     result = replace(result, prices=prices, price_change=price_change, problem=at_last)
@@ -165,7 +165,7 @@ def solve_at_machine_prices(
     update: BondPrices,
     every: int,
     report: Progress | None = None,
-) -> GeneralResult:
+) -> Result:
     """Solve a problem with alternatives on a machine that computes the prices of bonds itself, in a single run.
 
     The run converges when its prices are those that follow from its values, and values change by less than ``tol``. As
@@ -186,7 +186,7 @@ def solve_at_machine_prices(
 
     Returns
     -------
-    GeneralResult
+    Result
         Values, choices, residual and error bound are those at the prices of the result, which the host computes from
         the machine's default set. Without convergence these are not the prices of the last sweep, and the result is
         not verified.
@@ -202,7 +202,7 @@ def solve_at_machine_prices(
     completed = run(replace(work, image=image), report, update_every=every)
     last = completed.run
     if last.status & (INVALID | Status.STOPPED) or not last.sweeps:
-        stopped: GeneralResult = completed.result(report)
+        stopped: Result = completed.result(report)
         return stopped
     assert image.products is not None
     change = math.ldexp(last.norm, -image.value_bits)
@@ -210,7 +210,7 @@ def solve_at_machine_prices(
     after = product_image(problem, tol, image.value_bits, image.amount_bits, form, image)
     options = replace(options, verify=options.verify and last.converged)
     done = replace(work, image=replace(after, faces=image.faces), options=options)
-    result: GeneralResult = replace(completed, work=done).result(report)
+    result: Result = replace(completed, work=done).result(report)
     changed = 0.0 if last.converged else math.inf
     result = replace(result, prices=prices, price_change=changed, problem=with_form(problem, form))
     if last.converged:

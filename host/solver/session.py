@@ -195,7 +195,6 @@ class Session:
         Returns
         -------
         Result
-            A :class:`~beltline.host.results.general_result.GeneralResult` for a problem with a ``cost``.
 
         Raises
         ------

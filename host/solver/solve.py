@@ -14,7 +14,6 @@ from beltline.host.problem.checks import ProblemError, check_progress, shown
 from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.solvable import Solvable
-from beltline.host.results.discrete_result import DiscreteResult
 from beltline.host.results.result import Result
 from beltline.host.solver.automatic import solve_automatic, solve_in_double
 from beltline.host.solver.ctrl_c import interruptible
@@ -46,9 +45,7 @@ def _models_solve_themselves(function: Callable[..., Any]) -> Callable[..., Any]
 
 
 @overload
-def solve(problem: Problem, *arguments: Any, **more: Any) -> Result: ...
-@overload
-def solve(problem: DiscreteProblem, *arguments: Any, **more: Any) -> DiscreteResult: ...
+def solve(problem: Problem | DiscreteProblem, *arguments: Any, **more: Any) -> Result: ...
 @overload
 def solve(problem: Solvable, *arguments: Any, **more: Any) -> Any: ...
 
@@ -133,8 +130,7 @@ def solve(
     Returns
     -------
     Result
-        A ``GeneralResult`` for a problem of the general form, a ``DiscreteResult`` for a discrete problem, and for a
-        model what its own ``solve`` returns. ``success``: it converged and was verified; ``message``: why not.
+        For a model what its own ``solve`` returns. ``success``: it converged and was verified; ``message``: why not.
 
     Raises
     ------

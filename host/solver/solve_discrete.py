@@ -12,8 +12,8 @@ from beltline.gpu_ref.timing import timed
 from beltline.host.devices.base import Progress
 from beltline.host.problem.checks import ProblemError, shown, suggestion
 from beltline.host.problem.discrete import DiscreteProblem
-from beltline.host.results.discrete_result import DiscreteResult
 from beltline.host.results.outcome import Outcome
+from beltline.host.results.result import Result
 from beltline.host.solver.judgement import ROUNDED, judged, lowers, promised
 from beltline.host.solver.options import COMPILED, UNNAMED, SolveOptions
 from beltline.host.solver.solve_general import sweep_reporter
@@ -35,7 +35,7 @@ OUTCOMES = {"converged": Outcome.CONVERGED, "sweep limit": Outcome.LIMIT, "not f
 
 def solve_discrete(
     problem: DiscreteProblem, options: SolveOptions, device: Any, more: dict[str, Any], report: Progress | None
-) -> DiscreteResult:
+) -> Result:
     """Solve a discrete problem.
 
     Parameters
@@ -83,13 +83,14 @@ def solve_discrete(
     cure, accepted = lowers(residual, bound, modulus), promised(options, modulus)
     usual = partial(usual_utility, problem)
     outcome, message = judged(outcome, message, found.value, bound, cure, accepted, usual, *unbounded)
-    return DiscreteResult(
+    return Result(
         value=found.value.reshape(problem.shape),
         policy=_actions(problem, found).reshape(problem.shape),
         success=outcome is Outcome.CONVERGED,
         status=outcome.value,
         message=message,
         sweeps=found.sweeps,
+        change=found.change,
         residual=residual,
         error_bound=bound,
         verified=verified,

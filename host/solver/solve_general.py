@@ -15,8 +15,8 @@ from beltline.host.problem.checks import ProblemError, shown, suggestion, whole
 from beltline.host.problem.general import start_of
 from beltline.host.problem.moved import with_form
 from beltline.host.problem.problem import Problem
-from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
+from beltline.host.results.result import Result, Tables
 from beltline.host.solver.judgement import RESCALE, ROUNDED, judged, lowers, promised
 from beltline.host.solver.options import COMPILED, UNNAMED, SolveOptions
 from beltline.host.solver.tolerance import usual_utility
@@ -48,7 +48,7 @@ OUTCOMES = {
 
 def solve_general(
     problem: Problem, options: SolveOptions, device: str, more: dict[str, Any], report: Progress | None
-) -> GeneralResult:
+) -> Result:
     """Solve a problem of the general form.
 
     Parameters
@@ -114,16 +114,14 @@ def solve_general(
         if message == found.message and outcome is Outcome.CONVERGED:
             message += _rounding(found, bound, options.tol)
     success = outcome in (Outcome.CONVERGED, Outcome.FINISHED)
-    return GeneralResult(
-        value=found.value,
-        values=found.values,
-        policy=found.policy,
-        choice=found.choice,
-        probabilities=found.probabilities,
+    return Result.of(
+        problem if update is None else with_form(problem, found.form),
+        Tables(*(getattr(found, name) for name in Tables._fields)),
         success=success,
         status=outcome.value,
         message=message,
         sweeps=found.sweeps,
+        change=found.residual,
         residual=quality.residual,
         error_bound=quality.error_bound,
         verified=quality.independent,
@@ -133,7 +131,6 @@ def solve_general(
         timing=timing,
         device=device,
         method=METHOD,
-        problem=problem if update is None else with_form(problem, found.form),
         prices=found.prices,
         price_change=found.price_change,
     )

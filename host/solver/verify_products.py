@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from beltline.gpu_ref.general.form import Branch
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import marginal_utility, utility
+from beltline.host.results.result import Tables
 from beltline.host.solver.fixed_point import UTILITY_ERROR, Image
 from beltline.host.solver.product_image import words_of_tables
 from beltline.host.solver.verify import DOUBLE, Verification
@@ -22,17 +22,7 @@ TIMES = 2.0
 """Number of sweeps whose rounding is allowed for: the machine's last one, and the one that verifies it."""
 
 
-class Found(NamedTuple):
-    """A machine's solution, with the arrays of :class:`beltline.host.results.general_result.GeneralResult`."""
-
-    value: NDArray[np.float64]
-    values: NDArray[np.float64]
-    policy: NDArray[np.int32]
-    choice: NDArray[np.int32]
-    probabilities: NDArray[np.float64]
-
-
-def found_of(image: Image, value: NDArray[np.int64], policy: NDArray[np.int64]) -> Found:
+def found_of(image: Image, value: NDArray[np.int64], policy: NDArray[np.int64]) -> Tables:
     """Convert a machine's solution from product states to regimes and alternatives.
 
     Of several alternatives whose fixed-point values are equal and the largest, the first is taken.
@@ -47,11 +37,11 @@ def found_of(image: Image, value: NDArray[np.int64], policy: NDArray[np.int64]) 
     """
     if image.ages:
         sweeps = zip(reversed(image.ages), value, policy, strict=False)
-        return Found(*map(np.stack, zip(*(_found(*sweep) for sweep in sweeps), strict=True)))
+        return Tables(*map(np.stack, zip(*(_found(*sweep) for sweep in sweeps), strict=True)))
     return _found(image, value, policy)
 
 
-def _found(image: Image, value: NDArray[np.int64], policy: NDArray[np.int64]) -> Found:
+def _found(image: Image, value: NDArray[np.int64], policy: NDArray[np.int64]) -> Tables:
     """Convert a solution whose tables are those of one age; arguments as for :func:`found_of`."""
     products = image.products
     assert products is not None
@@ -88,7 +78,7 @@ def _found(image: Image, value: NDArray[np.int64], policy: NDArray[np.int64]) ->
             continue
         for d in own_alternatives:
             probabilities[..., d, :, :] = taken[..., r, :, :] == d
-    return Found(best, values, choices, taken, probabilities)
+    return Tables(best, values, choices, taken, probabilities)
 
 
 def _log_sum(values: NDArray[np.float64], best: NDArray[np.float64], sigma: float) -> NDArray[np.float64]:
@@ -103,7 +93,7 @@ def _log_sum(values: NDArray[np.float64], best: NDArray[np.float64], sigma: floa
     return np.asarray(weights / total[..., None, :, :])
 
 
-def rounding_of(problem: Problem, image: Image, found: Found) -> NDArray[np.float64]:
+def rounding_of(problem: Problem, image: Image, found: Tables) -> NDArray[np.float64]:
     """Return a bound on the rounding error of a sweep in each alternative's value, of the shape of ``found.values``.
 
     The bound is in units of utility. Utility has an error of one unit of value or ``2**-50`` of itself. The expectation
@@ -155,14 +145,14 @@ def _rounding(problem: Problem, image: Image, choices: NDArray[np.int32], larges
     return rounding
 
 
-def measure_products(problem: Problem, image: Image, found: Found, change: float) -> Verification:
+def measure_products(problem: Problem, image: Image, found: Tables, change: float) -> Verification:
     """Verify a machine's solution by a second search, in double precision and on the problem's own tables."""
     assert image.products is not None
     coarse = TIMES * rounding_of(problem, image, found)
     return measured(problem, image.products.form, found, change, coarse)
 
 
-def trust_products(problem: Problem, image: Image, found: Found, change: float) -> Verification:
+def trust_products(problem: Problem, image: Image, found: Tables, change: float) -> Verification:
     """Return residual and error bound that follow from the device's own numbers, if it has proven its choices.
 
     As in :func:`beltline.host.solver.verify.trust`, the residual is at most ``beta`` times the last change of any

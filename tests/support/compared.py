@@ -8,7 +8,7 @@ import numpy as np
 
 from beltline.host.problem.problem import Problem
 from beltline.host.solver.product_image import product_image
-from beltline.host.solver.verify_products import Found, rounding_of
+from beltline.host.solver.verify_products import rounding_of
 
 TOL = 1e-6
 
@@ -17,23 +17,21 @@ def compared(given: Problem, found: Any, right: Any) -> int:
     """Check that values equal the processor's within both bounds; return the number of choices that differ."""
     assert found.success, found.message
     assert right.success
-    assert type(found) is type(right)
     assert found.value.shape == right.value.shape
     bound = found.error_bound + right.error_bound
     assert np.abs(found.value - right.value).max() <= bound
-    assert np.array_equal(np.isfinite(found.values), np.isfinite(right.values))
-    able = np.isfinite(right.values)
-    apart = np.abs(found.values[able] - right.values[able])
+    assert np.array_equal(np.isfinite(found.tables.values), np.isfinite(right.tables.values))
+    able = np.isfinite(right.tables.values)
+    apart = np.abs(found.tables.values[able] - right.tables.values[able])
     if (apart > bound).any():
         # The bound is for regimes. An alternative that leaves almost nothing to consume has a value of great size, in
         # which the rounding of cash on hand shows.
         image = product_image(given, TOL, found.value_bits, found.amount_bits)
-        names = Found._fields
-        rounding = rounding_of(given, image, Found(**{name: getattr(found, name) for name in names}))
+        rounding = rounding_of(given, image, found.tables)
         assert (apart <= bound + 2.0 * rounding[able]).all()
-    assert np.array_equal(found.policy < 0, right.policy < 0)
-    assert (found.probabilities.sum(axis=-3)[..., :, :] == len(given.regimes)).all()
+    assert np.array_equal(found.tables.policy < 0, right.tables.policy < 0)
+    assert (found.tables.probabilities.sum(axis=-3)[..., :, :] == len(given.regimes)).all()
     for name in given.regimes and [one.name for one in given.alternatives]:
         number = found.alternatives.index(name)
-        assert np.array_equal(found.probabilities[..., number, :, :] == 1.0, found.taken(name))
-    return int((found.policy != right.policy).sum() + (found.choice != right.choice).sum())
+        assert np.array_equal(found.tables.probabilities[..., number, :, :] == 1.0, found.taken(name))
+    return int((found.tables.policy != right.tables.policy).sum() + (found.tables.choice != right.tables.choice).sum())

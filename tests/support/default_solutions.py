@@ -13,6 +13,6 @@ def same(found: Any, right: Any) -> None:
     assert right.success, right.message
     np.testing.assert_array_equal(found.prices, right.prices)
     np.testing.assert_array_equal(found.policy, right.policy)
-    np.testing.assert_array_equal(found.solution.choice, right.solution.choice)
+    np.testing.assert_array_equal(found.solution.tables.choice, right.solution.tables.choice)
     gap = np.abs(found.solution.value - right.solution.value).max()
     assert gap <= found.solution.error_bound + right.solution.error_bound

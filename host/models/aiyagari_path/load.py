@@ -19,7 +19,7 @@ _FACTS = {
     "initial": PARTS,
     "final": PARTS,
     "success": FLAG,
-    "status": record.SOLUTION["status"],
+    "status": record.RESULT["status"],
     "message": TEXT,
     "steps": LIST,
     "seconds": MEASURE,

@@ -18,7 +18,7 @@ _FACTS = {
     "interest": ANY_NUMBER,
     "excess": ANY_NUMBER,
     "success": FLAG,
-    "status": record.SOLUTION["status"],
+    "status": record.RESULT["status"],
     "message": TEXT,
     "steps": COUNT,
     "seconds": MEASURE,

@@ -20,7 +20,7 @@ from beltline.host.problem.grids import GRID_SIZE_LIMIT
 from beltline.host.problem.memory import check_tables
 from beltline.host.problem.model_parameters import chain_size, parameter
 from beltline.host.problem.problem import Problem
-from beltline.host.results.general_result import GeneralResult
+from beltline.host.results.result import Result
 from beltline.host.solver.options import UNNAMED
 from beltline.host.solver.solve import solve
 from beltline.host.solver.solve_general import check_device
@@ -105,7 +105,7 @@ class Arellano(Calibration, Model):
         options = {"max_sweeps": max_sweeps, "device": device, "progress": progress, **more}
         return DefaultEconomy(self, self._at_last_prices(self._solved(tol, start == "coarse", verify, options)))
 
-    def _solved(self, tol: float, coarse: bool, verify: bool, options: dict[str, Any]) -> GeneralResult:
+    def _solved(self, tol: float, coarse: bool, verify: bool, options: dict[str, Any]) -> Result:
         """Return the result with the problem that it started from; ``coarse`` is that of :data:`STARTS`."""
         found: Any = None
         more = {"tol": tol, "verify": verify, "update": self.update, **options}
@@ -121,14 +121,14 @@ class Arellano(Calibration, Model):
             found = plain if found is None or plain.success else found
         return found
 
-    def _at_last_prices(self, found: GeneralResult) -> GeneralResult:
+    def _at_last_prices(self, found: Result) -> Result:
         """Return the result with the problem at its last prices, and residual and bound measured for this problem."""
         result = replace(found, problem=self.problem(found.prices))
         if not result.verified or found.price_change == 0.0:
             return result
         timing = dict(found.timing)
         with timed(timing, "verify"):
-            quality = measured(result.problem, result.problem.form, result, found.residual)
+            quality = measured(result.problem, result.problem.form, result.tables, found.residual)
         return replace(result, residual=quality.residual, error_bound=quality.error_bound, timing=timing)
 
     def _coarser(self) -> Arellano | None:
@@ -136,14 +136,14 @@ class Arellano(Calibration, Model):
         bonds = self.bonds // 4 | 1
         return replace(self, bonds=bonds) if bonds >= COARSEST else None
 
-    def _begun(self, coarser: Arellano, before: GeneralResult) -> Problem:
+    def _begun(self, coarser: Arellano, before: Result) -> Problem:
         """Return the problem with the interpolated prices and values of a coarser economy as its start."""
 
         def between(table: Array) -> Array:
             return np.stack([np.interp(self.grid, coarser.grid, column) for column in table.T], axis=1)
 
         assert before.prices is not None
-        return self.problem(between(before.prices), np.stack([between(v) for v in before.value]))
+        return self.problem(between(before.prices), np.stack([between(v) for v in before.tables.value]))
 
 
 def arellano(

@@ -54,7 +54,7 @@ def _incomes(economy: DefaultEconomy) -> list[tuple[int, str]]:
 
 def _default(economy: DefaultEconomy, figure: Figure) -> None:
     axes = figure.subplots()
-    handles = region_panel(axes, economy.bonds, economy.solution.choice[0], economy.solution.alternatives[:2])
+    handles = region_panel(axes, economy.bonds, economy.solution.tables.choice[0], economy.solution.alternatives[:2])
     incomes = economy.income
     shown = np.unique(np.linspace(0, incomes.size - 1, min(incomes.size, 7)).round().astype(int))
     axes.set_yticks(shown, [f"{incomes[s]:.3f}" for s in shown])

@@ -17,8 +17,8 @@ from beltline.host.models.arellano.calibration import ALTERNATIVES, Calibration
 from beltline.host.models.model_result import ModelResult
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.report import Report, as_html, as_text, report
-from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
+from beltline.host.results.result import Result
 from beltline.host.results.services import service
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class DefaultEconomy(ModelResult):
     ----------
     model : Calibration
         The :class:`~beltline.host.models.arellano.model.Arellano` that was solved.
-    solution : GeneralResult
+    solution : Result
         Values and choices of the government's problem at the last prices.
 
     Examples
@@ -55,7 +55,7 @@ class DefaultEconomy(ModelResult):
     archive_kind: ClassVar[str] = "arellano"
 
     model: Calibration
-    solution: GeneralResult
+    solution: Result
 
     @property
     def bonds(self) -> Array:
@@ -92,17 +92,17 @@ class DefaultEconomy(ModelResult):
     @property
     def value(self) -> Array:
         """Value of good standing, the larger of repaying and defaulting, ``(N_B, N_y)``, in units of utility."""
-        return self.solution.value[0]
+        return self.solution.tables.value[0]
 
     @property
     def repay_value(self) -> Array:
         """Value of repaying, ``(N_B, N_y)``, in units of utility; ``-inf`` where the government cannot repay."""
-        return self.solution.values[REPAY]
+        return self.solution.tables.values[REPAY]
 
     @property
     def default_value(self) -> Array:
         """Value of defaulting, ``(N_y,)``, in units of utility; it does not depend on the debt."""
-        return self.solution.values[DEFAULT][self.model.zero]
+        return self.solution.tables.values[DEFAULT][self.model.zero]
 
     @property
     def defaults(self) -> NDArray[np.bool_]:
@@ -112,7 +112,7 @@ class DefaultEconomy(ModelResult):
     @property
     def policy(self) -> NDArray[np.int32]:
         """Index of the chosen ``B'`` where debt is repaid, ``(N_B, N_y)`` int32; -1 in the default set."""
-        return np.where(self.defaults, np.int32(-1), self.solution.policy[REPAY])
+        return np.where(self.defaults, np.int32(-1), self.solution.tables.policy[REPAY])
 
     @property
     def policy_values(self) -> Array:

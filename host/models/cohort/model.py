@@ -19,7 +19,7 @@ from beltline.host.problem.checks import ProblemError, real, shown, table, whole
 from beltline.host.problem.grids import GRID_SIZE_LIMIT
 from beltline.host.problem.memory import check_tables
 from beltline.host.problem.model_parameters import chain_size, parameter
-from beltline.host.results.general_result import GeneralResult
+from beltline.host.results.result import Result
 
 OLDEST = 150
 """Highest age that a model can have."""
@@ -32,7 +32,7 @@ class Cohort(Calibration, AgedModel[CohortResult]):
     kinds: ClassVar[tuple[str, ...]] = KINDS
     called: ClassVar[str] = "a cohort"
 
-    def of_ages(self, solution: GeneralResult) -> CohortResult:
+    def of_ages(self, solution: Result) -> CohortResult:
         """Return the solution of the model, made from the result of its problem."""
         return CohortResult(self, solution)
 

@@ -17,8 +17,8 @@ from beltline.host.models.model_result import ModelResult
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, table
 from beltline.host.problem.report import Report, as_html, as_text, report
-from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import GRID_END_SHARE, Outcome
+from beltline.host.results.result import Result
 from beltline.host.results.services import service
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class CohortResult(ModelResult):
     ----------
     model : Calibration
         The :class:`~beltline.host.models.cohort.model.Cohort` that was solved.
-    solution : GeneralResult
+    solution : Result
         Values and choices; the last exogenous state is that of the dead.
 
     Examples
@@ -53,7 +53,7 @@ class CohortResult(ModelResult):
     archive_kind: ClassVar[str] = "cohort"
 
     model: Calibration
-    solution: GeneralResult
+    solution: Result
 
     @property
     def ages(self) -> NDArray[np.int64]:
@@ -73,12 +73,12 @@ class CohortResult(ModelResult):
     @property
     def value(self) -> Array:
         """Value of the living, in units of utility."""
-        return self.solution.value[:, 0, :, :-1]
+        return self.solution.tables.value[:, 0, :, :-1]
 
     @property
     def policy(self) -> NDArray[np.int32]:
         """Index of the assets that are chosen for the next age, int32."""
-        return self.solution.policy[:, 0, :, :-1]
+        return self.solution.tables.policy[:, 0, :, :-1]
 
     @property
     def next_assets(self) -> Array:

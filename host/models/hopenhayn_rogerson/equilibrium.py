@@ -98,7 +98,7 @@ class Search:
         progress: Any = False if report_line is None else lambda text: report_line(f"{where}: {text}")
         solution: Any = solve(model.problem(price, self._start), progress=progress, **self._options)
         if solution.success:
-            self._start = solution.value
+            self._start = solution.tables.value
         economy = FirmEconomy(model, price, entry_cost, disutility, solution, ())
         step = Step(model.tau, price, economy.entry_value, solution.sweeps, time.perf_counter() - begin)
         self._steps = (*self._steps, step)

@@ -16,8 +16,8 @@ from beltline.host.models.hopenhayn_rogerson.firms import ahead, stationary, sur
 from beltline.host.models.model_result import ModelResult
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.report import Report, as_html, as_text, report
-from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import GRID_END_SHARE, Outcome
+from beltline.host.results.result import Result
 from beltline.host.results.services import service
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class FirmEconomy(ModelResult):
         firing costs, which determines it, is not solved.
     disutility : float
         ``A`` in the utility ``ln c - A N``; determined by the same economy.
-    solution : GeneralResult
+    solution : Result
         Values and choices of firms at that price.
     steps : tuple of Step
         Steps of the search for the price.
@@ -100,7 +100,7 @@ class FirmEconomy(ModelResult):
     price: float
     entry_cost: float
     disutility: float
-    solution: GeneralResult
+    solution: Result
     steps: tuple[Step, ...]
 
     @property
@@ -116,18 +116,18 @@ class FirmEconomy(ModelResult):
     @cached_property
     def _best(self) -> NDArray[np.intp]:
         """Number of the best alternative of a firm that produces."""
-        return self.solution.values[: len(self.model.producing)].argmax(axis=0)
+        return self.solution.tables.values[: len(self.model.producing)].argmax(axis=0)
 
     @property
     def value(self) -> Array:
         """Value of a firm that produces, after its firing costs of the period, in units of the wage."""
-        found: Array = self.solution.values[: len(self.model.producing)].max(axis=0)
+        found: Array = self.solution.tables.values[: len(self.model.producing)].max(axis=0)
         return found
 
     @cached_property
     def policy(self) -> NDArray[np.int32]:
         """Index of the workers ``n'`` that the firm chooses for this period."""
-        return np.take_along_axis(self.solution.policy, self._best[None], axis=0)[0]
+        return np.take_along_axis(self.solution.tables.policy, self._best[None], axis=0)[0]
 
     @property
     def policy_values(self) -> Array:

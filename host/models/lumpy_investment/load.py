@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from beltline.host.models.lumpy_investment.model import lumpy_investment
 from beltline.host.models.lumpy_investment.result import LumpyInvestmentResult
 from beltline.host.models.model_result import solution_from
 from beltline.host.results.archive import Archive
-from beltline.host.results.discrete_record import answered
 from beltline.host.results.facts import PARTS, checked
 
 
@@ -22,9 +19,5 @@ def read(file: Archive) -> LumpyInvestmentResult:
     """
     known = checked("its model", file.facts, {"model": PARTS, "solution": PARTS})
     model = lumpy_investment(**known["model"])
-    solution: Any = (
-        answered(known["solution"], file, model.discrete_problem())
-        if model.convex > 0.0
-        else solution_from(file, known["solution"], model.problem())
-    )
-    return LumpyInvestmentResult(model, solution)
+    problem = model.discrete_problem() if model.convex > 0.0 else model.problem()
+    return LumpyInvestmentResult(model, solution_from(file, known["solution"], problem))

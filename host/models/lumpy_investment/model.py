@@ -14,7 +14,6 @@ from beltline.host.problem.checks import ProblemError, real, whole
 from beltline.host.problem.grids import GRID_SIZE_LIMIT
 from beltline.host.problem.memory import check_tables
 from beltline.host.problem.model_parameters import chain_size, parameter
-from beltline.host.results.discrete_record import SUFFIXES as FILES
 from beltline.host.results.save import SUFFIXES
 from beltline.host.solver.options import UNNAMED
 from beltline.host.solver.solve import solve
@@ -31,7 +30,7 @@ class LumpyInvestment(Calibration, Model):
     @property
     def suffixes(self) -> tuple[str, ...]:  # type: ignore[override]
         """File name endings that ``save`` of its solution accepts."""
-        return FILES if self.convex > 0.0 else SUFFIXES
+        return SUFFIXES[:1] if self.convex > 0.0 else SUFFIXES
 
     def solve(
         self, tol: float = 1e-9, device: str = UNNAMED, progress: Any = None, **more: Any

@@ -17,11 +17,12 @@ from beltline.host.models.lumpy_investment.calibration import ALTERNATIVES, Cali
 from beltline.host.models.model_result import ModelResult
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError
+from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.problem.report import Report, as_html, as_text, report
-from beltline.host.results import archive, discrete_record
-from beltline.host.results.discrete_result import DiscreteResult
+from beltline.host.results import archive, record
 from beltline.host.results.files import check_target
 from beltline.host.results.outcome import Outcome
+from beltline.host.results.save import SUFFIXES
 from beltline.host.results.services import service
 
 if TYPE_CHECKING:
@@ -84,8 +85,8 @@ class LumpyInvestmentResult(ModelResult):
     ----------
     model : Calibration
         The :class:`~beltline.host.models.lumpy_investment.model.LumpyInvestment` that was solved.
-    solution : GeneralResult or DiscreteResult
-        Its values and choices; a :class:`~beltline.DiscreteResult` with a convex cost.
+    solution : Result
+        Its values and choices; with a convex cost those of a discrete problem.
 
     Examples
     --------
@@ -113,12 +114,12 @@ class LumpyInvestmentResult(ModelResult):
     @property
     def _discrete(self) -> bool:
         """Whether the model was solved as a discrete problem."""
-        return isinstance(self.solution, DiscreteResult)
+        return isinstance(self.solution.problem, DiscreteProblem)
 
     @property
     def value(self) -> Array:
         """Value of the firm, in units of the good."""
-        found: Array = self.solution.value if self._discrete else self.solution.value[0]
+        found: Array = self.solution.value if self._discrete else self.solution.tables.value[0]
         return found
 
     @property
@@ -138,14 +139,14 @@ class LumpyInvestmentResult(ModelResult):
         if self._discrete:
             found = np.maximum(self.solution.policy, 0).astype(np.int32)
         else:
-            found = np.where(self.adjusts, self.solution.policy[ADJUST], self.solution.policy[KEEP])
+            found = np.where(self.adjusts, self.solution.tables.policy[ADJUST], self.solution.tables.policy[KEEP])
         return found
 
     @cached_property
     def _target(self) -> NDArray[np.intp]:
         """Index of :attr:`target`, by productivity."""
         if not self._discrete:
-            return self.solution.policy[ADJUST, 0].astype(np.intp)
+            return self.solution.tables.policy[ADJUST, 0].astype(np.intp)
         objective = self.model.beta * self.value @ self.model.chain[1].T - self.capital[:, None]
         return np.argmax(objective, axis=0)
 
@@ -331,9 +332,9 @@ class LumpyInvestmentResult(ModelResult):
         """
         if not self._discrete:
             return super().save(path)
-        target = check_target("out", path, discrete_record.SUFFIXES)
-        facts, arrays = discrete_record.answers_of(self.solution)
-        archive.write(target, self.archive_kind, {**self._parts(), "solution": facts}, arrays)
+        target = check_target("out", path, SUFFIXES[:1])
+        arrays = {"value": self.solution.value, "policy": self.solution.policy}
+        archive.write(target, self.archive_kind, {**self._parts(), "solution": record.facts_of(self.solution)}, arrays)
         return target
 
     def to_xarray(self) -> Dataset:

@@ -15,7 +15,7 @@ from beltline.host.problem.grids import GRID_SIZE_LIMIT
 from beltline.host.problem.memory import check_tables
 from beltline.host.problem.model_parameters import parameter
 from beltline.host.problem.problem import HORIZON_LIMIT
-from beltline.host.results.general_result import GeneralResult
+from beltline.host.results.result import Result
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Retirement(Calibration, AgedModel[RetirementResult]):
     kinds: ClassVar[tuple[str, ...]] = KINDS
     called: ClassVar[str] = "the retirement model"
 
-    def of_ages(self, solution: GeneralResult) -> RetirementResult:
+    def of_ages(self, solution: Result) -> RetirementResult:
         """Return the solution of the model, made from the result of its problem."""
         return RetirementResult(self, solution)
 

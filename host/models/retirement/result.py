@@ -15,8 +15,8 @@ from beltline.host.models.retirement.closed_form import ClosedForm
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.report import Report, as_html, as_text, report
-from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
+from beltline.host.results.result import Result
 from beltline.host.results.services import service
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class RetirementResult(ModelResult):
     ----------
     model : Calibration
         The :class:`~beltline.host.models.retirement.model.Retirement` that was solved.
-    solution : GeneralResult
+    solution : Result
         Its values and choices.
 
     Examples
@@ -52,7 +52,7 @@ class RetirementResult(ModelResult):
     archive_kind: ClassVar[str] = "retirement"
 
     model: Calibration
-    solution: GeneralResult
+    solution: Result
 
     @property
     def wealth(self) -> Array:
@@ -62,22 +62,22 @@ class RetirementResult(ModelResult):
     @property
     def value(self) -> Array:
         """Value of a worker before the taste shocks are known, in units of utility."""
-        return self.solution.value[:, 0, :, 0]
+        return self.solution.tables.value[:, 0, :, 0]
 
     @property
     def retired_value(self) -> Array:
         """Value of a retired person, in units of utility."""
-        return self.solution.value[:, 1, :, 0]
+        return self.solution.tables.value[:, 1, :, 0]
 
     @property
     def work_value(self) -> Array:
         """Value of working at this age, without the taste shock, in units of utility."""
-        return self.solution.values[:, WORK, :, 0]
+        return self.solution.tables.values[:, WORK, :, 0]
 
     @property
     def retire_value(self) -> Array:
         """Value of retiring at this age, without the taste shock, in units of utility."""
-        return self.solution.values[:, RETIRE, :, 0]
+        return self.solution.tables.values[:, RETIRE, :, 0]
 
     @property
     def retires(self) -> NDArray[np.bool_]:
@@ -87,20 +87,20 @@ class RetirementResult(ModelResult):
     @property
     def retirement_probability(self) -> Array:
         """Probability that a worker retires at this age; 0 or 1 without taste shocks."""
-        return self.solution.probabilities[:, RETIRE, :, 0]
+        return self.solution.tables.probabilities[:, RETIRE, :, 0]
 
     @property
     def work_consumption(self) -> Array:
         """Consumption of a worker who works at this age, in units of the good."""
         works, _ = self.model.costs
         # Computed as a difference of costs, so that a worker who saves nothing consumes exactly all wealth.
-        return self.wealth - (works[self.solution.policy[:, WORK, :, 0]] - works[self.model.paid])
+        return self.wealth - (works[self.solution.tables.policy[:, WORK, :, 0]] - works[self.model.paid])
 
     @property
     def retired_consumption(self) -> Array:
         """Consumption of a person who is retired or retires at this age, in units of the good."""
         _, rests = self.model.costs
-        return self.wealth - rests[self.solution.policy[:, REST, :, 0]]
+        return self.wealth - rests[self.solution.tables.policy[:, REST, :, 0]]
 
     @property
     def consumption(self) -> Array:
@@ -121,8 +121,8 @@ class RetirementResult(ModelResult):
     @property
     def at_top(self) -> bool:
         """Whether the highest wealth is chosen from a lower one, so that the grid may be too short."""
-        highest = self.solution.policy == self.model.grid - 1
-        return bool((highest & (self.solution.probabilities > TAKEN))[:, :, :-1].any())
+        highest = self.solution.tables.policy == self.model.grid - 1
+        return bool((highest & (self.solution.tables.probabilities > TAKEN))[:, :, :-1].any())
 
     @property
     def success(self) -> bool:

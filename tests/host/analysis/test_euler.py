@@ -80,7 +80,7 @@ def test_errors_shrink_with_the_grid_towards_the_closed_form() -> None:
         exact = ALPHA * BETA * given.output
         inside = (exact > given.grid[0]) & (exact < given.grid[-1])
         step = given.grid[1] - given.grid[0]
-        distance.append(np.abs(result.policy_values - exact)[inside].max() / step)
+        distance.append(np.abs(result.choice - exact)[inside].max() / step)
         errors = bl.euler_errors(result)
         middle = slice(points // 4, 3 * points // 4)
         largest.append(np.nanmax(np.abs(errors[middle])))
@@ -193,7 +193,7 @@ def test_definitions_of_the_table() -> None:
     assert found["path: mean"] == pytest.approx(bl.euler_report(result).path.mean, abs=1e-6)
     assert found["long run: mean"] == pytest.approx((mass * log10_errors(errors))[mass > 0].sum(), abs=1e-6)
     # The error in units of marginal utility is computed from its definition in each period of the path.
-    c = result.problem.wealth - result.policy_values
+    c = result.problem.wealth - result.choice
     assert result.problem.marginal_wealth is not None
     ahead = 0.984 * (result.problem.marginal_wealth * c**-2.0) @ result.problem.transition.T
     x, s = path.points, path.states

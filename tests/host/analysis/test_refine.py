@@ -113,7 +113,7 @@ def test_closed_form() -> None:
         found = bl.refine(result)
         exact = (1 - problem.parameters["alpha"] * problem.beta) * problem.output
         off.append(np.abs(found.consumption / exact - 1).mean())
-        stairs = np.abs((problem.wealth - result.policy_values) / exact - 1).mean()
+        stairs = np.abs((problem.wealth - result.choice) / exact - 1).mean()
         assert found.success
         assert found.status == "converged"
         assert stairs > 100 * off[-1]
@@ -213,7 +213,7 @@ def test_binding_constraint() -> None:
     assert np.isnan(error[binds, 0]).mean() > 0.9
     assert not np.isnan(error[first + 1 :, 0]).any()
     # The top is left out: there the end of the grid limits the choice.
-    stairs = np.abs(np.diff(result.problem.wealth - result.policy_values, 2, axis=0))[:200].max()
+    stairs = np.abs(np.diff(result.problem.wealth - result.choice, 2, axis=0))[:200].max()
     assert np.abs(np.diff(found.consumption, 2, axis=0))[:200].max() < stairs / 5
 
 
@@ -313,10 +313,7 @@ def test_bad_input() -> None:
         with pytest.raises(bl.ProblemError, match=f"^{sentence}$"):
             bl.refine(ages, **{name: value})  # type: ignore[arg-type]
     general = replace(bl.rbc(grid=8, states=1), eta=0.0)
-    sentence = (
-        "a refinement needs a result of the simple form, and this one is of the general form: solve it again on a "
-        "finer grid to see what the grid costs"
-    )
+    sentence = "a refinement needs a single choice of x' that costs x', and RBC has eta = 0"
     with pytest.raises(bl.ProblemError, match=f"^{sentence}$"):
         bl.refine(bl.solve(general, progress=False))
 

@@ -70,7 +70,7 @@ def test_closed_form() -> None:
         assert found.choice.shape == found.value.shape == found.lower.shape == found.upper.shape == (6, points, 1)
         errors = np.abs(found.consumption / consumption - 1)
         off.append(errors.mean())
-        stairs = np.abs((problem.wealth - result.policy_values) / consumption - 1)
+        stairs = np.abs((problem.wealth - result.choice) / consumption - 1)
         assert stairs.mean() > 100 * errors.mean()
         # At the last age everything is consumed.
         np.testing.assert_array_equal(found.choice[-1], 0.0)

@@ -67,7 +67,7 @@ def test_exact_moments_are_those_of_the_dense_chain(small: bl.Result) -> None:
     k, z = np.repeat(given.grid, given.states), np.tile(given.shock_values, given.points)
     output = z * k**0.35
     series = {"output": output, "capital": k, "productivity": z}
-    series["investment"] = small.policy_values.ravel() - (1 - 0.9) * k
+    series["investment"] = small.choice.ravel() - (1 - 0.9) * k
     series["consumption"] = output - series["investment"]
     gap_y = output - weights @ output
     for name, values in series.items():
@@ -145,7 +145,7 @@ def lotteries(result: bl.Result) -> tuple[np.ndarray, dict[str, np.ndarray]]:
             dense[x * given.states + s] = np.outer(weights, given.transition[s]).ravel()
     assert given.output is not None
     consumption = given.wealth - chosen
-    return dense, variables(result) | {"consumption": consumption, "investment": given.output - consumption}
+    return dense, variables(given, consumption) | {"consumption": consumption, "investment": given.output - consumption}
 
 
 @pytest.mark.parametrize(("state", "to"), [(None, None), (None, 2), (1, None), (2, 0)])
@@ -270,17 +270,17 @@ LIMIT = "100000000"
     [
         (lambda r: bl.simulate(3), "result must be a Result, not 3"),
         (
-            lambda r: bl.simulate(bl.solve(replace(r.problem, cost=r.problem.grid), device="cpu")),
-            "a simulation needs a result of the simple form, and this one is of the general form",
-        ),
-        (
             lambda r: bl.simulate(bl.solve(bl.from_discrete_dp([[1.0]], [[[1.0]]], 0.5))),
-            "a simulation needs a result of the simple form, and this one is of a discrete problem",
+            "a simulation needs a grid of amounts, and this problem is discrete: result.transitions() is the Markov "
+            "matrix of its states",
         ),
         (lambda r: bl.simulate(r, periods=0), f"periods must be a whole number from 1 to {LIMIT}, not 0"),
         (lambda r: bl.simulate(r, burn_in=-1), f"burn_in must be a whole number from 0 to {LIMIT}, not -1"),
         (lambda r: bl.simulate(r, seed=1.5), "seed must be a whole number that is not negative, not 1.5"),
-        (lambda r: bl.simulate(r, start=3), "start must be the indices of a grid point and an exogenous state, not 3"),
+        (
+            lambda r: bl.simulate(r, start=3),
+            "start must be the indices of grid point, exogenous state and perhaps regime, not 3",
+        ),
         (lambda r: bl.simulate(r, start=(512, 0)), "start[0] must be a whole number from 0 to 511, not 512"),
         (lambda r: bl.simulate(r, start=(0, 4)), "start[1] must be a whole number from 0 to 3, not 4"),
         (lambda r: bl.moments(r, "both"), "how must be 'exact' or 'simulation', not 'both'"),

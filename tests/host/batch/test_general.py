@@ -54,7 +54,6 @@ def test_both_forms_have_the_bits_of_solve_and_come_in_order(options: dict[str, 
         same(attempt.result, bl.solve(problem, TOL, device="cpu", progress=False))
         assert attempt.result is not None
         assert attempt.result.problem is attempt.problem
-        assert isinstance(attempt.result, bl.GeneralResult) == problem.general
 
 
 def test_what_is_stored_is_not_solved_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +80,7 @@ def test_what_is_stored_is_not_solved_again(tmp_path: Path, monkeypatch: pytest.
     assert [lines[attempt.key]["name"] for attempt in again] == [
         "career", "RBC", "firm", "career", "RBC", "firm", "career"
     ]  # fmt: skip
-    assert ("change" in lines[again[1].key], "change" in lines[again[0].key]) == (True, False)
+    assert all(lines[attempt.key]["change"] is not None for attempt in again)
 
 
 def test_a_damaged_file_is_refused_by_name(tmp_path: Path) -> None:
@@ -274,7 +273,7 @@ def test_an_estimation_by_batches_recovers_the_disutility_of_work() -> None:
         attempts = bl.solve_many([model.problem() for model in models], 1e-8, device="cpu", progress=False)
         found = []
         for model, attempt in zip(models, attempts, strict=True):
-            assert isinstance(attempt.result, bl.GeneralResult)
+            assert attempt.result is not None
             assert attempt.success
             found.append(np.argmax(bl.RetirementResult(model, attempt.result).retires, axis=1).astype(float))
         return found

@@ -405,7 +405,7 @@ def test_an_unknown_kind_is_answered_with_the_kinds_of_the_result(
     saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     career = bl.solve(bl.retirement(grid=40, ages=3), progress=False).save(tmp_path / "b.npz")
-    own = {saved: "'policy', 'consumption', 'euler', 'distribution', 'irf', 'ages', 'life'"}
+    own = {saved: "'policy', 'regions', 'consumption', 'euler', 'distribution', 'irf', 'ages', 'life'"}
     own[career] = "'consumption', 'threshold', 'probability'"
     for path, kinds in own.items():
         assert main(["plot", str(path), "--kind", "zzz"]) == 2
@@ -414,7 +414,7 @@ def test_an_unknown_kind_is_answered_with_the_kinds_of_the_result(
 
 
 EVERY_KIND = (
-    "'policy', 'consumption', 'euler', 'distribution', 'irf', 'ages', 'life', 'regions', 'paths', 'inequality', "
+    "'policy', 'regions', 'consumption', 'euler', 'distribution', 'irf', 'ages', 'life', 'paths', 'inequality', "
     "'default', 'prices', 'market', 'lorenz', 'law', 'path', 'wealth', 'band', 'hazard', 'investment', 'threshold', "
     "'probability', 'shares'"
 )
@@ -439,7 +439,8 @@ EVERY_KIND = (
         (
             ["a.npz", "--kind", "hazard"],
             2,
-            "kind must be one of 'policy', 'consumption', 'euler', 'distribution', 'irf', 'ages', 'life', not 'hazard'",
+            "kind must be one of 'policy', 'regions', 'consumption', 'euler', 'distribution', 'irf', 'ages', 'life', "
+            "not 'hazard'",
         ),
         (["text.npz", "--kind", "x"], 2, f"kind must be one of {EVERY_KIND} that the result has, not 'x'"),
         (["a.npz", "--out", "a.npz"], 2, "out must end in .png or .pdf or .svg, not 'a.npz'"),

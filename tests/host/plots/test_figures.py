@@ -55,7 +55,7 @@ def test_every_solution_has_a_status_and_a_figure_that_a_notebook_shows_once(sol
         assert pickle.loads(pickle.dumps(figure))._repr_png_().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in OF_AGES])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in (*OF_AGES, "regions")])
 def test_no_kind_of_figure_is_left_open(kind: str, rbc: bl.Result) -> None:
     pyplot.close("all")
     assert len(rbc.plot(kind=kind).axes) > 0

@@ -178,7 +178,7 @@ def test_problems_of_every_form_have_the_value_of_their_discrete_dp() -> None:
         assert again.success
         np.testing.assert_allclose(again.value, value, atol=1e-9)
     # In the last problem each alternative is taken in some state, and there is one state more than its tables have.
-    assert set(np.unique(solved.choice)) == {0, 1, 2, 3}
+    assert set(np.unique(solved.alternative)) == {0, 1, 2, 3}
     assert value.size == solved.value.size + 1
     assert value[-1] == 0.0
 

@@ -30,7 +30,7 @@ def test_everything_has_a_name_and_units(result: bl.Result) -> None:
     for name, dimensions in {
         "value": ("capital", "state"),
         "policy": ("capital", "state"),
-        "policy_values": ("capital", "state"),
+        "choice": ("capital", "state"),
         "wealth": ("capital", "state"),
         "start": ("capital", "state"),
         "marginal_wealth": ("capital", "state"),
@@ -54,9 +54,9 @@ def test_everything_has_a_name_and_units(result: bl.Result) -> None:
 
 def test_labels_find_their_states(result: bl.Result) -> None:
     dataset = result.to_xarray()
-    best = dataset["policy_values"].sel(state=result.problem.labels[2]).sel(capital=55, method="nearest")
+    best = dataset["choice"].sel(state=result.problem.labels[2]).sel(capital=55, method="nearest")
     x = np.abs(result.problem.grid - 55).argmin()
-    assert float(best) == result.policy_values[x, 2]
+    assert float(best) == result.choice[x, 2]
 
 
 def test_dataset_is_a_copy(result: bl.Result) -> None:

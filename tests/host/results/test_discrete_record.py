@@ -30,15 +30,15 @@ PROBLEMS = {"storage": lambda: bl.from_discrete_dp(*storage()), "savings": savin
 
 
 @pytest.fixture(scope="module", params=PROBLEMS)
-def result(request: pytest.FixtureRequest) -> bl.DiscreteResult:
-    solved: bl.DiscreteResult = bl.solve(PROBLEMS[request.param]())
+def result(request: pytest.FixtureRequest) -> bl.Result:
+    solved: bl.Result = bl.solve(PROBLEMS[request.param]())
     assert solved.success
     return solved
 
 
-def test_loaded_results_equal_saved_ones(result: bl.DiscreteResult, tmp_path: Path) -> None:
+def test_loaded_results_equal_saved_ones(result: bl.Result, tmp_path: Path) -> None:
     found = bl.load(result.save(tmp_path / "a.npz"))
-    assert isinstance(found, bl.DiscreteResult)
+    assert isinstance(found, bl.Result)
     assert str(found) == str(result)
     for name in ("value", "policy", "success", "status", "sweeps", "residual", "error_bound", "verified", "timing"):
         np.testing.assert_equal(getattr(found, name), getattr(result, name))
@@ -88,7 +88,7 @@ def test_a_file_that_cannot_be_is_refused(what: str, tmp_path: Path) -> None:
         bl.load(changed(path, **arrays))
 
 
-def test_a_damaged_file_is_refused(result: bl.DiscreteResult, tmp_path: Path) -> None:
+def test_a_damaged_file_is_refused(result: bl.Result, tmp_path: Path) -> None:
     path = result.save(tmp_path / "a.npz")
     whole = path.read_bytes()
     rng = np.random.default_rng(0)
@@ -107,7 +107,7 @@ def test_a_damaged_file_is_refused(result: bl.DiscreteResult, tmp_path: Path) ->
             np.testing.assert_array_equal(found.value, result.value)
 
 
-def test_where_a_file_cannot_be_written_nothing_is_left(result: bl.DiscreteResult, tmp_path: Path) -> None:
+def test_where_a_file_cannot_be_written_nothing_is_left(result: bl.Result, tmp_path: Path) -> None:
     with pytest.raises(ProblemError, match=r"out must end in \.npz, not 'a\.nc'"):
         result.save("a.nc")
     with pytest.raises(ProblemError, match="in a directory that does not exist"):
@@ -115,7 +115,7 @@ def test_where_a_file_cannot_be_written_nothing_is_left(result: bl.DiscreteResul
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_figure_has_a_line_for_each_exogenous_state(result: bl.DiscreteResult, tmp_path: Path) -> None:
+def test_a_figure_has_a_line_for_each_exogenous_state(result: bl.Result, tmp_path: Path) -> None:
     figure = result.plot(tmp_path / "a.png")
     assert (tmp_path / "a.png").stat().st_size > 10_000
     states = 1 if result.value.ndim == 1 else 2
@@ -127,7 +127,7 @@ def test_a_figure_has_a_line_for_each_exogenous_state(result: bl.DiscreteResult,
         result.plot(kind="irf")
 
 
-def test_labelled_arrays(result: bl.DiscreteResult) -> None:
+def test_labelled_arrays(result: bl.Result) -> None:
     found = result.to_xarray()
     assert found.value.dims == (("state",) if result.value.ndim == 1 else ("endogenous", "exogenous"))
     np.testing.assert_array_equal(found.policy, result.policy)

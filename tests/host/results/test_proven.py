@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import beltline as bl
-from beltline.host.results import general_record, record
+from beltline.host.results import record
 from support.alternatives import with_alternatives
 from support.costs import with_cost
 
@@ -46,8 +46,7 @@ def test_in_files(results: dict[str, Any], name: str, tmp_path: Path, monkeypatc
     path = results[name].save(tmp_path / "result.npz")
     assert bl.load(path).proven is PROVEN[name]
     # A file of an earlier version does not have it.
-    for module in (record, general_record):
-        monkeypatch.delitem(module.RESULT, "proven")
+    monkeypatch.delitem(record.RESULT, "proven")
     path = results[name].save(tmp_path / "earlier.npz")
     monkeypatch.undo()
     assert bl.load(path).proven is False

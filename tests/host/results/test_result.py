@@ -21,7 +21,7 @@ def result() -> bl.Result:
 
 
 def same(a: bl.Result, b: bl.Result) -> None:
-    for name in ("value", "policy", "policy_values"):
+    for name in ("value", "policy", "choice"):
         left, right = getattr(a, name), getattr(b, name)
         assert left.dtype == right.dtype
         assert (left == right).all()
@@ -58,8 +58,8 @@ def test_round_trip_of_a_horizon_and_of_infinities(tmp_path: Path, suffix: str) 
 def test_file_is_readable_without_this_package(result: bl.Result, tmp_path: Path) -> None:
     with np.load(result.save(tmp_path / "a.npz")) as file:
         tables = {"grid", "wealth", "transition", "start", "marginal_wealth", "output", "shock_values"}
-        assert set(file) == {"about", "checksum", "value", "policy", "policy_values"} | tables
-        assert (file["policy_values"] == file["grid"][file["policy"]]).all()
+        assert set(file) == {"about", "checksum", "value", "policy", "choice"} | tables
+        assert (file["choice"] == file["grid"][file["policy"]]).all()
 
 
 def test_permissions_are_the_users(result: bl.Result, tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_consumption_plot_is_the_consumption_function(moving: bl.Result, tmp_pat
     ages = bl.solve(problem(16, 2, horizon=2), device=BruteDevice(results=64))
     (drawn,) = plot(ages, tmp_path / "b.png", "consumption").axes
     np.testing.assert_allclose(
-        np.asarray(drawn.get_lines()[1].get_ydata()), ages.problem.wealth[:, 1] - ages.policy_values[0, :, 1]
+        np.asarray(drawn.get_lines()[1].get_ydata()), ages.problem.wealth[:, 1] - ages.choice[0, :, 1]
     )
 
 
@@ -209,9 +209,14 @@ def test_irf_plot_says_what_it_shows(moving: bl.Result, tmp_path: Path) -> None:
     [
         (
             "value",
-            "kind must be one of 'policy', 'consumption', 'euler', 'distribution', 'irf', 'ages', 'life', not 'value'",
+            "kind must be one of 'policy', 'regions', 'consumption', 'euler', 'distribution', 'irf', 'ages', 'life', "
+            "not 'value'",
         ),
-        (3, "kind must be one of 'policy', 'consumption', 'euler', 'distribution', 'irf', 'ages', 'life', not 3"),
+        (
+            3,
+            "kind must be one of 'policy', 'regions', 'consumption', 'euler', 'distribution', 'irf', 'ages', 'life', "
+            "not 3",
+        ),
     ],
 )
 def test_bad_kinds(result: bl.Result, tmp_path: Path, kind: str, sentence: str) -> None:

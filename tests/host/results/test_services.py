@@ -14,8 +14,6 @@ from beltline.host.results import services
 def test_every_service_exists_and_its_solution_has_the_method() -> None:
     solutions = {
         "Result": bl.Result,
-        "GeneralResult": bl.GeneralResult,
-        "DiscreteResult": bl.DiscreteResult,
         "CohortResult": bl.CohortResult,
         "DefaultEconomy": bl.DefaultEconomy,
         "Economy": bl.Economy,

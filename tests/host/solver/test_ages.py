@@ -36,7 +36,7 @@ def check(seeds: range) -> None:
                 found = device.solve(given, tol=TOL)
                 assert found.verified
                 others += compared(given, found, bl.solve(given))
-                states += found.policy.size
+                states += found.tables.policy.size
     print(f"{others} of {states:,} choices differ")
     assert others <= states / 2000
 
@@ -98,7 +98,7 @@ def test_ages_that_were_not_reached_are_no_result() -> None:
     found, whole = replace(done, run=short).result(), done.result()
     assert not found.success
     assert np.array_equal(found.value, whole.value[2:])
-    assert np.array_equal(found.choice, whole.choice[2:])
+    assert np.array_equal(found.tables.choice, whole.tables.choice[2:])
 
 
 def written(given: bl.Problem) -> tuple[list[set[str]], list[bool]]:
@@ -181,7 +181,7 @@ def test_values_stay_within_their_bounds(kind: str) -> None:
         reach = reach_of(products_by_age(given), given.horizon)
         found = bl.solve(given)
         assert reach.low - 1e-9 <= found.value.min() <= found.value.max() <= reach.high + 1e-9
-        assert np.abs(found.values[np.isfinite(found.values)]).max() <= reach.all + 1e-9
+        assert np.abs(found.tables.values[np.isfinite(found.tables.values)]).max() <= reach.all + 1e-9
 
 
 def test_product_states_are_shared_only_if_they_are_equal_at_all_ages() -> None:

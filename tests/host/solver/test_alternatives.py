@@ -41,7 +41,7 @@ def check(seeds: range, horizon: int | None) -> None:
                 found = device.solve(given, tol=TOL)
                 assert found.verified
                 others += compared(given, found, bl.solve(given, tol=TOL))
-                states += found.policy.size
+                states += found.tables.policy.size
     print(f"{others} of {states:,} choices differ")
     assert others <= states / 2000
 
@@ -168,7 +168,7 @@ def test_values_stay_within_their_bounds(kind: str, horizon: int | None) -> None
         reach = reach_of([products], horizon)
         found = bl.solve(given, tol=1e-8)
         assert reach.low - 1e-9 <= found.value.min() <= found.value.max() <= reach.high + 1e-9
-        assert np.abs(found.values[np.isfinite(found.values)]).max() <= reach.all + 1e-9
+        assert np.abs(found.tables.values[np.isfinite(found.tables.values)]).max() <= reach.all + 1e-9
 
 
 def test_what_a_machine_missed_is_found() -> None:
@@ -205,7 +205,7 @@ def test_single_alternatives_with_bounds_and_discounts_of_their_own() -> None:
         general = replace(given, **change)
         found, right = (bl.solve(general, tol=TOL, **where) for where in (EMULATOR, {}))
         assert compared(general, found, right) == 0
-        assert found.policy.shape == (1, 40, 3)
+        assert found.policy.shape == (40, 3)
 
 
 def test_problems_without_alternatives_keep_their_bits(tmp_path: Path) -> None:
@@ -251,7 +251,7 @@ def test_a_solve_resumes_from_its_checkpoint(tmp_path: Path) -> None:
         bl.solve(other, tol=TOL, checkpoint=path, **EMULATOR)
     resumed = bl.solve(given, tol=TOL, checkpoint=path, **EMULATOR)
     assert np.array_equal(whole.value, resumed.value)
-    assert np.array_equal(whole.choice, resumed.choice)
+    assert np.array_equal(whole.tables.choice, resumed.tables.choice)
     assert whole.sweeps == resumed.sweeps
 
 

@@ -34,11 +34,11 @@ def test_a_machine_finds_the_processors_solution(kind: str, seed: int) -> None:
     assert found.success, found.message
     assert found.verified
     assert np.abs(found.value - right.value).max() <= found.error_bound + right.error_bound
-    np.testing.assert_array_equal(found.policy, right.policy)
+    np.testing.assert_array_equal(found.tables.policy, right.tables.policy)
     # Alternatives with the same choice may be worth the same: a firm that neither hires nor fires can do either.
-    taken, values = found.choice != right.choice, right.values
+    taken, values = found.tables.choice != right.tables.choice, right.tables.values
     for r, x, s in np.argwhere(taken):
-        alternatives = [found.choice[r, x, s], right.choice[r, x, s]]
+        alternatives = [found.tables.choice[r, x, s], right.tables.choice[r, x, s]]
         assert abs(np.diff(values[alternatives, x, s])[0]) <= found.error_bound + right.error_bound
 
 
@@ -46,7 +46,7 @@ def test_with_a_horizon_and_without_verification() -> None:
     problem = bounded("rising costs", 1, 30, horizon=5)
     found, right = (bl.solve(problem, **options) for options in ({"device": "emulator", **BUILD}, {}))
     assert found.success, found.message
-    np.testing.assert_array_equal(found.policy, right.policy)
+    np.testing.assert_array_equal(found.tables.policy, right.tables.policy)
     problem = bounded("firing", 2, 30)
     with bl.open("emulator", **BUILD) as session:
         bounds, measured = (session.solve(problem, tol=1e-7, verify=verify) for verify in (False, True))
@@ -92,7 +92,7 @@ def test_costs_that_fall_within_bounds() -> None:
         else:
             found, right = (bl.solve(given, **options) for options in ({"device": "emulator", **BUILD}, {}))
             assert found.success
-            np.testing.assert_array_equal(found.policy, right.policy)
+            np.testing.assert_array_equal(found.tables.policy, right.tables.policy)
 
 
 def test_words_and_windows() -> None:

@@ -36,10 +36,10 @@ def compared(found: Any, right: Any) -> int:
     assert right.success, right.message
     bound = found.error_bound + right.error_bound
     assert np.abs(found.value - right.value).max() <= bound
-    able = np.isfinite(right.values)
-    assert np.array_equal(np.isfinite(found.values), able)
-    assert np.abs(found.values[able] - right.values[able]).max() <= 2.0 * bound
-    return int((found.policy != right.policy).sum() + (found.choice != right.choice).sum())
+    able = np.isfinite(right.tables.values)
+    assert np.array_equal(np.isfinite(found.tables.values), able)
+    assert np.abs(found.tables.values[able] - right.tables.values[able]).max() <= 2.0 * bound
+    return int((found.tables.policy != right.tables.policy).sum() + (found.tables.choice != right.tables.choice).sum())
 
 
 def check(seeds: range, horizon: int | None) -> None:
@@ -52,7 +52,7 @@ def check(seeds: range, horizon: int | None) -> None:
                 found = device.solve(given, tol=tol)
                 assert found.verified
                 others += compared(found, bl.solve(given, tol=tol))
-                states += found.policy.size
+                states += found.tables.policy.size
     print(f"{others} of {states:,} choices differ")
     assert others == 0
 
@@ -121,8 +121,8 @@ def test_tables_of_negative_dividends() -> None:
     assert image.value_bits == image.amount_bits
     # Utility has no error: what remains is that of two amounts, an expectation and kappa.
     found = bl.solve(given, tol=1e-6, **EMULATOR)
-    rounding = rounding_of(given, image, found)
-    largest = np.abs(found.values).max()
+    rounding = rounding_of(given, image, found.tables)
+    largest = np.abs(found.tables.values).max()
     assert rounding.max() <= 3.0 * image.value_unit + 2.01 * 2.0**-52 * largest
 
 
@@ -136,7 +136,7 @@ def test_values_stay_within_their_bounds(kind: str, horizon: int | None) -> None
         found = bl.solve(given, tol=tolerance(kind, seed))
         slack = found.error_bound + 1e-9 * reach.all
         assert reach.low - slack <= found.value.min() <= found.value.max() <= reach.high + slack
-        assert np.abs(found.values[np.isfinite(found.values)]).max() <= reach.all + slack
+        assert np.abs(found.tables.values[np.isfinite(found.tables.values)]).max() <= reach.all + slack
         if given.negative:
             assert (np.abs(products.wealth[:, None] - products.cost) <= reach.all).all()
 

@@ -29,8 +29,9 @@ def test_storage_as_the_lecture_prints_it() -> None:
     assert result.problem.program.chances.shape == (6, 16)
     rows = np.arange(16)
     np.testing.assert_array_equal(result.transitions().toarray(), Q[rows, result.policy])
-    assert "policy iteration, searching few pairs" in str(result)
-    assert "storage, 16 states, 81 pairs, on device cpu" in str(result)
+    assert result.ordered
+    assert "few pairs a sweep" in str(result)
+    assert "storage, 16 states, on device cpu" in str(result)
 
 
 def test_growth_by_pairs_is_near_the_value_without_a_grid() -> None:

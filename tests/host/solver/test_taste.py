@@ -34,13 +34,13 @@ def compared(given: bl.Problem, found: Any, right: Any) -> int:
     assert found.success, found.message
     bound = found.error_bound + right.error_bound
     assert np.abs(found.value - right.value).max() <= bound
-    assert np.array_equal(np.isfinite(found.values), np.isfinite(right.values))
+    assert np.array_equal(np.isfinite(found.tables.values), np.isfinite(right.tables.values))
     # A probability moves by at most half of what the difference of two values moves, in scales of the shocks.
     allowed = min(1.0, 4.0 * bound / given.taste)
-    assert np.abs(found.probabilities - right.probabilities).max() <= allowed + 1e-12
-    totals = found.probabilities.sum(axis=-3)
+    assert np.abs(found.tables.probabilities - right.tables.probabilities).max() <= allowed + 1e-12
+    totals = found.tables.probabilities.sum(axis=-3)
     assert np.abs(totals - len(given.regimes)).max() < 1e-12
-    return int((found.policy != right.policy).sum() + (found.choice != right.choice).sum())
+    return int((found.tables.policy != right.tables.policy).sum() + (found.tables.choice != right.tables.choice).sum())
 
 
 @pytest.mark.parametrize("horizon", [None, 4])
@@ -53,7 +53,7 @@ def test_the_emulator_finds_what_the_processor_finds(horizon: int | None) -> Non
                 found, right = device.solve(given, tol=TOL), bl.solve(given, tol=TOL)
                 assert found.verified
                 others += compared(given, found, right)
-                states += found.policy.size
+                states += found.tables.policy.size
     print(f"{others} of {states:,} choices differ")
     assert others <= states / 2000
 
@@ -143,7 +143,7 @@ def test_values_stay_within_their_bounds(kind: str, horizon: int | None) -> None
         reach = reach_of([products_of(given)], horizon)
         found = bl.solve(given, tol=1e-8)
         assert reach.low - 1e-9 <= found.value.min() <= found.value.max() <= reach.high + 1e-9
-        assert np.abs(found.values[np.isfinite(found.values)]).max() <= reach.all + 1e-9
+        assert np.abs(found.tables.values[np.isfinite(found.tables.values)]).max() <= reach.all + 1e-9
         assert reach.all >= given.taste
 
 

@@ -277,7 +277,7 @@ def test_report_saving_and_figures(economy: bl.DefaultEconomy, tmp_path: Path) -
     blind = bl.solve(bl.arellano(**SMALL), verify=False, progress=False)
     assert not blind.solution.verified
     assert "verify" not in blind.solution.timing
-    assert "not verified by a second pass" in str(blind)
+    assert "of the device, not verified" in str(blind)
     assert re.search(r"  error bound   max \|V - V\*\| <= [\d.e-]+ at the prices of the last sweep", str(blind))
     again = bl.load(economy.save(tmp_path / "a.npz"))
     assert str(again) == text
@@ -351,7 +351,7 @@ def test_files_that_no_solve_wrote(economy: bl.DefaultEconomy, tmp_path: Path) -
         ),
         (replace(economy, solution=replace(solution, status="stopped")), "success of its result must be false with "),
     ):
-        with pytest.raises(bl.ProblemError, match="^" + re.escape(ours + sentence)):
+        with pytest.raises(bl.ProblemError, match=f"^({re.escape(ours)})?{re.escape(sentence)}"):
             bl.load(other.save(path))
 
 

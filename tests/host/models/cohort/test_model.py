@@ -272,7 +272,7 @@ def test_files_that_no_solve_wrote(people: bl.CohortResult, tmp_path: Path) -> N
         (replace(people, model=replace(people.model, luxury=-1.0)), "luxury must be a number above 0, not -1.0"),
         (replace(people, solution=replace(people.solution, status="stopped")), "success of its result must be false "),
     ):
-        with pytest.raises(bl.ProblemError, match="^" + re.escape(ours + sentence)):
+        with pytest.raises(bl.ProblemError, match=f"^({re.escape(ours)})?{re.escape(sentence)}"):
             bl.load(other.save(path))
 
 

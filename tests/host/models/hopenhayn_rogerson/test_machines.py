@@ -23,9 +23,9 @@ def test_a_machine_finds_the_processors_economy(exits: str) -> None:
     assert found.solution.verified
     assert found.solution.clocks > 0
     # Where a firm keeps its workers, hire and fire are worth the same, and rounding decides which is reported.
-    for r, n, z in np.argwhere(found.solution.choice != right.solution.choice):
-        taken = [one.solution.choice[r, n, z] for one in (found, right)]
-        assert (found.solution.policy[taken, n, z] == n).all()
+    for r, n, z in np.argwhere(found.solution.tables.choice != right.solution.tables.choice):
+        taken = [one.solution.tables.choice[r, n, z] for one in (found, right)]
+        assert (found.solution.tables.policy[taken, n, z] == n).all()
 
 
 @pytest.mark.gateware
@@ -35,5 +35,5 @@ def test_gateware_returns_the_emulators_economy() -> None:
     assert found.success, found.message
     assert found.price == right.price
     for name in ("value", "values", "policy", "choice"):
-        np.testing.assert_array_equal(getattr(found.solution, name), getattr(right.solution, name))
+        np.testing.assert_array_equal(getattr(found.solution.tables, name), getattr(right.solution.tables, name))
     assert found.solution.clocks == right.solution.clocks

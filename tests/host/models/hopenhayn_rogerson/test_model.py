@@ -156,9 +156,11 @@ def test_what_does_not_clear_is_found(economy: bl.FirmEconomy) -> None:
     assert (dear.success, dear.status) == (False, "market not solved")
     assert re.match(r"The value of entry is [\d.]+ at price 1\.0\d+, and its cost [\d.]+;", dear.message)
     # The policy is changed to hire one grid step too many, while the values stay.
-    policy = economy.solution.policy.copy()
+    each = economy.solution.of_alternatives
+    assert each is not None
+    policy = each.policy.copy()
     policy[0] = np.minimum(policy[0] + 1, POINTS - 1)
-    wrong = replace(economy, solution=replace(economy.solution, policy=policy))
+    wrong = replace(economy, solution=replace(economy.solution, of_alternatives=each._replace(policy=policy)))
     assert abs(wrong.entry_gap) < 1e-9
     assert abs(wrong.labour_gap) > 1e-4
     assert not wrong.success

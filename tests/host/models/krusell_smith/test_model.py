@@ -367,7 +367,7 @@ def test_files(solved: bl.Equilibrium, tmp_path: Path) -> None:
     assert (again.economy.transition == solved.economy.transition).all()
     assert bl.panel_errors(again) == bl.panel_errors(solved)
     bl.solve(bl.rbc(grid=16), tol=1e-2, progress=False, device="emulator").save(tmp_path / "b.npz")
-    with pytest.raises(bl.ProblemError, match=r"b\.npz' holds 'result' and not an equilibrium$"):
+    with pytest.raises(bl.ProblemError, match=r"b\.npz' holds 'solution' and not an equilibrium$"):
         bl.load_equilibrium(tmp_path / "b.npz")
 
 

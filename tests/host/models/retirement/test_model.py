@@ -240,7 +240,7 @@ def test_files_that_no_solve_wrote(lives: bl.RetirementResult, tmp_path: Path) -
         (replace(lives, model=replace(lives.model, low=-1.0)), "low must be a number above 0, not -1.0"),
         (replace(lives, solution=replace(lives.solution, status="stopped")), "success of its result must be false "),
     ):
-        with pytest.raises(bl.ProblemError, match="^" + re.escape(ours + sentence)):
+        with pytest.raises(bl.ProblemError, match=f"^({re.escape(ours)})?{re.escape(sentence)}"):
             bl.load(other.save(path))
 
 
