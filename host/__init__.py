@@ -10,7 +10,7 @@ __version__ = "0.1.0"
 
 provide(
     {
-        "Result.plot": "beltline.host.plots.figures:plot",
+        "Result.plot": "beltline.host.plots.result_plot:plot",
         "Result.save": "beltline.host.results.save:save",
         "Result.transitions": "beltline.host.analysis.transitions:transitions",
         "Result.to_xarray": "beltline.host.results.dataset:to_xarray",

@@ -55,7 +55,7 @@ class Policy:
     regime : (N_d,) int array
         Regime of each alternative.
     choice : (N_d, N_k, N_z) int array
-        Index of ``x'``; -1 where there is none, which ends the problem.
+        Index of ``x'``; -1 without one, which ends the problem.
     probability : (N_d, N_k, N_z) array
         Probability of each alternative in its regime.
     chain : (N_d, N_z, N_z) array

@@ -65,7 +65,7 @@ def stationary_distribution(result: Result) -> Array:
     ------
     ProblemError
         The long run depends on the initial state: on a coarse grid the policy can have several points that it never
-        leaves. Or an alternative ends the problem, so that nobody is left; or the result has a horizon, or a state
+        leaves. Or an alternative ends the problem, so that no mass is left; or the result has a horizon, or a state
         without a choice.
 
     Notes
@@ -108,16 +108,14 @@ def stationary_distribution(result: Result) -> Array:
         step, stops = policy.matrix(), (policy.choice < 0) & (policy.probability > 0)
         ends = [repr(result.alternatives[d]) for d in np.flatnonzero(stops.any(axis=(1, 2)))]
     if ends:
-        # Whoever ends the problem stays in one more state.
+        # Mass that ends the problem stays in one more state.
         left = sparse.csr_array(1.0 - np.asarray(step.sum(axis=1)).reshape(-1, 1))
         step = sparse.block_array([[step, left], [None, sparse.eye_array(1)]], format="csr")
     mass, unique = stationary_of(step)
     if mass is None and unique:
         mass = _iterated(step)
     if mass is not None and ends:
-        raise ProblemError(
-            f"in the long run nobody is left: everybody takes {' or '.join(ends)}, which ends the problem"
-        )
+        raise ProblemError(f"in the long run no mass is left: all take {' or '.join(ends)}, which ends the problem")
     if mass is not None:
         mass = mass.reshape(result.value.shape)
         # What is known exactly: an elimination cannot tell states apart between which a move is less likely than 1e-16.
@@ -126,9 +124,7 @@ def stationary_distribution(result: Result) -> Array:
         return _between_ends(problem, result.policy)
     groups = "several groups of states are never left; use a finer grid"
     if ends:
-        groups = (
-            f"from some states everybody takes {' or '.join(ends)}, which ends the problem, from others nobody does"
-        )
+        groups = f"from some states all take {' or '.join(ends)}, which ends the problem, from others none do"
     raise ProblemError(f"the long run depends on the start: {groups}")
 
 

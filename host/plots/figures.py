@@ -13,7 +13,6 @@ from beltline.host.analysis.impulse import impulse_response
 from beltline.host.analysis.lives import life_paths
 from beltline.host.analysis.stationary import stationary_distribution
 from beltline.host.problem.checks import ProblemError, shown
-from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.problem.problem import Problem
 from beltline.host.results.files import check_target, replacing
 
@@ -61,57 +60,6 @@ def check_plot(path: str | os.PathLike[str] | None, name: str = "plot") -> None:
         import matplotlib.figure  # noqa: F401
     except ImportError:
         raise ProblemError("a plot needs the Python package matplotlib, which is not installed") from None
-
-
-def plot(result: Result, path: str | os.PathLike[str] | None = None, kind: str | None = None) -> Figure:
-    """Draw a figure of ``result``, and write it to ``path`` if there is one; the method ``Result.plot`` calls this.
-
-    Parameters
-    ----------
-    result
-        The result.
-    path
-        File to write the figure to.
-    kind
-        - ``"policy"``, the default: value and policy by ``x``, one line for each exogenous state; with a horizon those
-          of the first age. The policy is drawn as saving ``x' - x``, because ``x'`` would be close to the 45-degree
-          line. With alternatives, regimes or costs each regime is drawn, and the background shows the alternative that
-          is taken in the middle exogenous state. Of a discrete problem value and best action by state.
-        - ``"regions"``, the default with alternatives: where each is taken, one panel for each regime.
-        - ``"consumption"``: consumption by cash on hand, or by ``x`` with alternatives or costs.
-        - ``"euler"``: Euler equation errors (:func:`beltline.euler_errors`) at every grid point, one colour for each
-          state; with a horizon those of the first age.
-        - ``"distribution"``: density of the stationary distribution of ``x``
-          (:func:`beltline.stationary_distribution`), in total and by state.
-        - ``"irf"``: :func:`beltline.impulse_response` with its default arguments, in percent of the baseline.
-        - ``"ages"``: with a horizon, value and choice by ``x`` for up to ten ages, in the middle exogenous state.
-        - ``"life"``: with a horizon, mean and percentiles 10 and 90 by age of the lives of :func:`beltline.life_paths`.
-
-    Raises
-    ------
-    ProblemError
-        A figure cannot be written to ``path``, ``result`` has no figure ``kind``, or Matplotlib is not installed.
-    """
-    if kind is None:
-        kind = "policy" if result.alternative is None else "regions"
-    check_kind(kind)
-    if isinstance(result.problem, DiscreteProblem):
-        from beltline.host.plots.discrete_plot import policy
-
-        check_kind(kind, ("policy",))
-        return drawn(lambda figure: policy(result, figure), path)
-    check_plot(path)
-    if result.problem.general and kind in ("policy", "regions"):
-        from beltline.host.plots import regions
-
-        draw = regions.policy if kind == "policy" else regions.regions
-        return drawn(lambda figure: draw(result, figure), path, regions.size_of(result, kind))
-    return drawn(KINDS[kind](result), path)
-
-
-def _of_one_regime(result: Result, what: str) -> None:
-    if len(result.regimes) > 1:
-        raise ProblemError(f"a figure of {what} is for one regime, and this result has {len(result.regimes)}")
 
 
 def drawn(draw: Draw, path: str | os.PathLike[str] | None, size: tuple[float, float] = SIZE) -> Figure:
@@ -216,6 +164,11 @@ def title_of(result: Result) -> str:
     if problem.horizon is not None:
         title += f", first of {problem.horizon} ages"
     return title if result.success else f"{title} ({result.status})"
+
+
+def _of_one_regime(result: Result, what: str) -> None:
+    if len(result.regimes) > 1:
+        raise ProblemError(f"a figure of {what} is for one regime, and this result has {len(result.regimes)}")
 
 
 def _policy(result: Result) -> Draw:

@@ -45,10 +45,10 @@ class Tables(NamedTuple):
     Attributes
     ----------
     value, choice
-        ``(N_r, N_k, N_z)``, by regime: the value, and the number of the best alternative, -1 where there is none.
+        ``(N_r, N_k, N_z)``, by regime: the value, and the number of the best alternative, -1 without one.
     values, policy, probabilities
         ``(N_d, N_k, N_z)``, by alternative: the value of taking it, ``-inf`` where it cannot be taken; the index of the
-        best ``x'``, -1 where there is none; its probability in its regime.
+        best ``x'``, -1 without one; its probability in its regime.
     """
 
     value: Array
@@ -93,8 +93,8 @@ class Result:
         ``V``, in units of utility. Ages that were not reached have nan.
     policy : int32 array of the same shape
         Index in ``problem.grid`` of the best ``x'`` under the best alternative, the lowest if several are best; -1
-        where there is none. In a discrete problem the number of the best action (int64), as in the arrays that the
-        problem was made from.
+        without one. In a discrete problem the number of the best action (int64), as in the arrays that the problem was
+        made from.
     success : bool
         Whether the solve converged (or finished all ages), the check in double precision passed, and ``error_bound`` is
         small beside the spread of ``value`` (:mod:`beltline.host.solver.judgement`). With ``verify=False`` the check is
@@ -127,7 +127,7 @@ class Result:
         Largest ``|V_n - V_(n-1)|`` of the last sweep, as the device reported it; for a solver in double precision the
         measure of its method's stopping rule. nan if it is not known.
     alternative : int32 array of the shape of ``value``, or None
-        Number of the best alternative, the first if several are best, -1 where there is none. None if the problem has
+        Number of the best alternative, the first if several are best, -1 without one. None if the problem has
         only one.
     of_alternatives : OfAlternative or None
         The arrays of :attr:`by_alternative` with the alternatives as an axis before ``x``. None if there is only one.
@@ -279,7 +279,7 @@ class Result:
 
     @property
     def choice(self) -> Array:
-        """The best ``x'`` in units of the grid, an array of the shape of ``policy``; nan where there is none.
+        """The best ``x'`` in units of the grid, an array of the shape of ``policy``; nan without one.
 
         Raises
         ------
@@ -294,7 +294,7 @@ class Result:
 
     @property
     def consumption(self) -> Array:
-        """Consumption of the best choice, an array of the shape of ``value``; nan where there is none."""
+        """Consumption of the best choice, an array of the shape of ``value``; nan without one."""
         return self.variables()["consumption"]
 
     def variables(self) -> dict[str, Array]:

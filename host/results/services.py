@@ -4,7 +4,7 @@ Users call ``plot``, ``save`` and ``to_xarray`` of a result. The modules that do
 results, and imports run one way, so these classes cannot import them. A method therefore looks its function up by name.
 ``host/__init__.py``, which is imported before all other modules of the package, registers the functions::
 
-    provide({"Result.plot": "beltline.host.plots.figures:plot"})        # in host/__init__.py
+    provide({"Result.plot": "beltline.host.plots.result_plot:plot"})        # in host/__init__.py
     service("Result.plot")(result, path, kind)                          # in Result.plot
 
 The name of a service is that of the method, such as ``"Result.plot"``; the function takes the result and the arguments

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -13,7 +14,7 @@ from beltline.host.results.result import Result
 from beltline.host.solver.judgement import tightened
 from beltline.host.solver.options import UNNAMED, SolveOptions
 from beltline.host.solver.reference import solve_reference
-from beltline.host.solver.rules import AUTO, boards, check_unnamed, without_gpu
+from beltline.host.solver.rules import AUTO, OF_GENERAL, boards, check_unnamed, without_gpu
 from beltline.host.solver.session import Session
 from beltline.host.solver.solve_discrete import solve_discrete
 from beltline.host.solver.solve_general import solve_general
@@ -45,6 +46,11 @@ def solve_automatic(
     return replace(result, chosen="; ".join([result.chosen, *(failures or ["no board is ready"])]))
 
 
+def of_general_form(problem: Problem, more: Mapping[str, Any]) -> bool:
+    """Return whether the solver of the general form is needed: prices that move make the cost ``x'`` another one."""
+    return problem.general or any(more.get(name) is not None for name in OF_GENERAL)
+
+
 def solve_in_double(
     problem: Problem | DiscreteProblem,
     options: SolveOptions,
@@ -57,8 +63,7 @@ def solve_in_double(
     def solve(options: SolveOptions) -> Any:
         if isinstance(problem, DiscreteProblem):
             return solve_discrete(problem, options, device, more, report)
-        # Prices that move make a cost of x' another one.
-        if problem.general or more.get("update") is not None:
+        if of_general_form(problem, more):
             return solve_general(problem, options, "cpu" if device == UNNAMED else device, more, report)
         if device == UNNAMED:
             return _on_processors(problem, options, more, report)

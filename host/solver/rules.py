@@ -109,10 +109,6 @@ def check_unnamed(method: str | None, options: Mapping[str, Any]) -> None:
 
     of_methods = {name: [method for method, has in METHODS.items() if name in has.options] for name in options}
     for name in options:
-        if name in OF_GENERAL:
-            raise ProblemError(
-                f"option {name!r} is for problems of the general form, and this problem has the simple form"
-            )
         devices = [device for device, has in DEVICES.items() if name in has.options]
         if devices and not (method is not None and of_methods[name]):
             raise ProblemError(f"option {name!r} needs a device that has it: {_named('device', devices)}")

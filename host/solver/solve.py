@@ -15,7 +15,7 @@ from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.solvable import Solvable
 from beltline.host.results.result import Result
-from beltline.host.solver.automatic import solve_automatic, solve_in_double
+from beltline.host.solver.automatic import of_general_form, solve_automatic, solve_in_double
 from beltline.host.solver.ctrl_c import interruptible
 from beltline.host.solver.options import UNNAMED, checked_options, machine_method, taken
 from beltline.host.solver.processor_session import ProcessorSession, named
@@ -153,7 +153,7 @@ def solve(
     True
     """
     check_progress(progress)
-    where = _device_for(problem, named(device))
+    where = _device_for(problem, named(device), options)
     given = checked_options(
         tol, max_sweeps, verify, value_bits, amount_bits, timeout, checkpoint, checkpoint_every, method, where
     )
@@ -172,10 +172,11 @@ def solve(
         return session.solve_with(problem, given, progress, moving)
 
 
-def _device_for(problem: Any, device: Any) -> Any:
+def _device_for(problem: Any, device: Any, options: dict[str, Any]) -> Any:
     """Return the device that a problem goes to if none is named, else ``device``."""
     if not (isinstance(device, str) and device == UNNAMED):
         return device
     if isinstance(problem, DiscreteProblem):
         return DEVICE
-    return REFERENCES[0] if isinstance(problem, Problem) and problem.general else device
+    general = isinstance(problem, Problem) and of_general_form(problem, options)
+    return REFERENCES[0] if general else device

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import beltline as bl
-from beltline.host.plots.figures import plot
+from beltline.host.plots.result_plot import plot
 from support.fakes import BruteDevice, problem
 
 

@@ -61,10 +61,6 @@ def test_a_method_that_is_named_is_taken() -> None:
         ({"slot": 0}, "option 'slot' needs a device that has it: add device='f2'"),
         ({"inner": 3}, "option 'inner' needs a method that has it: add method='mpi'"),
         ({"start": "stay"}, "option 'start' needs a method that has it: add method='mpi' or method='macqueen' or "),
-        (
-            {"update": print},
-            "option 'update' is for problems of the general form, and this problem has the simple form",
-        ),
         ({"max_sweep": 3}, "no device and no method has an option 'max_sweep': their options are afi, alternatives, "),
         ({"method": "warm", "inner": 3}, "method 'warm' has no option 'inner': it takes none"),
         ({"method": "auto", "inner": 3}, "option 'inner' needs a method to be named"),

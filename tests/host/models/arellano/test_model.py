@@ -392,7 +392,7 @@ def test_a_coarse_start_ends_where_the_given_one_does() -> None:
 def test_where_a_coarse_start_does_not_converge_the_given_one_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[bool] = []
 
-    def solved(problem: bl.Problem, **options: Any) -> bl.GeneralResult:
+    def solved(problem: bl.Problem, **options: Any) -> bl.Result:
         taken.append(bool(problem.start.any()))
         return bl.solve(problem, **options | ({"max_sweeps": 1} if taken[-1] else {}))  # type: ignore[return-value]
 

@@ -260,9 +260,9 @@ def test_economies_that_are_not_solved() -> None:
 
 
 def test_a_step_that_is_not_solved_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    def short(problem: bl.Problem, **options: Any) -> bl.GeneralResult:
+    def short(problem: bl.Problem, **options: Any) -> bl.Result:
         limit = {"max_sweeps": 2} if problem.parameters["tau"] else {}
-        found: bl.GeneralResult = bl.solve(problem, **options | limit)  # type: ignore[assignment]
+        found: bl.Result = bl.solve(problem, **options | limit)  # type: ignore[assignment]
         return found
 
     monkeypatch.setattr(equilibrium, "solve", short)
