@@ -85,18 +85,21 @@ def linear(rng: Rng, number: int) -> bl.Problem:
     )  # fmt: skip
 
 
-def stopping(rng: Rng, number: int) -> bl.Problem:
-    """Return a problem of stopping: go on, which saves, or take a value once and for all."""
+def stopping(rng: Rng, number: int, points: int = 0) -> bl.Problem:
+    """Return a problem of stopping: go on, which saves, or take a value once, which cannot be taken in some states."""
     problem_of = {"beta": float(rng.uniform(0.9, 0.97)), "eta": 2.0, "horizon": 6 if number % 4 == 3 else None}
-    points, states = points_of(rng, 5, 200), int(rng.integers(1, 6))
+    points, states = points or points_of(rng, 5, 200), int(rng.integers(1, 6))
     reward = -rng.uniform(8.0, 20.0) / (1.0 + 0.2 * np.arange(points)[:, None] / points) + np.zeros((points, states))
-    go = bl.Alternative(name="go on", kappa=rng.uniform(-0.2, 0.0, states), choice=None)
+    if number % 3 == 1:
+        reward[: points // 4] = -np.inf
+    go = bl.Alternative(name="go on", kappa=rng.uniform(-0.2, 0.0, states))
     return savings(rng, points, states, alternatives=[go, bl.Alternative(name="stop", value=reward)], **problem_of)
 
 
-def taste(rng: Rng, number: int) -> bl.Problem:
+def taste(rng: Rng, number: int, points: int = 0) -> bl.Problem:
     """Return a problem of working or not, with taste shocks of a scale from tiny to large."""
-    points, states, scale = points_of(rng, 5, 150), int(rng.integers(1, 5)), (0.01, 0.05, 0.2, 1.0)[number % 4]
+    points, states = points or points_of(rng, 5, 150), int(rng.integers(1, 5))
+    scale = (0.01, 0.05, 0.2, 1.0)[number % 4]
     X = grid_of(rng, "power", points, 8.0)
     income = np.sort(rng.uniform(0.5, 1.5, states))
     work = bl.Alternative(name="work", wealth=1.02 * X[:, None] + income, kappa=-0.4)
@@ -112,12 +115,12 @@ def replacement(rng: Rng, number: int) -> bl.Problem:
     """Return a problem of replacing a machine: its mileage rises by a step in each period, or starts again from 0."""
     points, states = points_of(rng, 10, 250), int(rng.integers(1, 4))
     X = np.arange(1.0, points + 1.0)
-    earned = 50.0 + np.sort(-rng.uniform(0.5, 3.0) * X / points * 10.0)[:, None] * 0 + np.zeros(states)
-    wear = -np.linspace(0.0, rng.uniform(5.0, 15.0), points)[:, None] + np.zeros(states)
+    earned = np.full((points, states), 50.0)
+    wear = np.linspace(0.0, rng.uniform(5.0, 15.0), points)[:, None] + np.zeros(states)
     after = np.minimum(np.arange(points) + 1 + number % 2, points - 1)
     free = np.zeros((points, states))
     # Utility falls with mileage, which wealth must not: the cost of the next mileage brings it.
-    keep = bl.Alternative(name="keep", wealth=earned, cost=-wear, choice=after)
+    keep = bl.Alternative(name="keep", wealth=earned, cost=wear, choice=after)
     new = bl.Alternative(name="replace", wealth=earned - rng.uniform(3.0, 10.0), cost=free, choice=0)
     return bl.Problem(
         grid=X, wealth=earned, transition=sticky(states, 0.8), start=free, beta=0.9 + 0.01 * number, eta=0.0,
@@ -125,9 +128,9 @@ def replacement(rng: Rng, number: int) -> bl.Problem:
     )  # fmt: skip
 
 
-def costs(rng: Rng, number: int) -> bl.Problem:
+def costs(rng: Rng, number: int, points: int = 0) -> bl.Problem:
     """Return a savings problem whose cost of ``x'`` is ``x'``, a price of .8 times it, convex, or by state."""
-    points, states = points_of(rng, 5, 300), 3
+    points, states = points or points_of(rng, 5, 300), 3
     X = grid_of(rng, "uniform", points, 8.0)
     cost = [X, 0.8 * X, X + 0.02 * X**2, X[:, None] * np.array([0.9, 0.95, 1.0])][number % 4]
     wealth = X[:, None] + np.array([0.4, 0.8, 1.2])
@@ -177,8 +180,13 @@ def default(rng: Rng, number: int) -> bl.Problem:
     )  # fmt: skip
 
 
+def wide(rng: Rng, number: int) -> bl.Problem:
+    return (costs, stopping, taste)[number % 3](rng, number, (2048, 1024)[number % 2])
+
+
 GENERAL = {
-    "general": (36, mixed),
+    "general": (28, mixed),
+    "wide": (6, wide),
     "linear": (8, linear),
     "stopping": (10, stopping),
     "taste": (12, taste),

@@ -13,7 +13,7 @@ import beltline as bl
 from .problems import Entry
 from .reading import Answer, read
 
-ENOUGH, MOST = 0.15, 7
+ENOUGH, MOST = 0.1, 30
 """Repeat a solve until so many seconds of CPU time are spent on it, or so many times; once after a warm-up at least."""
 
 

@@ -56,7 +56,7 @@ MODELS: tuple[Any, ...] = (
     lambda: bl.rbc(grid=64),
     lambda: bl.rbc(grid=500, states=7, eta=1.0),
     lambda: bl.life_cycle(grid=60, states=5, ages=6),
-    lambda: bl.aiyagari(grid=120, states=3),
+    lambda: bl.aiyagari(grid=400, states=3),
     lambda: bl.aiyagari_types(grid=80, states=3, types=2),
     lambda: bl.aiyagari_path(grid=60, states=3, periods=40),
     lambda: bl.arellano(bonds=41, incomes=9),

@@ -39,7 +39,7 @@ def read(result: Any) -> Answer:
     if problem is None:
         # Types of households, or dates of a path: values, then choices in units of the grid.
         value = np.stack([result.value, result.choice], axis=1)
-        return Answer(value, np.zeros(value.shape, np.int32), np.zeros(value.shape, np.int32), facts)
+        return Answer(value, *np.zeros((2, *value.shape), np.int32), facts)
     if not isinstance(problem, bl.Problem):
         shape = (1, 1, problem.states, 1)
         policy = inner.policy.reshape(shape).astype(np.int32)

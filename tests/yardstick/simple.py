@@ -136,9 +136,10 @@ def tight(rng: Rng, number: int) -> bl.Problem:
 
 
 def large(rng: Rng, number: int) -> bl.Problem:
-    if number == 0:
-        return growth(rng, 4096, 4)
-    return savings(rng, (4096, 4096, 2048)[number - 1], (4, 4, 2)[number - 1], bend=("none", "none", "jumps")[number - 1])
+    if number < 2:
+        return growth(rng, (4096, 1024)[number], (4, 9)[number])
+    points, states, bend = ((4096, 4, "none"), (2048, 2, "jumps"), (2048, 3, "kink"), (1025, 16, "none"))[number - 2]
+    return savings(rng, points, states, bend=bend)
 
 
 SIMPLE = {
@@ -151,7 +152,7 @@ SIMPLE = {
     "patience": (12, lambda rng, i: _patience(rng, i)),
     "start": (12, lambda rng, i: savings(rng, points_of(rng, 10), 3, start=STARTS[i % 5], grid=GRIDS[i % 4])),
     "tight": (8, tight),
-    "large": (4, large),
+    "large": (6, large),
     "horizon": (16, lambda rng, i: _horizon(rng, i)),
     "life": (10, lambda rng, i: life(rng, points_of(rng, 5, 150), int(rng.integers(1, 5)))),
 }
