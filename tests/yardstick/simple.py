@@ -21,7 +21,9 @@ def sticky(states: int, stay: float) -> Array:
     """Return a chain that keeps its state with probability ``stay``, and else moves to any other."""
     if states == 1:
         return np.eye(1)
-    return np.full((states, states), (1.0 - stay) / (states - 1)) + np.eye(states) * (stay - (1.0 - stay) / (states - 1))
+    return np.full((states, states), (1.0 - stay) / (states - 1)) + np.eye(states) * (
+        stay - (1.0 - stay) / (states - 1)
+    )
 
 
 def dense(rng: Rng, states: int) -> Array:
@@ -75,9 +77,7 @@ def growth(rng: Rng, points: int, states: int, **more: Any) -> bl.Problem:
     X = np.linspace(0.7 * k, 1.3 * k, points)
     wealth = z * X[:, None] ** alpha + (1.0 - delta) * X[:, None]
     Q, start, eta = sticky(states, rng.uniform(0.5, 0.97)), np.zeros((points, states)), float(rng.choice([1.0, 2.0]))
-    return bl.Problem(
-        **{"grid": X, "wealth": wealth, "transition": Q, "start": start, "beta": beta, "eta": eta} | more
-    )
+    return bl.Problem(**{"grid": X, "wealth": wealth, "transition": Q, "start": start, "beta": beta, "eta": eta} | more)
 
 
 def savings(
