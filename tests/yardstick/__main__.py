@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 FOLDER = Path(__file__).parent
 
@@ -27,12 +28,13 @@ def main() -> int:
     return max([_record(device, given.to) if given.task == "record" else _compare(device, given) for device in devices])
 
 
-def _solve(device: str, only: str = "", timed: bool = True) -> list:  # type: ignore[type-arg]
+def _solve(device: str, only: str = "", timed: bool = True) -> list[Any]:
     """Return every problem of a device with its answer, and print progress every 20 seconds."""
     from .measure import solved
     from .problems import entries
 
-    todo, found, begin, said = list(entries(device, only)), [], time.monotonic(), time.monotonic()
+    found: list[Any] = []
+    todo, begin, said = list(entries(device, only)), time.monotonic(), time.monotonic()
     for entry in todo:
         try:
             found.append((entry, solved(entry, device, timed)))
@@ -54,6 +56,8 @@ def _record(device: str, folder: Path) -> int:
             print(f"{entry.name} is not recorded: {type(answer).__name__}: {answer}")
         else:
             answers[entry.name] = answer
+    if not answers:
+        return 1
     folder.mkdir(parents=True, exist_ok=True)
     write(folder / f"{device}.npz", answers)
     failed = sum(not answer.facts["success"] for answer in answers.values())

@@ -37,6 +37,7 @@ def violations(entry: Entry, old: Answer, new: Answer) -> list[str]:
     bounds = [one["error_bound"] for one in (before, after)]
     if before["success"] and bounds[1] > 2.0 * bounds[0] + slack:
         found.append(f"error bound {bounds[1]:.3g}, was {bounds[0]:.3g}")
+    # A solution of several problems has no bound: nan.
     within = float(np.nan_to_num(sum(bounds), posinf=np.inf)) + slack
     with np.errstate(invalid="ignore"):
         away = np.where(old.value == new.value, 0.0, np.abs(old.value - new.value))

@@ -17,7 +17,7 @@ ENOUGH, MOST = 0.1, 30
 """Repeat a solve until so many seconds of CPU time are spent on it, or so many times; once after a warm-up at least."""
 
 
-@numba.njit  # type: ignore[untyped-decorator]
+@numba.njit
 def _loop(count: int) -> float:
     x = 0.5
     for _ in range(count):

@@ -32,7 +32,9 @@ class Answer:
 def read(result: Any) -> Answer:
     """Read a result of a problem, of a discrete program or of a model."""
     inner = next((getattr(result, name) for name in ("solution", "household") if hasattr(result, name)), result)
-    facts = {name: float(getattr(inner, name, np.nan)) for name in ("error_bound", "residual", "sweeps")}
+    facts: dict[str, Any] = {
+        name: float(getattr(inner, name, np.nan)) for name in ("error_bound", "residual", "sweeps")
+    }
     facts |= {"status": str(result.status), "success": bool(result.success)}
     facts |= {name: float(getattr(result, name)) for name in NUMBERS if np.ndim(getattr(result, name, [])) == 0}
     problem = getattr(inner, "problem", None)

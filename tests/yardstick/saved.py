@@ -1,7 +1,7 @@
 """Files of every kind as they are written today, and what is in them: ``python -m tests.yardstick.saved`` writes both.
 
-Do not run it again once the solvers or the formats have changed: the files must stay those of the version before. A kind
-of file that is new then gets a name of its own, and ``write`` leaves what exists.
+Only files that do not exist are written: those of earlier versions must stay as they are. A kind of file that is new
+gets a name of its own.
 """
 
 from __future__ import annotations
