@@ -351,7 +351,7 @@ FAULTS = (
     ),
     Fault(
         "the energy of an idle card is not subtracted from that of a solve",
-        "host/bench/fitting_engines.py",
+        "docs/tables/fitting_engines.py",
         "less = found.joules - idle * found.call",
         "less = found.joules",
         ("tests/host/bench/test_fitting_engines.py::test_rows_of_a_computer_with_a_counted_gpu",),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from beltline.host.bench.against import ROOT, main
+from docs.tables.against import ROOT, main
 
 PACKAGE = """
 import numpy as np

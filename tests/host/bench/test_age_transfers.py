@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from beltline.host.bench.age_transfers import Ages, Counted, main, measured
 from beltline.host.devices.software_model import ModelDevice
 from beltline.hw.interface.registers import Table
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
+from docs.tables.age_transfers import Ages, Counted, main, measured
 
 
 def test_words_are_counted_by_age() -> None:

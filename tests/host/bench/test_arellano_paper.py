@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from beltline.host.analysis.chain import chain_distribution
-from beltline.host.bench.arellano_paper import (
+from beltline.host.models.arellano.business_cycle import DEFAULTED, OUT, REPAID, follow
+from docs.tables.arellano_paper import (
     CASES,
     QUADRATURE,
     SAMPLED,
@@ -17,7 +18,6 @@ from beltline.host.bench.arellano_paper import (
     table,
     tauchen_hussey,
 )  # fmt: skip
-from beltline.host.models.arellano.business_cycle import DEFAULTED, OUT, REPAID, follow
 from support.paths import ROOT
 
 
@@ -41,7 +41,7 @@ def test_the_quadrature_has_the_moments_of_the_process() -> None:
 
 
 def test_statistics_are_those_of_the_quarters_before_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("beltline.host.bench.arellano_paper.QUARTERS", 20_000)
+    monkeypatch.setattr("docs.tables.arellano_paper.QUARTERS", 20_000)
     found = economy("even", 7, 61)
     by_sample, (output, defaults) = statistics(found, 10, seed=3)
     assert by_sample.shape == (10, SAMPLED)
@@ -78,7 +78,7 @@ def test_statistics_are_those_of_the_quarters_before_defaults(monkeypatch: pytes
 def test_published_statistics_stand_beside_ours(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("beltline.host.bench.arellano_paper.QUARTERS", 20_000)
+    monkeypatch.setattr("docs.tables.arellano_paper.QUARTERS", 20_000)
     table([(QUADRATURE, 7, 61)], samples=5)
     head, *lines = cells(capsys.readouterr().out)
     assert head == ["incomes x bonds", "paper, 21 x 200", "7 x 61, quadrature"]

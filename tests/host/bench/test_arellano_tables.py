@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import beltline as bl
-from beltline.host.bench.arellano_tables import GRIDS, TIMES, Published, moments, tables, times
 from beltline.host.models.arellano.business_cycle import MOMENTS
+from docs.tables.arellano import GRIDS, TIMES, Published, moments, tables, times
 from support.paths import ROOT
 
 
@@ -43,7 +43,7 @@ def test_moments_are_those_of_the_model(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_another_device_is_not_passed_over(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("times", "paper", "moments"):
-        monkeypatch.setattr(f"beltline.host.bench.arellano_tables.{name}", lambda: None)
+        monkeypatch.setattr(f"docs.tables.arellano.{name}", lambda: None)
     tables("emulator")
     assert capsys.readouterr().out == "On device cpu, the only one that these tables use, to 1e-06.\n\n"
 

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from beltline.host.bench import batch_bench
-from beltline.host.bench.batch_bench import main
+from docs.tables import batch_bench
+from docs.tables.batch_bench import main
 
 
 def test_many_small_problems(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,8 @@ import importlib.util
 
 import pytest
 
-from beltline.host.bench.batch_idle import LIMIT, main, measure
 from beltline.hw.interface.parameters import MachineParameters
+from docs.tables.batch_idle import LIMIT, main, measure
 
 pytestmark = [
     pytest.mark.gateware,

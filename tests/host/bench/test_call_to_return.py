@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from beltline.gpu_ref.cuda.device import available
-from beltline.host.bench import call_to_return
-from beltline.host.bench.call_to_return import beside, main, timed
 from beltline.host.models.rbc import rbc
 from beltline.host.results.result import Result
 from beltline.host.solver.solve import solve
+from docs.tables import call_to_return
+from docs.tables.call_to_return import beside, main, timed
 from support.clock import FakeClock
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from beltline.host.bench import default_clocks
 from beltline.host.models.arellano.model import arellano
+from docs.tables import default_clocks
 
 
 def test_the_table(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from beltline.host.bench import default_passes
 from beltline.host.models.arellano.model import arellano
 from beltline.host.solver.solve import solve
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.prices.parameters import PricesParameters
+from docs.tables import default_passes
 
 KINDS: dict[str, Any] = {"proof": True, "costs": True, "alternatives": True, "multipliers": 4, "prices": True}
 OPTIONS = ("--bonds", "61", "--incomes", "7", "--lanes", "4")

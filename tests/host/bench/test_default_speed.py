@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from beltline.host.bench.default_speed import by_brackets, by_full_search, main
 from beltline.host.models.arellano.model import arellano
+from docs.tables.default_speed import by_brackets, by_full_search, main
 
 
 def test_both_sides_have_the_same_bits(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,11 +7,11 @@ import re
 import numpy as np
 import pytest
 
-from beltline.host.bench.engines import main
-from beltline.host.bench.sweep_acceleration import Way, build_of, solve
 from beltline.host.models.rbc import rbc
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.line.clocks import run_clocks
+from docs.tables.engines import main
+from docs.tables.sweep_acceleration import Way, build_of, solve
 
 
 def test_rows_are_those_of_the_models(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,13 +8,13 @@ from types import SimpleNamespace
 import pytest
 
 from beltline.constraints.boards import BOARDS
-from beltline.host.bench import fitting_engines
 from beltline.host.bench.energy import Counter, Meter
-from beltline.host.bench.engines import FAST, PLAIN
-from beltline.host.bench.fitting_engines import Measured, main, measured
-from beltline.host.bench.sweep_acceleration import solve
 from beltline.host.models.rbc import rbc
 from beltline.hw.sweep.parameters import SweepParameters
+from docs.tables import fitting_engines
+from docs.tables.engines import FAST, PLAIN
+from docs.tables.fitting_engines import Measured, main, measured
+from docs.tables.sweep_acceleration import solve
 
 IDLE, BUSY = 100.0, 250.0
 """Watts of the card in the fake clock."""

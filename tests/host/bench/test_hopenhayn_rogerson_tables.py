@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import beltline as bl
-from beltline.host.bench.hopenhayn_rogerson_tables import (
+from docs.tables.hopenhayn_rogerson import (
     BENCHMARK,
     COSTS,
     GRIDS,
@@ -87,9 +87,9 @@ def test_the_finest_grid_and_another_device(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[object] = []
-    monkeypatch.setattr("beltline.host.bench.hopenhayn_rogerson_tables.effects", lambda: None)
-    monkeypatch.setattr("beltline.host.bench.hopenhayn_rogerson_tables.costs", lambda: None)
-    monkeypatch.setattr("beltline.host.bench.hopenhayn_rogerson_tables.grids", asked.append)
+    monkeypatch.setattr("docs.tables.hopenhayn_rogerson.effects", lambda: None)
+    monkeypatch.setattr("docs.tables.hopenhayn_rogerson.costs", lambda: None)
+    monkeypatch.setattr("docs.tables.hopenhayn_rogerson.grids", asked.append)
     tables("emulator")
     assert capsys.readouterr().out == "On device cpu, the only one that these tables use.\n\n"
     assert main(["--points", "251"]) == 0

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import beltline as bl
-from beltline.host.bench.engines import FAST, FASTER, PLAIN
-from beltline.host.bench.least_clocks import bounded, evaluations, main, without_search
-from beltline.host.bench.sweep_acceleration import Way, begin, build_of, solve, with_shifts
 from beltline.hw.interface.parameters import SLOTS
 from beltline.hw.sweep.model import SweepSoftwareMachine
+from docs.tables.engines import FAST, FASTER, PLAIN
+from docs.tables.least_clocks import bounded, evaluations, main, without_search
+from docs.tables.sweep_acceleration import Way, begin, build_of, solve, with_shifts
 
 PROBLEM, TOL = bl.rbc(grid=64), 1e-7
 

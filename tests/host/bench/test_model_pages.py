@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from beltline.host.bench import aiyagari_path_tables, aiyagari_types_tables, cohort_tables
+from docs.tables import aiyagari_path as aiyagari_path_tables
+from docs.tables import aiyagari_types as aiyagari_types_tables
+from docs.tables import cohort as cohort_tables
 
 
 def rows(printed: str) -> list[list[str]]:

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from beltline.host.bench import model_rows
-from beltline.host.bench.model_page import page
-from beltline.host.bench.model_rows import CASES, ModelRow, good, main, rows
 from beltline.host.models.catalogue import MODELS
 from beltline.host.problem.checks import ProblemError
+from docs.tables import model_rows
+from docs.tables.model_page import page
+from docs.tables.model_rows import CASES, ModelRow, good, main, rows
 from support.paths import ROOT
 
 
@@ -78,9 +78,7 @@ def test_the_page_shows_every_row() -> None:
         "rows": model_rows.finite([vars(each) for each in made]),
     }
     text = page(content, "2026-11-25-h200-models")
-    assert text.startswith(
-        "# Models on 2026-11-25: 16 cores and NVIDIA H200\n\n`python -m beltline.host.bench.model_rows "
-    )
+    assert text.startswith("# Models on 2026-11-25: 16 cores and NVIDIA H200\n\n`python -m docs.tables.model_rows ")
     assert "\n- processor: P\n" in text
     assert [line for line in text.splitlines() if line.startswith("|")] == [
         "| model | size | `cpu`, s | `gpu`, s | difference |",

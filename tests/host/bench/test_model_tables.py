@@ -7,8 +7,8 @@ import re
 import pytest
 
 import beltline as bl
-from beltline.host.bench import model_tables
-from beltline.host.bench.model_tables import TABLE_II, TABLES, aiyagari_tables, life_cycle_tables, main
+from docs.tables import models as model_tables
+from docs.tables.models import TABLE_II, TABLES, aiyagari_tables, life_cycle_tables, main
 from support.paths import ROOT
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from beltline.host.bench.policy_moves import lane_clocks, main
 from beltline.hw.sweep.parameters import SweepParameters
+from docs.tables.policy_moves import lane_clocks, main
 
 
 def test_table_of_a_small_problem(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from beltline.host.bench.refine_tables import HEADS, closed, cost_of_the_grid, endogenous, errors, exact, tables
+from docs.tables.refine import HEADS, closed, cost_of_the_grid, endogenous, errors, exact, tables
 
 
 def cells(line: str) -> list[str]:
@@ -41,7 +41,7 @@ def test_the_closed_form_is_the_limit_of_the_endogenous_grid_method() -> None:
 def test_all_tables(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     called: list[str] = []
     for name in ("errors", "cost_of_the_grid"):
-        monkeypatch.setattr(f"beltline.host.bench.refine_tables.{name}", called.append)
+        monkeypatch.setattr(f"docs.tables.refine.{name}", called.append)
     tables("cpu")
     assert called == [n for n in ("RBC, log utility, full depreciation", "RBC", "savings without debt") for _ in "12"]
     assert "### RBC" in capsys.readouterr().out

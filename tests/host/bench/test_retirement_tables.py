@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import beltline as bl
-from beltline.host.bench import retirement_tables
-from beltline.host.bench.retirement_tables import (
+from beltline.host.models.retirement.closed_form import ClosedForm
+from docs.tables import retirement as retirement_tables
+from docs.tables.retirement import (
     DCEGM,
     FIVE,
     Errors,
@@ -18,7 +19,6 @@ from beltline.host.bench.retirement_tables import (
     tables,
     thresholds,
 )
-from beltline.host.models.retirement.closed_form import ClosedForm
 from support.paths import ROOT
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from beltline.host.bench import several_peaks
+from docs.tables import several_peaks
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from beltline.host.bench import start_up
-from beltline.host.bench.start_up import main
+from docs.tables import start_up
+from docs.tables.start_up import main
 from support.paths import ROOT
 
 HEAVY = ("amaranth", "asyncio", "cupy", "h5py", "matplotlib", "mpmath", "pandas", "scipy.optimize", "xarray")

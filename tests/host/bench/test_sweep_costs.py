@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import beltline as bl
-from beltline.host.bench import sweep_costs, sweep_proof
 from beltline.host.solver.costs import costs_of
+from docs.tables import sweep_costs, sweep_proof
 
 
 def test_a_line_for_each_problem(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

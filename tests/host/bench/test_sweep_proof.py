@@ -7,12 +7,12 @@ import re
 import numpy as np
 import pytest
 
-from beltline.host.bench import sweep_proof
 from beltline.host.models.rbc import rbc
 from beltline.host.solver.fixed_point import fixed_point
 from beltline.hw.interface.registers import Mode, Status
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
+from docs.tables import sweep_proof
 from support.machines import begun
 from support.peaks import savings
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from beltline.host.bench import sweep_work
+from docs.tables import sweep_work
 
 
 def test_the_command(tmp_path: Path) -> None:
     """The command runs in a new process without compiled code; compiled functions cannot call all interpreted ones."""
-    command = [sys.executable, "-m", "beltline.host.bench.sweep_work", "--points", "60"]
+    command = [sys.executable, "-m", "docs.tables.sweep_work", "--points", "60"]
     fresh = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, env=fresh)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -11,11 +11,11 @@ import pytest
 
 import beltline.host.devices.f2
 import beltline.host.devices.lock
-from beltline.host.bench.transfer_speed import MappedFile, main, speeds
 from beltline.host.devices import open_device
 from beltline.host.solver.transfers import BLOCK_WORDS, read_table, write_table
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Table
+from docs.tables.transfer_speed import MappedFile, main, speeds
 from support.boards import REGISTERS_AT, TABLES_AT, Fabric, FakeFpga, fake_pynq
 
 HEADLINE = MachineParameters(grid=65_536, states=4)

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from beltline.host.bench import verify_speed
-from beltline.host.bench.verify_speed import divided, main
+from docs.tables import verify_speed
+from docs.tables.verify_speed import divided, main
 
 
 def test_both_ways_agree(capsys: pytest.CaptureFixture[str]) -> None:
