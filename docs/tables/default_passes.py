@@ -23,7 +23,7 @@ from beltline.host.devices.software_model import ModelDevice
 from beltline.host.models.arellano.model import STATES_AN_INCOME, Arellano, arellano
 from beltline.host.problem.checks import ProblemError
 from beltline.host.solver.solve import solve
-from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.interface.parameters import ROW_WORDS, STATES_LIMIT, MachineParameters
 from beltline.hw.interface.registers import Engine, Mode, Status
 from beltline.hw.sweep.clocks import END_CLOCKS, Round, judged, pass_clocks, round_clocks
 from beltline.hw.sweep.datapath import ROUND_BEGINS
@@ -31,7 +31,6 @@ from beltline.hw.sweep.lane_clocks import NEVER, SweepLog, lane_clocks
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.trees import join_clocks
-from docs.tables.default_clocks import grid_of, multipliers_of
 
 HEADER = "| pass | clocks | share | in sweeps at new costs | in other sweeps |"
 
@@ -113,6 +112,16 @@ class CountingMachine(SweepSoftwareMachine):
         spent = passes_of(self.log, self._rounds)
         spent[PRICES] = self.sweep_clocks[-1] - spent.total()
         (self.first if self._searched_all else self.other).update(spent)
+
+
+def grid_of(model: Arellano, lanes: int) -> int:
+    """Return the grid points of the smallest build with ``lanes`` lanes that takes the economy."""
+    return max(ROW_WORDS * lanes, 1 << (model.bonds - 1).bit_length())
+
+
+def multipliers_of(model: Arellano, multipliers: int) -> dict[str, int]:
+    """Return the option ``multipliers`` of a build for the economy; none if a build has one for each of its states."""
+    return {"multipliers": multipliers} if STATES_AN_INCOME * model.incomes > STATES_LIMIT else {}
 
 
 def built(model: Arellano, lanes: int, multipliers: int, slots: int, prices: bool = False) -> SweepParameters:

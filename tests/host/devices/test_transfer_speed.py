@@ -15,7 +15,7 @@ from beltline.host.devices import open_device
 from beltline.host.solver.transfers import BLOCK_WORDS, read_table, write_table
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Table
-from docs.tables.transfer_speed import MappedFile, main, speeds
+from docs.tables.transfer_speed import MappedFile, speeds
 from support.boards import REGISTERS_AT, TABLES_AT, Fabric, FakeFpga, fake_pynq
 
 HEADLINE = MachineParameters(grid=65_536, states=4)
@@ -63,15 +63,3 @@ def test_tables_move_in_blocks(count: int, tmp_path: Path) -> None:
     device.write_block(Table.V, 0, np.zeros(1, dtype=np.int64))
     # A copy, not a view of the mapping.
     assert back[0] == words[0]
-
-
-def test_program(capsys: pytest.CaptureFixture[str]) -> None:
-    main()
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "65,536 x 4, host memory and no board:"
-    assert [line[:26].rstrip() for line in lines[1:]] == [
-        "plain file, write",
-        "mapped device, load",
-        "plain file, read",
-        "mapped device, read back",
-    ]
