@@ -30,7 +30,7 @@ sim: $(READY) ## Solve a first problem with the gateware in simulation, then ver
 
 sim-full: $(READY) ## Run the long tests, then the gateware of the full-size machine: hours at most
 	$(PYTEST) -m slow
-	$(RUN) -m beltline.host.bench.full_size
+	$(RUN) -m docs.tables.full_size
 
 test: $(READY) ## Run every test but the long ones, and list the slowest
 	$(PYTEST) --durations 25 -m "not slow and not speed"
@@ -65,11 +65,11 @@ area: $(READY) ## Measure what is out of date in docs/area.md: an hour for all. 
 	$(RUN) -m beltline.constraints.area $(if $(UNIT),--unit '$(UNIT)') $(if $(BOARD),--board '$(BOARD)') $(if $(CHECK),--check)
 
 engines: $(READY) ## Print the clocks of both engines for the headline problem, then time and energy beside CPU and GPU: minutes
-	$(RUN) -m beltline.host.bench.engines
-	$(RUN) -m beltline.host.bench.fitting_engines
+	$(RUN) -m docs.tables.engines
+	$(RUN) -m docs.tables.fitting_engines
 
 models: $(READY) ## Print the tables of the models' pages: minutes
-	$(RUN) -m beltline.host.bench.model_tables
+	$(RUN) -m docs.tables.models
 
 bitstream: $(READY) ## Build the bitstream of an ECP5 board, BOARD=ecp5, ecp5-sweep or ulx3s, into build/bitstreams: an hour
 	$(RUN) -m beltline.constraints.ecp5 --board $(or $(BOARD),ecp5) --out build/bitstreams/$(or $(BOARD),ecp5)

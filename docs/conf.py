@@ -19,7 +19,7 @@ version = release
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx.ext.napoleon"]
 source_suffix = {".md": "markdown"}
-exclude_patterns = ["**/.*"]
+exclude_patterns = ["**/.*", "tables"]
 
 # Links to headings and equations between dollars, as code hosts have them.
 myst_heading_anchors = 3

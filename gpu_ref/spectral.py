@@ -464,7 +464,7 @@ def smooth_start(X: Array, W: Array, Q: Array, beta: float, eta: float, epsilon:
     """Return the solution of a smooth problem with choices between grid points, or None if the problem is not smooth.
 
     Arguments as in :mod:`beltline.gpu_ref`; ``given`` is another start, ``(N_k, N_z)``. It takes one core, and 0.3 ms
-    on 65,536 x 4 states (``python -m beltline.host.bench.start_times``). There is no start either for fewer than
+    on 65,536 x 4 states (``python -m docs.tables.start_times``). There is no start either for fewer than
     :data:`FEWEST` points, or where a state of the polynomials cannot afford to stay at its ``x``.
     """
     if X.size < FEWEST:

@@ -1,1 +1,1 @@
-"""Programs that measure: benches, and the tables of the documentation."""
+"""Programs that measure and test devices. Those that print the tables of the pages are in ``docs/tables``."""

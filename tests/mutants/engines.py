@@ -350,13 +350,6 @@ FAULTS = (
         ("tests/constraints/test_sweep_area.py::test_only_a_part_whose_verilog_changed_is_measured",),
     ),
     Fault(
-        "the energy of an idle card is not subtracted from that of a solve",
-        "host/bench/fitting_engines.py",
-        "less = found.joules - idle * found.call",
-        "less = found.joules",
-        ("tests/host/bench/test_fitting_engines.py::test_rows_of_a_computer_with_a_counted_gpu",),
-    ),
-    Fault(
         "the check of cached choices reads the utilities of the next state",
         "hw/sweep/check.py",
         "p.valid(p.input(gather.leaving), gathered - READ_LATENCY))",

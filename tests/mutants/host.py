@@ -193,20 +193,6 @@ FAULTS = (
         ("tests/host/bench/test_measures.py::test_at_least",),
     ),
     Fault(
-        "the exit status does not depend on the time of small problems in batches",
-        "host/bench/call_to_return.py",
-        "passed.append(batch(min(asked.grid, SMALL_BATCH), asked.batch, 3))",
-        "batch(min(asked.grid, SMALL_BATCH), asked.batch, 3)",
-        ("tests/host/bench/test_call_to_return.py::test_measures_of_batches_on_a_gpu",),
-    ),
-    Fault(
-        "the time of a first solve leaves out the start of Python",
-        "host/bench/start_up.py",
-        "statistics.median(turn[-2] for turn in turns)",
-        "statistics.median(turn[1] for turn in turns)",
-        ("tests/host/bench/test_start_up.py::test_the_first_solve_is_asked_within_a_second",),
-    ),
-    Fault(
         "the exit status does not depend on how much faster than other tools the default is",
         "host/bench/defaults.py",
         "return same and all(passed)",

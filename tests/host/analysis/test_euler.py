@@ -11,8 +11,8 @@ import pytest
 
 import beltline as bl
 from beltline.host.analysis.euler import SMALLEST, log10_errors, summary
-from beltline.host.bench.euler_table import HEADS, off_the_grid, row
-from beltline.host.bench.euler_table import main as table
+from docs.tables.euler import HEADS, off_the_grid, row
+from docs.tables.euler import main as table
 from support.fakes import problem
 from support.paths import ROOT
 

@@ -17,7 +17,7 @@ from beltline.gpu_ref.utility import crra_utility
 from beltline.host.analysis.between import best_in_cell, maximise, monotone_cubics, straight
 from beltline.host.analysis.grid_error import bounds, concave_wealth
 from beltline.host.bench.random_problems import random_problem
-from beltline.host.bench.refine_tables import closed, savings
+from docs.tables.refine import closed, savings
 
 Array = NDArray[np.float64]
 

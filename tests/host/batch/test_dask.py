@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import beltline as bl
-from beltline.host.bench.batch_bench import workers_of
+from docs.tables.batch_bench import workers_of
 from support.batches import TOL, many
 from support.paths import ROOT
 

@@ -12,10 +12,10 @@ import pytest
 from numpy.typing import NDArray
 
 import beltline as bl
-from beltline.host.bench.cohort_tables import Euler
 from beltline.host.cli.main import main
 from beltline.host.models.cohort.model import Cohort
 from beltline.host.models.cohort.published import EDUCATION, SURVIVAL
+from docs.tables.cohort import Euler
 
 Array = NDArray[np.float64]
 

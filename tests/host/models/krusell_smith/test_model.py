@@ -608,7 +608,7 @@ def test_the_euler_household_on_the_device_of_its_name(
 
 
 def test_times_of_panels(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    from beltline.host.bench import panel_bench
+    from docs.tables import panel_bench
 
     monkeypatch.setattr(panel_bench, "solve", lambda model, **given: equilibrium(**FAST | given))
     out = tmp_path / "a.json"
@@ -623,8 +623,8 @@ def test_times_of_panels(tmp_path: Path, capsys: pytest.CaptureFixture[str], mon
 
 
 def test_tables_of_the_page(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from beltline.host.bench import krusell_smith_tables as page
-    from beltline.host.bench import model_tables
+    from docs.tables import krusell_smith as page
+    from docs.tables import models as model_tables
 
     calls: list[dict[str, Any]] = []
 
@@ -649,7 +649,7 @@ def test_tables_of_the_page(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 
 
 def test_the_gap_of_two_laws_is_that_of_what_they_foresee(solved: bl.Equilibrium) -> None:
-    from beltline.host.bench.krusell_smith_tables import law_gap
+    from docs.tables.krusell_smith import law_gap
 
     assert law_gap(solved, solved) == 0
     other = replace(solved, law=solved.law + np.array([[0.001, 0.0], [0.0, 0.0]]))

@@ -13,10 +13,10 @@ import pytest
 from numpy.typing import NDArray
 
 import beltline as bl
-from beltline.host.bench.lumpy_investment_tables import by_both
 from beltline.host.cli.main import main
 from beltline.host.models.lumpy_investment.model import LumpyInvestment
 from beltline.host.models.lumpy_investment.result import MOMENTS
+from docs.tables.lumpy_investment import by_both
 
 Array = NDArray[np.float64]
 

@@ -13,11 +13,11 @@ import pytest
 from numpy.typing import NDArray
 
 import beltline as bl
-from beltline.host.bench import lumpy_investment_tables
-from beltline.host.bench.lumpy_investment_tables import by_cost, by_steps, tables
 from beltline.host.cli.main import main
 from beltline.host.models.lumpy_investment.model import LumpyInvestment
 from beltline.host.models.lumpy_investment.result import MOMENTS
+from docs.tables import lumpy_investment as lumpy_investment_tables
+from docs.tables.lumpy_investment import by_cost, by_steps, tables
 from support.paths import ROOT
 
 Array = NDArray[np.float64]

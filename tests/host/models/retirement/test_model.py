@@ -13,10 +13,10 @@ import pytest
 from numpy.typing import NDArray
 
 import beltline as bl
-from beltline.host.bench.retirement_tables import Errors
 from beltline.host.cli.main import main
 from beltline.host.models.retirement.closed_form import late_probability
 from beltline.host.models.retirement.model import Retirement
+from docs.tables.retirement import Errors
 
 Array = NDArray[np.float64]
 

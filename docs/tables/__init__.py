@@ -1,0 +1,1 @@
+"""Programs that print the tables of the pages, run from a checkout: ``python -m docs.tables.NAME``."""
