@@ -76,7 +76,7 @@ class ProcessorSession:
             The first guess of the value function. ``"given"``: the one that the method uses by default. ``"last"``: the
             last solution of this session, if it has the shape of this problem. Discrete problems, and problems of the
             general form or with a horizon, always begin as with ``"given"``. ``"stay"``, ``"coarse"``: the option
-            ``start`` of a method, which must be named.
+            ``start`` of the method.
 
         Raises
         ------
