@@ -159,7 +159,7 @@ def check_rule_options(options: Mapping[str, Any], what: str) -> None:
         if any(name in has.options for has in METHODS.values()):
             raise method_needed(name)
         hint = suggestion(name, (*ARGUMENTS, OF_RULES))
-        raise ProblemError(f"{what} has no option {name!r} without a method: it takes {OF_RULES}{hint}")
+        raise ProblemError(f"{what} has no option {name!r}: it takes {OF_RULES} if no method is named{hint}")
 
 
 def _of_general(name: str) -> ProblemError:
