@@ -136,8 +136,8 @@ def test_a_checkout_without_symbolic_links_is_refused_with_what_to_do(tmp_path: 
     here = tmp_path / "beltline"
     assert done.stderr.splitlines()[-1] == (
         f"ImportError: this copy of Beltline is incomplete: {str(here / 'constraints')!r} must be a symbolic link "
-        f"to the folder 'constraints' beside {str(here)!r}, and links are lost in a zip file, and by Git on Windows without "
-        "core.symlinks: clone the repository with `git clone -c core.symlinks=true`, or install a wheel"
+        f"to the folder 'constraints' beside {str(here)!r}, and links are lost in a zip file, and by Git on Windows "
+        "without core.symlinks: clone the repository with `git clone -c core.symlinks=true`, or install a wheel"
     )
 
 

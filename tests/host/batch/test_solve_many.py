@@ -528,8 +528,8 @@ ON_ACCELERATOR = ": leave it out, or name a device of the accelerator, such as d
             {"device": "cpu", "step": 3},
             "device 'cpu' has no option 'step' in a batch: it takes start, steps; did you mean 'steps'?",
         ),
-        ({"device": "cpu", "chunks": 3}, "device 'cpu' has no option 'chunks' in a batch: it takes start, steps; did you "
-         "mean 'chunk'?"),
+        ({"device": "cpu", "chunks": 3}, "device 'cpu' has no option 'chunks' in a batch: it takes start, steps; did "
+         "you mean 'chunk'?"),
         ({"device": "cpu", "steps": -1}, "steps must be a whole number from 0, not -1"),
         ({"device": "cpu", "start": "coars"}, "start must be 'given' or 'stay' or 'coarse', not 'coars'"),
         (
