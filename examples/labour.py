@@ -37,7 +37,7 @@ class Labour(bl.Model):
         wealth = (1 + self.interest) * assets[:, None] + (1 - self.tax) * wage * hours - effort
         names = {"name": "labour", "asset": "assets a", "shock": "wage w", "shock_values": wage}
         return bl.Problem(
-            grid=assets, wealth=wealth, transition=transition, start=0 * wealth, beta=0.95, eta=2.0, **names
+            grid=assets, wealth=wealth, transition=transition, beta=0.95, eta=2.0, **names
         )
 
     def variables(self, result: bl.Result) -> dict[str, Any]:

@@ -80,12 +80,13 @@ def settings_of(
                 f"as device='emulator'"
             )
         check_former_names(options)
-        each = replace(each, method=each.method or AUTO)
-        if each.method not in (AUTO, METHOD):
-            check_method(each.method)
+        way = each.method or AUTO
+        each = replace(each, method=way)
+        if way not in (AUTO, METHOD):
+            check_method(way)
         if "update" in options:
             raise ProblemError("update must not be given to a batch: prices belong to one problem, so use bl.solve")
-        _check_method_options(name, each.method, options)
+        _check_method_options(name, way, options)
     return Settings(device=name, options=options, solve=each, warm=warm)
 
 

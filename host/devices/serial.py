@@ -276,20 +276,20 @@ def open_serial(
         raise
 
 
-def _port_errors() -> tuple[type[Exception], ...]:
-    """Return the errors of a port: of systems that have ``termios``, also its own, which is no ``OSError``."""
+def _port_errors(*more: type[Exception]) -> tuple[type[Exception], ...]:
+    """Return the errors of a port, and ``more``; where there is ``termios``, also its own, which is no ``OSError``."""
     try:
         import termios
     except ModuleNotFoundError:
-        return (OSError,)
-    return OSError, termios.error
+        return OSError, *more
+    return OSError, termios.error, *more
 
 
 def _opened(serial: Any, port: str, baud: int) -> Any:
     try:
         # Exclusive, so that other programs such as terminals cannot open it in the meantime.
         opened = serial.Serial(port, baud, exclusive=True)
-    except (ValueError, *_port_errors()) as error:
+    except _port_errors(ValueError) as error:
         number = getattr(error, "errno", None)
         if number == errno.EAGAIN:
             raise DeviceInUseError(f"device 'serial' at '{port}' is in use: another program has the port") from None
@@ -302,7 +302,7 @@ def _opened(serial: Any, port: str, baud: int) -> Any:
             f"device 'serial' cannot open '{port}' at {baud} baud: {os.strerror(number) if number else error}{cure}"
         ) from None
     # By default USB bridges collect received bytes for 16 ms. Not all of them can be set to less.
-    with contextlib.suppress(ValueError, NotImplementedError, AttributeError, *_port_errors()):
+    with contextlib.suppress(*_port_errors(ValueError, NotImplementedError, AttributeError)):
         opened.set_low_latency_mode(True)
     return opened
 

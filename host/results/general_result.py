@@ -102,7 +102,7 @@ class GeneralResult:
     >>> grid = np.linspace(0.0, 5.0, 50)
     >>> wealth = grid[:, None] + 1.0
     >>> wait, invest = bl.Alternative(name="wait"), bl.Alternative(name="invest", wealth=1.1 * wealth - 0.2)
-    >>> problem = bl.Problem(grid=grid, wealth=wealth, transition=np.eye(1), start=np.zeros((50, 1)), beta=0.9, eta=2.0,
+    >>> problem = bl.Problem(grid=grid, wealth=wealth, transition=np.eye(1), beta=0.9, eta=2.0,
     ...                      alternatives=[wait, invest])
     >>> result = bl.solve(problem, progress=False)
     >>> result.success, result.value.shape, result.policy.shape, result.choice.shape
