@@ -30,6 +30,7 @@ from beltline.host.solver.verify import (
     trust,
 )
 from beltline.host.solver.verify_costs import costly_sweep
+from beltline.host.solver.verify_general import best_of
 from beltline.hw.interface.registers import Status
 
 CURE = "use more fraction bits (amount_bits, value_bits), or measure amounts in other units"
@@ -99,6 +100,7 @@ def _result(completed: Completed, report: Progress | None) -> Result | GeneralRe
             quality = measure(problem, image, value, policy, change, deadline, sweep)
     else:
         quality = trust(problem, image, value, policy, change, proven)
+    policy = policy if quality.policy is None else quality.policy
     outcome, message = _outcome(work, done, change, quality)
     outcome, message = _judged(work, outcome, message, value, quality)
     if unproven:
@@ -169,7 +171,7 @@ def _of_products(completed: Completed, report: Progress | None) -> GeneralResult
     outcome, sentence = _outcome(work, done, change, quality)
     outcome, sentence = _judged(work, outcome, sentence, found.value, quality)
     return GeneralResult(
-        **found._asdict(),
+        **{**found._asdict(), **best_of(problem, quality)},
         evaluations=0,
         searched=0,
         method="",

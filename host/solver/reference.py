@@ -354,9 +354,11 @@ def _result(
     outcome, message = _outcome(problem, options, method, found, quality)
     if quality.independent and not options.verify:
         message += " Its error has no bound without verification, so the result was verified although verify is False."
+    # Approximate methods keep the policy that belongs to their value.
+    policy = found.policy if quality.policy is None or not found.exact else quality.policy
     return Result(
         value=found.value,
-        policy=found.policy,
+        policy=policy,
         success=outcome in (Outcome.CONVERGED, Outcome.FINISHED),
         status=outcome.value,
         message=f"{message} {note}".strip(),

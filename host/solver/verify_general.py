@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,8 +39,22 @@ def measured(
     from beltline.gpu_ref.general.certificate import certify
 
     found = certify(form, answer, change, start_of(problem), coarse)
-    missed = "" if found.miss is None else _sentence(problem, form, found.miss, found.missed)
-    return Verification(found.residual, found.error_bound, True, missed)
+    if found.miss is not None:
+        missed = _sentence(problem, form, found.miss, found.missed)
+        return Verification(found.residual, found.error_bound, True, missed)
+    return Verification(found.residual, found.error_bound, True, "", found.policy, found.choice)
+
+
+def best_of(problem: Problem, quality: Verification) -> dict[str, NDArray[Any]]:
+    """Return the fields of a result that verification replaces: the best choices and alternatives at its value."""
+    if quality.policy is None or quality.choice is None:
+        return {}
+    found: dict[str, NDArray[Any]] = {"policy": quality.policy, "choice": quality.choice}
+    if not problem.taste:
+        regimes = [problem.regimes.index(one.regime) for one in problem.alternatives] or [0]
+        taken = np.stack([quality.choice[..., r, :, :] == d for d, r in enumerate(regimes)], axis=-3)
+        found["probabilities"] = taken.astype(np.float64)
+    return found
 
 
 def _sentence(problem: Problem, form: Form, miss: Miss, count: int) -> str:
