@@ -10,9 +10,24 @@ Each name is imported when it is first used, so that ``import beltline`` takes n
 """
 
 import importlib
+import os
 from typing import TYPE_CHECKING, Any
 
-from beltline.host import __version__
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_MISSING = [
+    part
+    for part in ("constraints", "gpu_ref", "host", "hw", "sim")
+    if not os.path.isfile(os.path.join(_HERE, part, "__init__.py"))
+]
+# Otherwise an installed copy of Beltline might provide the part that is missing here.
+if _MISSING:
+    raise ImportError(
+        f"this copy of Beltline is incomplete: {os.path.join(_HERE, _MISSING[0])!r} must be a symbolic link to the "
+        f"folder {_MISSING[0]!r} beside {_HERE!r}, and links are lost in a zip file, and by Git on Windows without "
+        "core.symlinks: clone the repository with `git clone -c core.symlinks=true`, or install a wheel"
+    )
+
+from beltline.host import __version__  # noqa: E402
 
 if TYPE_CHECKING:
     from beltline.gpu_ref.general.prices import BondPrices as BondPrices

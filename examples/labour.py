@@ -36,9 +36,7 @@ class Labour(bl.Model):
         assets = bl.grid_polynomial(0, 40, self.grid)
         wealth = (1 + self.interest) * assets[:, None] + (1 - self.tax) * wage * hours - effort
         names = {"name": "labour", "asset": "assets a", "shock": "wage w", "shock_values": wage}
-        return bl.Problem(
-            grid=assets, wealth=wealth, transition=transition, start=0 * wealth, beta=0.95, eta=2.0, **names
-        )
+        return bl.Problem(grid=assets, wealth=wealth, transition=transition, beta=0.95, eta=2.0, **names)
 
     def variables(self, result: bl.Result) -> dict[str, Any]:
         """Return the tables of a result by name, with consumption itself, hours and the tax paid."""

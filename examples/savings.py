@@ -13,12 +13,10 @@ def savings(
     income = np.exp(log_income)
     assets = 40 * np.linspace(0, 1, grid) ** 2
     wealth = (1 + interest) * assets[:, None] + income
-    start = np.zeros_like(wealth)
     return bl.Problem(
         grid=assets,
         wealth=wealth,
         transition=transition,
-        start=start,
         beta=beta,
         eta=eta,
         name="savings",

@@ -1,4 +1,4 @@
-"""A starting value from a coarse grid, on which choices may lie between grid points.
+"""Starting values: from a coarse grid, on which choices may lie between grid points, and the nearest of several.
 
 The problem is solved on at most 128 of the grid points. Choices are continuous: the expectation is interpolated by
 cubic polynomials through four points, utility is computed exactly, and Newton's method follows the best choice, with
@@ -13,7 +13,8 @@ each exogenous state (:mod:`beltline.gpu_ref.spectral`), which is tried first (:
 The guarantee of a stopping rule does not depend on where the iteration starts, so nothing here has to be exact. But on
 problems with kinks, Newton's method and the polynomials can diverge: to values of 1e15 where the solution is about 6e3.
 So the start is used only if one exact sweep shows that it is nearer to the solution than the given start
-(:func:`nearer`). The quicker start has shown that already, at the grid points where it is tested.
+(:func:`nearer`). The quicker start has shown that already, at the grid points where it is tested. A start that says
+something about the solution (:func:`is_guess`) is compared with what follows from this (:func:`nearest`).
 """
 
 from __future__ import annotations
@@ -215,3 +216,27 @@ def checked_start(X: Array, W: Array, Q: Array, beta: float, eta: float, epsilon
         return smooth.value
     start = coarse_start(X, W, Q, beta, eta, epsilon) if smooth is None else smooth.value
     return start if nearer(X, W, Q, beta, eta, given, start) else stay_start(X, W, beta, eta)
+
+
+def is_guess(start: Array) -> bool:
+    """Return whether a start, ``(N_k, N_z)``, says something about the solution: whether it varies in ``x``.
+
+    A start that is constant in ``x``, as default ones are, is as good as any other constant. Rows are compared at
+    :data:`MOST` places only, since no result depends on the answer.
+    """
+    rows = start[:: max(1, start.shape[0] // MOST)]
+    return bool((rows != rows[0]).any() or (start[-1] != start[0]).any())
+
+
+def nearest(X: Array, W: Array, Q: Array, beta: float, eta: float, epsilon: float, given: Array) -> Array:
+    """Return the start that is nearest to the solution: ``given``, that of a coarse grid, or the value of staying.
+
+    Every state must be able to stay. ``given`` takes an exact sweep if it :func:`is_guess`, and if this changes it by
+    less than ``epsilon``, nothing else is computed.
+    """
+    moved = _swept_spread(X, W, Q, beta, eta, given) if is_guess(given) else np.inf
+    if moved < epsilon:
+        return given
+    many = X.size >= FEWEST
+    start = checked_start(X, W, Q, beta, eta, epsilon, given) if many else stay_start(X, W, beta, eta)
+    return given if moved < np.inf and moved < _swept_spread(X, W, Q, beta, eta, start) else start

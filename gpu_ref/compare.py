@@ -157,16 +157,18 @@ def compare(
     own = np.ascontiguousarray(policy, np.int32)
     value = np.ascontiguousarray(value)
     if search is None:
-        found = confirmed_at_once(X, W, Q, V, beta, eta, value, own, *allowed)
+        exact = own.copy()
+        found = confirmed_at_once(X, W, Q, V, beta, eta, value, own, exact, *allowed)
         if found is not None:
-            return Compared(found.residual, found.rounding, 0, -1, 0.0)
+            return Compared(found.residual, found.rounding, 0, -1, 0.0, exact)
     ev = expectation(Q, V, beta)
     ends = _ends(value)
     largest = max(-ends[0], ends[1]) if V is value else _largest(V)
     if search is None:
-        found = confirmed(X, W, ev, eta, value, own, largest, ends, *allowed)
+        exact = own.copy()
+        found = confirmed(X, W, ev, eta, value, own, exact, largest, ends, *allowed)
         if found is not None:
-            return Compared(found.residual, found.rounding, 0, -1, 0.0)
+            return Compared(found.residual, found.rounding, 0, -1, 0.0, exact)
     if checked:
         check_tables(X, W, Q, V, beta, eta, ordered=True)
     swept = (search or proven)(X, W, ev, eta, own)
@@ -180,4 +182,5 @@ def compare(
     )  # fmt: skip
     wrong = np.flatnonzero(sums[:, 2])
     state, amount = firsts[wrong[0]] if wrong.size else (-1, 0.0)
-    return Compared(float(sums[:, 0].max()), float(sums[:, 1].max()), int(sums[:, 2].sum()), int(state), float(amount))
+    residual, rounding = float(sums[:, 0].max()), float(sums[:, 1].max())
+    return Compared(residual, rounding, int(sums[:, 2].sum()), int(state), float(amount), swept.policy)

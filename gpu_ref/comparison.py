@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 
 class Allowed(NamedTuple):
     """Tolerances: how far a result may be from the exact sweep.
@@ -42,6 +45,8 @@ class Compared(NamedTuple):
         The first of them, ``x N_z + s``; -1 if no state is wrong.
     amount
         Its error, units of utility.
+    policy
+        Choices of the exact sweep, ``(N_k, N_z)``, ``int32``; ``None`` if they are those of the result.
     """
 
     residual: float
@@ -49,3 +54,4 @@ class Compared(NamedTuple):
     missed: int
     state: int
     amount: float
+    policy: NDArray[np.int32] | None = None

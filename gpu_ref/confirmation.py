@@ -363,7 +363,7 @@ def _rounding(size: float, largest: float, slack: float, states: int, eta: float
 
 @njit(cache=True)
 def _at_once(
-    X: Array, W: Array, Q: Array, V: Array, beta: float, eta: float, value: Array, policy: Indexes,
+    X: Array, W: Array, Q: Array, V: Array, beta: float, eta: float, value: Array, policy: Indexes, exact: Indexes,
     change: float, constant: float, share: float, c_rounding: float, times: float,
 ) -> tuple[bool, float, float]:  # fmt: skip
     """Confirm a value and a policy of a single chunk; returns whether they are, residual, and rounding error."""
@@ -378,15 +378,16 @@ def _at_once(
     allowed = np.array([change, constant, share, c_rounding, times])
     facts, pieces = np.empty((1, 4)), np.empty((1, states, 2, 4))
     ev_error = _ev_error(largest, states, eta)
-    _chunk(X, W, ev, eta, errors, value, policy, policy.copy(), allowed, ev_error, 0, facts, pieces)
+    _chunk(X, W, ev, eta, errors, value, policy, exact, allowed, ev_error, 0, facts, pieces)
     gap, size, most_best, slack = _conclude(facts, pieces, errors)
     holds = facts[0, STATE] == CONFIRMED and gap <= max_gap
     return holds, gap, _rounding(size, max(largest, most_best), slack, states, eta)
 
 
 def confirmed_at_once(
-    X: Array, W: Array, Q: Array, V: Array, beta: float, eta: float, value: Array, policy: Indexes, *allowed: float
-) -> Confirmed | None:
+    X: Array, W: Array, Q: Array, V: Array, beta: float, eta: float, value: Array, policy: Indexes, exact: Indexes,
+    *allowed: float,
+) -> Confirmed | None:  # fmt: skip
     """Confirm a value and a policy of a small problem in one call, which takes less time than its parts.
 
     ``V`` is the value from which the sweep begins, ``allowed`` are the tolerances, and the others are as for
@@ -394,13 +395,13 @@ def confirmed_at_once(
     """
     if W.shape[0] > _CHUNK or threads_for(W.size) > 1:
         return None
-    holds, residual, rounding = _at_once(X, W, Q, V, beta, eta, value, policy, *allowed)
+    holds, residual, rounding = _at_once(X, W, Q, V, beta, eta, value, policy, exact, *allowed)
     return Confirmed(residual, rounding) if holds else None
 
 
 def confirmed(
-    X: Array, W: Array, ev: Array, eta: float, value: Array, policy: Indexes, largest: float, ends: tuple[float, float],
-    change: float, constant: float, share: float, c_rounding: float, times: float,
+    X: Array, W: Array, ev: Array, eta: float, value: Array, policy: Indexes, exact: Indexes, largest: float,
+    ends: tuple[float, float], change: float, constant: float, share: float, c_rounding: float, times: float,
 ) -> Confirmed | None:  # fmt: skip
     """Confirm a value and a policy in one pass, or return ``None``.
 
@@ -412,6 +413,8 @@ def confirmed(
         ``(N_z, N_k)``, the discounted expectation of each ``x'``.
     value, policy
         ``(N_k, N_z)``, ``float64`` and ``int32``.
+    exact
+        A copy of ``policy``, in which choices are repaired: if the result is confirmed, it receives the best choices.
     largest
         Largest absolute value from which ``ev`` was computed, units of utility.
     ends
@@ -432,7 +435,6 @@ def confirmed(
     facts, pieces = np.empty((chunks, 4)), np.empty((chunks, states, 2, 4))
     allowed = np.array([change, constant, share, c_rounding, times])
     ev_error = _ev_error(largest, states, eta)
-    exact = policy.copy()
     tables = X, W, ev, eta, errors, value, policy, exact, allowed, ev_error
     todo = np.arange(chunks)
     repairs = 0

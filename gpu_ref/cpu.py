@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from beltline.compiled import njit, prange
 from beltline.gpu_ref import binary_search, brute_force
 from beltline.gpu_ref.brackets import missed_by_a_policy
-from beltline.gpu_ref.coarse import FEWEST, checked_start
+from beltline.gpu_ref.coarse import checked_start, nearest
 from beltline.gpu_ref.egm import Endogenous, marginal_wealth
 from beltline.gpu_ref.memory import check_memory
 from beltline.gpu_ref.methods import (
@@ -100,9 +100,8 @@ def solve(
     copied = time.perf_counter()
     if given.start != "given" and not (given.stays or can_stay(given.X, given.W, given.eta)):
         given = given._replace(start="given")
-    if given.start == "coarse" and grid >= FEWEST:
-        start = checked_start(given.X, given.W, given.Q, given.beta, given.eta, given.epsilon, given.V0)
-        given = given._replace(V0=start)
+    if given.start == "coarse":
+        given = given._replace(V0=nearest(given.X, given.W, given.Q, given.beta, given.eta, given.epsilon, given.V0))
     elif given.start != "given":
         given = given._replace(V0=stay_start(given.X, given.W, given.beta, given.eta))
     started = time.perf_counter()

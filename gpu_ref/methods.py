@@ -93,8 +93,9 @@ METHODS: dict[str, Method] = {
     ),
 }
 """All methods by name. ``start="stay"`` replaces ``V0`` by ``U(W(x, s) - x) / (1 - beta)`` if that is finite
-everywhere, and ``start="coarse"`` by the solution of a coarse problem (:mod:`beltline.gpu_ref.coarse`), but on small
-grids it does the same as ``"stay"``. The time for either counts as ``solve``.
+everywhere, and ``start="coarse"`` by the solution of a coarse problem, or on small grids also by the value of staying,
+unless ``V0`` is a guess that is nearer to the solution (:func:`beltline.gpu_ref.coarse.nearest`). The time for either
+counts as ``solve``.
 """
 
 OPTIONS: dict[str, str] = {
@@ -104,7 +105,7 @@ OPTIONS: dict[str, str] = {
     "choices": "number of equidistant choices x', from 2 (default 1000)",
     "inner": "policy evaluation sweeps after each exact sweep, from 0 (default 20)",
     "start": "first value function: given, that of the problem; stay, that of staying at x for ever; coarse, the "
-    "solution on a coarse grid (default given); also with method shift on a sweep engine",
+    "nearest of these and the solution on a coarse grid (default given); also with method shift on a sweep engine",
     "marginal": "W'(x, s), an array of the shape of W, in Python only (default: computed by differences of W)",
     "steps": "policy evaluation steps after each maximising sweep, from 0 (default 20; fewer while prices move)",
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import shutil
@@ -14,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from beltline.sim import guard
+from beltline.sim.file_lock import lock
 
 Progress = Callable[[str], None]
 """Function that is called with a line of text about the work in progress; each line replaces the one before."""
@@ -73,12 +73,12 @@ def jobs() -> int:
 @contextlib.contextmanager
 def _locked(path: Path, progress: Progress | None) -> Iterator[None]:
     """Hold an exclusive lock on the file ``path``; report the time that it waits for another process."""
-    with open(path, "w") as lock:
+    with open(path, "w") as file:
         started = time.monotonic()
         reported = QUIET_SECONDS
         while True:
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock(file.fileno())
                 break
             except BlockingIOError:
                 waited = time.monotonic() - started

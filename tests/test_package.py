@@ -120,3 +120,33 @@ def test_importing_brings_nothing_heavy(program: str) -> None:
     code = f"import sys; {program}; print([name for name in {heavy!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_a_checkout_without_symbolic_links_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    # As Git leaves it on Windows: each link is a file that contains its target. The present Beltline is installed too.
+    (tmp_path / "beltline").mkdir()
+    for entry in (ROOT / "beltline").iterdir():
+        if entry.is_symlink():
+            (tmp_path / "beltline" / entry.name).write_text(os.readlink(entry))
+        elif entry.suffix == ".py":
+            shutil.copy(entry, tmp_path / "beltline")
+    command = [sys.executable, "-c", "import beltline; print(beltline.host.__file__)"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1
+    here = tmp_path / "beltline"
+    assert done.stderr.splitlines()[-1] == (
+        f"ImportError: this copy of Beltline is incomplete: {str(here / 'constraints')!r} must be a symbolic link "
+        f"to the folder 'constraints' beside {str(here)!r}, and links are lost in a zip file, and by Git on Windows "
+        "without core.symlinks: clone the repository with `git clone -c core.symlinks=true`, or install a wheel"
+    )
+
+
+def test_problems_are_solved_where_modules_of_unix_are_missing() -> None:
+    missing = ("fcntl", "grp", "pwd", "resource", "termios", "tty")
+    program = (
+        f"import sys; sys.modules.update(dict.fromkeys({missing!r}))\n"
+        "import beltline as bl\n"
+        "print(bl.solve(bl.rbc(grid=32), progress=False).success)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"

@@ -10,6 +10,7 @@ from typing import Any
 from beltline.gpu_ref.cuda.device import ready
 from beltline.gpu_ref.cuda.kernels import check_method
 from beltline.gpu_ref.cuda.layout import Layout
+from beltline.gpu_ref.cuda.start import with_guess
 from beltline.gpu_ref.cuda.sweeps import solutions_in_turn
 from beltline.gpu_ref.methods import Arguments, Solution, check_arguments
 
@@ -69,7 +70,8 @@ def solve_batch(
 
     def check(problem: Sequence[Any]) -> Arguments:
         X, W, Q, V0, beta, eta = problem
-        return check_arguments(X, W, Q, V0, beta, eta, epsilon, max_sweeps, method, options, checked=checked)
+        given = check_arguments(X, W, Q, V0, beta, eta, epsilon, max_sweeps, method, options, checked=checked)
+        return with_guess(given)
 
     # Each check of large tables uses all threads.
     arguments = list(map(check, problems))

@@ -33,7 +33,7 @@ CHUNK = 256
 MAX_REPAIRS = 8
 """Largest number of times that choices are repaired; each takes two launches and another pass."""
 
-_SURVEYED, _FACTS, _PIECE, _KNOWN, _FOUND = 7, 5, 4, 3, 8
+_SURVEYED, _FACTS, _PIECE, _KNOWN, _FOUND = 7, 5, 4, 3, 9
 """Number of entries in the arrays ``surveyed`` and ``facts`` of a chunk, a piece, ``known`` and ``found``, as in
 ``confirm.cu``.
 """
@@ -116,6 +116,8 @@ class Comparisons:
         room = cupy.empty(words)
         self._device_rows = room[:found].view(np.uint8)
         self._found = room[found : found + self._count * _FOUND].reshape(self._count, _FOUND)
+        # The last of them; whole words for each problem.
+        self._exact = room[words - self._count * ((points * states + 1) // 2) :].reshape(self._count, -1)
         self._rows = rows.copy()
         self._rows.view(np.uint64).reshape(self._count, -1)[:, _OWN_PLACES] += np.uint64(room.data.ptr)
         self._rows["beta"], self._rows["eta"] = np.array(numbers).T
@@ -185,12 +187,19 @@ class Comparisons:
                     break
                 self._repair()
                 rows = self._found.get().tolist()
-        etas = self._rows["eta"].tolist()
-        return [self._compared(*each) for each in zip(rows, self._allowed, etas, strict=True)]
+            etas = self._rows["eta"].tolist()
+            compared = [self._compared(*each) for each in zip(rows, self._allowed, etas, strict=True)]
+            # Choices that were repaired replace those of the result.
+            words = {i: fetch(self._exact[i]) for i, one in enumerate(compared) if one is not None and rows[i][8]}
+            self._stream.synchronize()
+        for i, exact in words.items():
+            policy = exact.view(np.int32)[: self._points * self._states].reshape(self._points, self._states)
+            compared[i] = compared[i]._replace(policy=policy)
+        return compared
 
     def _compared(self, found: list[float], allowed: bool, eta: float) -> Compared | None:
         """Return the outcome for a problem, ``None`` if there may be errors."""
-        largest, gap, size, best, better, wrong, slack, sound = found
+        largest, gap, size, best, better, wrong, slack, sound, _ = found
         if better or wrong or not (sound and allowed):
             return None
         ev_error = DOUBLE * ((eta == 1.0) + (self._states + 4) * max(largest, best))

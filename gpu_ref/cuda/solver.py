@@ -36,7 +36,7 @@ from beltline.gpu_ref.cuda.exact_sweeps import Exact, iterate
 from beltline.gpu_ref.cuda.kernels import PLAIN, WARM, check_method, exact_kernels, kind_of, search_of
 from beltline.gpu_ref.cuda.layout import Layout
 from beltline.gpu_ref.cuda.proven_sweeps import STEPS, bends_up, prove
-from beltline.gpu_ref.cuda.start import Start
+from beltline.gpu_ref.cuda.start import Start, with_guess
 from beltline.gpu_ref.cuda.sweeps import solve_in_one_launch
 from beltline.gpu_ref.methods import Arguments, Solution, check_arguments
 
@@ -111,6 +111,7 @@ def solve(
         X, W, Q, V0, beta, eta, epsilon, max_sweeps, method, options, checked=known, least=least
     )
     check_method(method, METHODS, arguments.W.shape[1])
+    arguments = with_guess(arguments)
     cupy = ready()
     with cupy.cuda.Device(device):
         if method == "mpi":

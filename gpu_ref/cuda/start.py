@@ -10,18 +10,29 @@ from typing import Any
 
 import numpy as np
 
-from beltline.gpu_ref.coarse import FEWEST, INNER, LIMIT, MOST, SHARE, spacing
+from beltline.gpu_ref.coarse import FEWEST, INNER, LIMIT, MOST, SHARE, is_guess, nearest, spacing
 from beltline.gpu_ref.cuda import arena
 from beltline.gpu_ref.cuda.device import MOST_ACROSS, room
 from beltline.gpu_ref.cuda.device_tables import Tables
 from beltline.gpu_ref.cuda.kernels import extremes_kernels, kind_of, start_kernels
-from beltline.gpu_ref.methods import Arguments, affords
+from beltline.gpu_ref.methods import Arguments, affords, can_stay
 
 MOST_BLOCKS = 128
 """Most blocks that look for the largest or lowest values of a problem."""
 
 _SLACK = 1e-3
 """A starting value may exceed its bounds by this share of the distance between them."""
+
+
+def with_guess(given: Arguments) -> Arguments:
+    """Return the arguments with the nearest start as ``V0`` if they ask for it and bring a guess of their own.
+
+    Guesses are compared on the host. Without one the device computes its start.
+    """
+    if given.start != "coarse" or not is_guess(given.V0) or not can_stay(given.X, given.W, given.eta):
+        return given
+    V0 = nearest(given.X, given.W, given.Q, given.beta, given.eta, given.epsilon, given.V0)
+    return given._replace(V0=V0, start="given")
 
 
 class Start:

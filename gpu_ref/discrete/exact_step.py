@@ -41,10 +41,13 @@ class Certified:
         Its error, units of utility.
     better
         Whether another choice is better there; otherwise the value is wrong.
+    chosen
+        The pairs that are best at the value: the given ones, except where another is better.
     """
 
     residual: float
     error_bound: float
+    chosen: NDArray[np.int64]
     missed: int = 0
     state: int = -1
     amount: float = 0.0
@@ -67,6 +70,7 @@ def certify(program: Program, value: Array, chosen: NDArray[np.int64], change: f
     first = program.first
     best, taken = np.empty(program.states), np.empty(program.states)
     own = (first[:-1] <= chosen) & (chosen < first[1:])
+    exact = chosen.copy()
     begin = 0
     while begin < program.states:
         # One state, and as many more as fit into a piece.
@@ -76,6 +80,9 @@ def certify(program: Program, value: Array, chosen: NDArray[np.int64], change: f
         best[begin:end] = np.maximum.reduceat(objectives, first[begin:end] - first[begin])
         at = np.where(own[begin:end], chosen[begin:end], first[begin:end]) - first[begin]
         taken[begin:end] = np.where(own[begin:end], objectives[at], -np.inf)
+        for state in begin + np.flatnonzero(taken[begin:end] < best[begin:end]):
+            pairs = slice(first[state] - first[begin], first[state + 1] - first[begin])
+            exact[state] = first[state] + objectives[pairs].argmax()
         begin = end
     off = np.abs(best - value)
     residual = float(off.max())
@@ -90,9 +97,9 @@ def certify(program: Program, value: Array, chosen: NDArray[np.int64], change: f
     wrong = off - (modulus * change + 2.0 * rounding)
     faults = (lost > 0.0) | (wrong > 0.0)
     if not faults.any():
-        return Certified(residual, bound)
+        return Certified(residual, bound, exact)
     amounts = np.where(
         faults, np.maximum(np.where(lost > 0.0, best - taken, 0.0), np.where(wrong > 0.0, off, 0.0)), 0.0
     )
     state = int(amounts.argmax())
-    return Certified(residual, bound, int(faults.sum()), state, float(amounts[state]), bool(lost[state] > 0.0))
+    return Certified(residual, bound, exact, int(faults.sum()), state, float(amounts[state]), bool(lost[state] > 0.0))

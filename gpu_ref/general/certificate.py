@@ -102,6 +102,9 @@ class Certificate(NamedTuple):
     searched
         Number of pairs of alternative and exogenous state in which all candidates were evaluated because the theorem
         does not apply, at the age with most of them.
+    policy, choice
+        The best ``x'`` of each alternative and the first of the best alternatives of each regime at the value, of the
+        shapes of those of the answer.
     """
 
     residual: float
@@ -111,6 +114,8 @@ class Certificate(NamedTuple):
     miss: Miss | None
     evaluations: int
     searched: int
+    policy: Indexes
+    choice: Indexes
 
 
 @njit(cache=True)
@@ -144,8 +149,8 @@ def _compare_policy(
 @njit(cache=True)
 def _one_state(
     wealths: Array, costs: Array, lows: Indexes, highs: Indexes, evs: Array, ev_errors: Array, eta: float,
-    negative: bool, change: float, values: Array, policies: Indexes, best: Array, slack: Array, coarse: Array,
-    facts: Array, counts: Array, s: int,
+    negative: bool, change: float, values: Array, policies: Indexes, best: Array, exacts: Indexes, slack: Array,
+    coarse: Array, facts: Array, counts: Array, s: int,
 ) -> None:  # fmt: skip
     """Maximise and compare one alternative in exogenous state ``s``; arguments as for :func:`_alternative`."""
     wealth, cost, low, high = wealths[:, s].copy(), costs[:, s].copy(), lows[:, s].copy(), highs[:, s].copy()
@@ -154,6 +159,7 @@ def _one_state(
         cost, evs[s], wealth, eta, negative, ev_errors[s], low, high, policy, best[s], exact, slack[s]
     )  # fmt: skip
     counts[s, 0], counts[s, 1] = evaluations, searched
+    exacts[:, s] = exact
     _compare_policy(
         cost, evs[s], wealth, eta, negative, low, high, change, best[s], exact, slack[s], coarse[s], values[:, s],
         policy, facts[s],
@@ -163,19 +169,19 @@ def _one_state(
 @njit(parallel=True, cache=True)
 def _alternative(
     wealths: Array, costs: Array, lows: Indexes, highs: Indexes, evs: Array, ev_errors: Array, eta: float,
-    negative: bool, change: float, values: Array, policies: Indexes, best: Array, slack: Array, coarse: Array,
-    facts: Array, counts: Array,
+    negative: bool, change: float, values: Array, policies: Indexes, best: Array, exacts: Indexes, slack: Array,
+    coarse: Array, facts: Array, counts: Array,
 ) -> None:  # fmt: skip
     """Maximise one alternative, and compare it with the answer.
 
-    Fills ``best`` and ``slack``, ``(N_z, N_k)``; ``facts``, ``(N_z, 4)``, as :func:`_compare_policy`; and ``counts``,
+    Fills ``best`` and ``slack``, ``(N_z, N_k)``; ``exacts``, ``(N_k, N_z)``, with the best choices; ``facts``, ``(N_z, 4)``, as :func:`_compare_policy`; and ``counts``,
     ``(N_z, 2)``: evaluations, and 1 if searched in full. Tables are ``(N_k, N_z)``, expectations ``evs`` ``(N_z,
     N_k)``, as is ``coarse``.
     """
     for s in prange(evs.shape[0]):
         _one_state(
-            wealths, costs, lows, highs, evs, ev_errors, eta, negative, change, values, policies, best, slack, coarse,
-            facts, counts, s,
+            wealths, costs, lows, highs, evs, ev_errors, eta, negative, change, values, policies, best, exacts, slack,
+            coarse, facts, counts, s,
         )  # fmt: skip
 
 
@@ -229,7 +235,7 @@ def _record(facts: Array, kind: int, d: int, x: int, amount: float) -> None:
 @njit(cache=True)
 def _regime_of_state(
     best: Array, slack: Array, coarse: Array, own: NDArray[np.int64], sigma: float, change: float,
-    value: Array, choice: Indexes, probabilities: Array, s: int, facts: Array,
+    value: Array, choice: Indexes, probabilities: Array, firsts: Indexes, s: int, facts: Array,
 ) -> tuple[float, float]:  # fmt: skip
     """Compare one regime in exogenous state ``s``; return its largest difference in value, and its rounding error.
 
@@ -242,6 +248,7 @@ def _regime_of_state(
         for d in own:
             if best[d, s, x] > best[first, s, x]:
                 first = d
+        firsts[x, s] = first
         top = best[first, s, x]
         regime_slack = _regime_slack(best, slack, own, s, x, sigma, top)
         found = top
@@ -278,16 +285,16 @@ def _regime_of_state(
 @njit(parallel=True, cache=True)
 def _regime(
     best: Array, slack: Array, coarse: Array, own: NDArray[np.int64], sigma: float, change: float,
-    value: Array, choice: Indexes, probabilities: Array, sizes: Array, facts: Array,
+    value: Array, choice: Indexes, probabilities: Array, firsts: Indexes, sizes: Array, facts: Array,
 ) -> None:  # fmt: skip
     """Compare one regime with the answer, in all exogenous states.
 
-    Fills ``sizes``, ``(N_z, 2)``, with differences and rounding errors, and ``facts``, ``(N_z, 5)``, as
+    Fills ``firsts``, ``(N_k, N_z)``, with the best alternatives, ``sizes``, ``(N_z, 2)``, with differences and rounding errors, and ``facts``, ``(N_z, 5)``, as
     :func:`_record`.
     """
     for s in prange(sizes.shape[0]):
         sizes[s] = _regime_of_state(
-            best, slack, coarse, own, sigma, change, value, choice, probabilities, s, facts[s]
+            best, slack, coarse, own, sigma, change, value, choice, probabilities, firsts, s, facts[s]
         )  # fmt: skip
 
 
@@ -333,9 +340,10 @@ def _continuation(tables: Tables, V: Array, eta: float, largest: float) -> tuple
 
 
 def _one_age(
-    form: Form, V: Array, answer: _AnswerAtAge, change: float, coarse: Array, age: int, found: _Findings
-) -> tuple[float, ...]:
-    """Certify one age against a sweep from ``V``.
+    form: Form, V: Array, answer: _AnswerAtAge, change: float, coarse: Array, age: int, found: _Findings,
+    policy: Indexes, choice: Indexes,
+) -> tuple[float, ...]:  # fmt: skip
+    """Certify one age against a sweep from ``V``, and fill ``policy`` and ``choice`` with the best ones.
 
     Returns residual, rounding error, number of evaluations, and number of exogenous states searched in full.
     """
@@ -352,10 +360,10 @@ def _one_age(
             continuation, ev_error = _continuation(tables, V, form.eta, largest)
             _alternative(
                 tables.wealth, tables.cost, tables.low, tables.high, continuation, ev_error, form.eta, form.negative,
-                allowed, answer.values[d], answer.policy[d], best[d], slack[d], coarse[d], facts, counts[d],
+                allowed, answer.values[d], answer.policy[d], best[d], policy[d], slack[d], coarse[d], facts, counts[d],
             )  # fmt: skip
         else:
-            best[d] = one.at(age).T
+            best[d], policy[d] = one.at(age).T, -1
             wrong = (answer.values[d] != one.at(age)) | (answer.policy[d] != -1)
             for s in np.flatnonzero(wrong.any(axis=0)):
                 x = int(np.argmax(wrong[:, s]))
@@ -368,7 +376,7 @@ def _one_age(
         own = np.array(form.of_regime(r))
         _regime(
             best, slack, coarse, own, form.sigma, allowed, answer.value[r], answer.choice[r], answer.probabilities,
-            sizes[r], facts,
+            choice[r], sizes[r], facts,
         )  # fmt: skip
         found.add(facts, age)
     return (*(float(size) for size in sizes.max(axis=(0, 1))), *(int(n) for n in counts.sum(axis=(0, 1))))
@@ -446,13 +454,15 @@ def certify(
     if coarse.shape != given.values.shape:
         raise ValueError(f"coarse must have shape {given.values.shape}, not {coarse.shape}")
     following = given.value if horizon is None else form.start(after)
+    policy, choice = np.empty_like(given.policy), np.empty_like(given.choice)
     residual = rounding = bound = error = evaluations = searched = 0.0
     with threads(threads_for(form.shape[1] * form.shape[2])):
         for age in range((horizon or 1) - 1, -1, -1):
             now = given if horizon is None else _AnswerAtAge(*(array[age] for array in given))
             rough = np.ascontiguousarray((coarse if horizon is None else coarse[age]).swapaxes(1, 2))
             last = 0.0 if horizon else change
-            gap, regime_slack, tried, in_full = _one_age(form, following, now, last, rough, age, found)
+            here = (policy, choice) if horizon is None else (policy[age], choice[age])
+            gap, regime_slack, tried, in_full = _one_age(form, following, now, last, rough, age, found, *here)
             residual, rounding = max(residual, gap), max(rounding, regime_slack)
             evaluations, searched = evaluations + tried, max(searched, in_full)
             # The computed gap is a rounded difference of two values.
@@ -463,4 +473,5 @@ def certify(
                 error = (off + factor * error) * (1.0 + 8.0 * DOUBLE)
                 bound = max(bound, error)
             following = now.value
-    return Certificate(residual, rounding, bound, found.missed, found.miss, int(evaluations), int(searched))
+    counts = int(evaluations), int(searched)
+    return Certificate(residual, rounding, bound, found.missed, found.miss, *counts, policy, choice)

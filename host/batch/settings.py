@@ -9,14 +9,14 @@ from functools import cached_property
 from typing import Any
 
 from beltline.host.batch.store import key
-from beltline.host.batch.worker import BATCH_METHOD, Settings, alternatives
+from beltline.host.batch.worker import Settings, alternatives
 from beltline.host.devices import ARGUMENTS, DEVICES, REFERENCES, DeviceError, check_options, known
 from beltline.host.problem.checks import ProblemError, check_former_names, suggestion, whole
 from beltline.host.problem.general import extras
 from beltline.host.problem.problem import Problem
 from beltline.host.solver.options import LEAST_TOL, UNNAMED, SolveOptions, flag, machine_method
 from beltline.host.solver.reference import check_method, check_method_options, reference_module
-from beltline.host.solver.rules import AUTO, boards, check_unnamed, method_needed
+from beltline.host.solver.rules import AUTO, OF_RULES, boards, check_unnamed, method_needed
 from beltline.host.solver.session import Session, no_options
 from beltline.host.solver.solve_general import DEVICES as GENERAL_DEVICES
 from beltline.host.solver.solve_general import METHOD, check_general
@@ -39,7 +39,7 @@ def chosen(
             session.open()
             options |= where
             return name, None
-    return "cpu", method or AUTO
+    return "cpu", method
 
 
 def settings_of(
@@ -80,15 +80,17 @@ def settings_of(
                 f"as device='emulator'"
             )
         check_former_names(options)
-        if each.method not in (None, AUTO, METHOD):
-            check_method(each.method)
+        way = each.method or AUTO
+        each = replace(each, method=way)
+        if way not in (AUTO, METHOD):
+            check_method(way)
         if "update" in options:
             raise ProblemError("update must not be given to a batch: prices belong to one problem, so use bl.solve")
-        _check_method_options(name, each.method, options)
+        _check_method_options(name, way, options)
     return Settings(device=name, options=options, solve=each, warm=warm)
 
 
-def _check_method_options(device: str, method: str | None, options: Mapping[str, Any]) -> None:
+def _check_method_options(device: str, method: str, options: Mapping[str, Any]) -> None:
     """Check options of a method in double precision that no problem of the batch could take, whatever its form.
 
     What only some problems cannot take becomes an error of these problems. ``device`` is ``"cpu"`` or ``"gpu"``.
@@ -100,22 +102,18 @@ def _check_method_options(device: str, method: str | None, options: Mapping[str,
     """
     from beltline.gpu_ref.methods import METHODS
 
-    general = method in (None, AUTO, METHOD)
-    if method is None:
-        # The second is for a finite horizon, and replaces the first where that fails.
-        simple = [BATCH_METHOD, "warm"] if device == "gpu" else ["warm"]
-    else:
-        simple = [] if general else [method]
+    general = method in (AUTO, METHOD)
     for name, value in options.items():
-        has = [one for one in simple if name in METHODS[one].options]
-        if has or not general:
-            check_method_options((has or simple)[0], {name: value})
+        if not general:
+            check_method_options(method, {name: value})
+        elif name == OF_RULES and method == AUTO:
+            check_method_options("shift", {name: value})
         elif name == "steps":
             whole(name, value, "a whole number from 0", lambda n: n >= 0)
         elif any(name in one.options for one in METHODS.values()):
             raise method_needed(name)
         else:
-            takes = sorted({option for one in simple for option in METHODS[one].options} | {"steps"})
+            takes = [OF_RULES, "steps"] if method == AUTO else ["steps"]
             hint = suggestion(name, (*ARGUMENTS, *ARGUMENTS_OF_BATCH, *takes))
             raise ProblemError(
                 f"device {device!r} has no option {name!r} in a batch: it takes {', '.join(takes)}{hint}"

@@ -143,12 +143,12 @@ def solve_many(
         mixed. Of a model pass its ``problem()``. Discrete problems, and economies whose prices are to be found, such as
         ``bl.aiyagari()``, are solved by :func:`beltline.solve` only.
     tol, max_sweeps, progress, verify, value_bits, amount_bits, timeout, method
-        As in :func:`beltline.solve`, the same for all problems; ``timeout`` applies to each run. On ``"gpu"`` the
-        default method for an infinite horizon is ``"shift"``. On a sweep engine ``method="shift"`` takes the option
-        ``start``. A problem of a form that does not support the method or an option fails with an error.
+        As in :func:`beltline.solve`, the same for all problems; ``timeout`` applies to each run. On a sweep engine
+        ``method="shift"`` takes the option ``start``. A problem of a form that does not support the method or an option
+        fails with an error.
     device : str or Session
-        ``"auto"``, the default: for a batch in this process the first free board; otherwise the processor with method
-        ``"auto"``. Or the name of a device, or an open session, which stays open.
+        ``"auto"``, the default: for a batch in this process the first free board; otherwise the processor. Or
+        the name of a device, or an open session, which stays open.
     order : {"given", "finished"}
         Whether attempts come in the order of the problems, or as soon as they finish.
     warm : bool

@@ -10,7 +10,6 @@ them. Only one process at a time can write.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import math
@@ -29,6 +28,7 @@ from beltline.host.results import archive, record
 from beltline.host.results.files import PART, replacing
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
+from beltline.sim.file_lock import lock
 
 FORMAT = 2
 """Version of the store and its keys. Files of version 1 had no checksum."""
@@ -241,14 +241,16 @@ class Store:
         """
         try:
             self.path.mkdir(exist_ok=True)
-            lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            held = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
         except OSError as error:
             raise ProblemError(f"store {str(self.path)!r} cannot be written to: {error.strerror}") from None
         try:
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock(held)
             except BlockingIOError:
                 raise ProblemError(f"store {str(self.path)!r} is being written to by another batch") from None
+            except OSError as error:
+                raise ProblemError(f"store {str(self.path)!r} cannot be locked: {error.strerror}") from None
             if not (self.path / MARK).exists():
                 with replacing(self.path / MARK) as file:
                     file.write((json.dumps({"format": FORMAT}) + "\n").encode())
@@ -261,7 +263,7 @@ class Store:
             yield
         finally:
             self._writing = False
-            os.close(lock)
+            os.close(held)
 
     def rebuild(self) -> None:
         """Write the index again from the files of the results."""

@@ -33,6 +33,7 @@ from beltline.host.solver.fallback import or_plain, plain
 from beltline.host.solver.options import SolveOptions
 from beltline.host.solver.prepare import Prepared
 from beltline.host.solver.reference import solve_batch
+from beltline.host.solver.rules import AUTO, Way, ways
 from beltline.host.solver.session import Session
 
 YIELD_SECONDS = 100e-6
@@ -117,10 +118,6 @@ class Turns:
         """Return two events ``(before, own)``: wait for the first, and set the second when the device is free again."""
         before, self._last = self._last, threading.Event()
         return before, self._last
-
-
-BATCH_METHOD = "shift"
-"""Default method on a GPU for an infinite horizon: the fastest for a batch."""
 
 
 def pair() -> ThreadPoolExecutor:
@@ -281,10 +278,7 @@ class Worker:
 
     def _reference(self, settings: Settings, problem: Problem) -> Result:
         self._check_cancelled("")
-        options, simple = settings.solve, not problem.general
-        if options.method is None and settings.device == "gpu" and simple and problem.horizon is None:
-            options = replace(options, method=BATCH_METHOD)
-        return solve_in_double(problem, options, settings.device, dict(settings.options), self._check_cancelled)
+        return solve_in_double(problem, settings.solve, settings.device, dict(settings.options), self._check_cancelled)
 
     def _batch(self, settings: Settings, problems: Sequence[Problem]) -> list[Answer]:
         """Solve on a GPU: consecutive problems of one shape in one launch, those of the general form one by one."""
@@ -299,7 +293,8 @@ class Worker:
                 with self._running:
                     self._check_cancelled("")
                     try:
-                        results = solve_batch(group, options, options.method or BATCH_METHOD, dict(settings.options))
+                        way = ways(group[0], "gpu")[0] if options.method == AUTO else Way(str(options.method))
+                        results = solve_batch(group, options, way.method, {**way.options, **settings.options})
                     except ProblemError:
                         # One of them is wrong, or together they do not fit in memory: solve them one by one.
                         results = []

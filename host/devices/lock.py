@@ -9,13 +9,13 @@ different files of the same name.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import re
 import stat
 from pathlib import Path
 
 from beltline.host.devices.base import DeviceError, DeviceInUseError
+from beltline.sim.file_lock import lock, unlock
 
 RUN = Path("/run/lock")
 """Directory for lock files on most systems: empty after a restart, and writable by all users."""
@@ -57,7 +57,7 @@ class BoardLock:
         self.path = directory() / f"beltline-{board}.lock"
         self._file = _opened(self.path)
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(self._file)
         except OSError as error:
             holder = os.pread(self._file, 32, 0).decode("ascii", "replace").strip()
             os.close(self._file)
@@ -79,7 +79,7 @@ class BoardLock:
                 # So that a message about the next process with the lock never shows the id of this one.
                 os.ftruncate(file, 0)
                 # Closing the file is not enough: a process that was forked in between has it open, too.
-                fcntl.flock(file, fcntl.LOCK_UN)
+                unlock(file)
             os.close(file)
 
     def __del__(self) -> None:

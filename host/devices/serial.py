@@ -16,7 +16,6 @@ import importlib
 import importlib.util
 import os
 import re
-import termios
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -134,7 +133,7 @@ class SerialDevice(BusDevice):
 
     def _release(self) -> None:
         # Closing a port that was unplugged may fail.
-        with contextlib.suppress(OSError, termios.error):
+        with contextlib.suppress(*_port_errors()):
             self._port.close()
         if self._lock is not None:
             self._lock.release()
@@ -184,7 +183,7 @@ class SerialDevice(BusDevice):
             yield
         except DeviceError:
             raise
-        except (OSError, termios.error) as error:
+        except _port_errors() as error:
             raise DeviceLostError(f"{self._where} is gone: {error}") from error
 
 
@@ -277,11 +276,20 @@ def open_serial(
         raise
 
 
+def _port_errors(*more: type[Exception]) -> tuple[type[Exception], ...]:
+    """Return the errors of a port, and ``more``; where there is ``termios``, also its own, which is no ``OSError``."""
+    try:
+        import termios
+    except ModuleNotFoundError:
+        return OSError, *more
+    return OSError, termios.error, *more
+
+
 def _opened(serial: Any, port: str, baud: int) -> Any:
     try:
         # Exclusive, so that other programs such as terminals cannot open it in the meantime.
         opened = serial.Serial(port, baud, exclusive=True)
-    except (OSError, ValueError, termios.error) as error:
+    except _port_errors(ValueError) as error:
         number = getattr(error, "errno", None)
         if number == errno.EAGAIN:
             raise DeviceInUseError(f"device 'serial' at '{port}' is in use: another program has the port") from None
@@ -294,7 +302,7 @@ def _opened(serial: Any, port: str, baud: int) -> Any:
             f"device 'serial' cannot open '{port}' at {baud} baud: {os.strerror(number) if number else error}{cure}"
         ) from None
     # By default USB bridges collect received bytes for 16 ms. Not all of them can be set to less.
-    with contextlib.suppress(OSError, ValueError, NotImplementedError, AttributeError, termios.error):
+    with contextlib.suppress(*_port_errors(ValueError, NotImplementedError, AttributeError)):
         opened.set_low_latency_mode(True)
     return opened
 

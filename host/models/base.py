@@ -61,7 +61,7 @@ class Model(ABC):
     ...     def problem(self):
     ...         cake = bl.grid_uniform(0.1, 1.0, 50)
     ...         table = cake[:, None] + 0.1
-    ...         return bl.Problem(grid=cake, wealth=table, transition=np.ones((1, 1)), start=np.zeros((50, 1)),
+    ...         return bl.Problem(grid=cake, wealth=table, transition=np.ones((1, 1)),
     ...                           beta=self.beta, eta=1.0)
     >>> bl.solve(CakeEating(), progress=False).success
     True

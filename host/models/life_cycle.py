@@ -105,7 +105,6 @@ def life_cycle(
         grid=assets,
         wealth=wealth,
         transition=transition,
-        start=np.zeros_like(wealth),
         beta=beta,
         eta=eta,
         horizon=ages,

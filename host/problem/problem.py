@@ -94,11 +94,11 @@ class Problem:
         every state has a feasible choice.
     transition : (N_z, N_z) array
         Markov matrix ``Q(s, s')``. Rows (today's state) sum to 1 within ``ROW_SUM_TOLERANCE`` (1e-12).
-    start : (N_k, N_z) array
-        With an infinite horizon the first guess of the value function; with a finite horizon the value after the last
-        age. Finite, in units of utility. It need not be concave in ``x``: a device or method that needs a concave first
-        guess replaces it by its :func:`~beltline.host.problem.concavity.concave_majorant`, and ``message`` of the
-        result says so.
+    start : (N_k, N_z) array, optional
+        With an infinite horizon a first guess of the value function, from which solvers begin unless they compute a
+        better one; with a finite horizon the value after the last age. Finite, in units of utility; by default 0. It
+        need not be concave in ``x``: a device or method that needs a concave first guess replaces it by its
+        :func:`~beltline.host.problem.concavity.concave_majorant`, and ``message`` of the result says so.
     beta : float
         Discount factor, above 0 and below 1.
     eta : float
@@ -155,7 +155,6 @@ class Problem:
     ...     grid=grid,
     ...     wealth=1.03 * grid[:, None] + income,
     ...     transition=[[0.9, 0.1], [0.1, 0.9]],
-    ...     start=np.zeros((200, 2)),
     ...     beta=0.95,
     ...     eta=2.0,
     ... )
@@ -167,7 +166,7 @@ class Problem:
     grid: NDArray[np.float64]
     wealth: NDArray[np.float64]
     transition: NDArray[np.float64]
-    start: NDArray[np.float64]
+    start: NDArray[np.float64] = None  # type: ignore[assignment]
     beta: float
     eta: float
     horizon: int | None = None
@@ -231,8 +230,9 @@ class Problem:
         keep("beta", real("beta", self.beta, wanted, lambda beta: 0 < beta < 1))
         # An eta of 0 makes the problem general, and then _check_general checks it.
         keep("eta", real("eta", self.eta, ETA_WANTED, lambda eta: 0 < eta <= ETA_LIMIT))
-        for name in ("transition", "wealth", "start"):
+        for name in ("transition", "wealth"):
             keep(name, table(name, getattr(self, name), 2))
+        keep("start", table("start", self._start(), 2))
         keep("alternatives", ())
         self._check_transition()
         self._check_shapes("wealth", "start")
@@ -246,7 +246,7 @@ class Problem:
         for name in ("transition", "wealth"):
             keep(name, table(name, getattr(self, name), 3 if dimensions(getattr(self, name)) == 3 else 2))
         self._check_square()
-        start = table("start", self.start, 3 if dimensions(self.start) == 3 else 2)
+        start = table("start", self._start(), 3 if dimensions(self.start) == 3 else 2)
         keep("start", start)
         if isinstance(self.beta, int | float):
             keep("beta", float(self.beta))
@@ -259,6 +259,10 @@ class Problem:
             raise ProblemError(
                 f"start must have shape {shape} or, one table a regime, {(regimes, *shape)}, not {start.shape}"
             )
+
+    def _start(self) -> NDArray[np.float64]:
+        """Return ``start`` as it was given, by default zeros."""
+        return np.zeros((self.points, self.states)) if self.start is None else self.start
 
     def _check_shapes(self, *names: str) -> None:
         shape = (self.points, self.states)

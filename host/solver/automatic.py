@@ -14,7 +14,7 @@ from beltline.host.results.result import Result
 from beltline.host.solver.judgement import tightened
 from beltline.host.solver.options import UNNAMED, SolveOptions
 from beltline.host.solver.reference import solve_reference
-from beltline.host.solver.rules import AUTO, OF_GENERAL, boards, check_unnamed, without_gpu
+from beltline.host.solver.rules import OF_GENERAL, boards, check_unnamed, without_gpu
 from beltline.host.solver.session import Session
 from beltline.host.solver.solve_discrete import solve_discrete
 from beltline.host.solver.solve_general import solve_general
@@ -36,7 +36,7 @@ def solve_automatic(
     """
     check_unnamed(options.method, more)
     failures = []
-    for name, where in boards() if options.method is None else ():
+    for name, where in boards() if options.method is None and not more else ():
         result, failed = _on_board(name, where, problem, options, progress)
         if result is not None and result.success:
             return replace(result, chosen=f"{name}: chosen because the board is present and free")
@@ -76,7 +76,6 @@ def solve_in_double(
 
 def _on_processors(problem: Problem, options: SolveOptions, more: dict[str, Any], report: Progress | None) -> Result:
     """Solve on a GPU if it saves time and succeeds, or else on the processor."""
-    options = replace(options, method=options.method or AUTO)
     why = without_gpu(problem)
     if not why:
         try:

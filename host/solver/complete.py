@@ -29,6 +29,7 @@ from beltline.host.solver.verify import (
     trust,
 )
 from beltline.host.solver.verify_costs import costly_sweep
+from beltline.host.solver.verify_general import best_of
 from beltline.hw.interface.registers import Status
 
 CURE = "use more fraction bits (amount_bits, value_bits), or measure amounts in other units"
@@ -95,6 +96,7 @@ def _result(completed: Completed, report: Progress | None) -> Result:
             quality = measure(problem, image, value, policy, change, deadline, sweep)
     else:
         quality = trust(problem, image, value, policy, change, proven)
+    policy = policy if quality.policy is None else quality.policy
     outcome, message = _outcome(work, done, change, quality)
     outcome, message = _judged(work, outcome, message, value, quality)
     if unproven:
@@ -162,7 +164,8 @@ def _of_products(completed: Completed, report: Progress | None) -> Result:
             )
     outcome, sentence = _outcome(work, done, change, quality)
     outcome, sentence = _judged(work, outcome, sentence, found.value, quality)
-    return Result.of(tables=found, change=change, **_known(completed, outcome, sentence + message, quality))
+    tables = best_of(problem, quality, found)
+    return Result.of(tables=tables, change=change, **_known(completed, outcome, sentence + message, quality))
 
 
 def _modulus(work: Prepared) -> float:

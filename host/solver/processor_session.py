@@ -14,7 +14,7 @@ from beltline.host.solver.automatic import solve_in_double
 from beltline.host.solver.ctrl_c import interruptible
 from beltline.host.solver.options import MACHINE_ONLY, UNNAMED, SolveOptions, Start, options_with, start_named
 from beltline.host.solver.reference import reference_module
-from beltline.host.solver.rules import boards, check_unnamed, ways
+from beltline.host.solver.rules import boards, check_unnamed
 from beltline.host.solver.session import Session
 from beltline.sim.progress import reporting
 
@@ -76,7 +76,7 @@ class ProcessorSession:
             The first guess of the value function. ``"given"``: the one that the method uses by default. ``"last"``: the
             last solution of this session, if it has the shape of this problem. Discrete problems, and problems of the
             general form or with a horizon, always begin as with ``"given"``. ``"stay"``, ``"coarse"``: the option
-            ``start`` of a method, which must be named.
+            ``start`` of the method.
 
         Raises
         ------
@@ -114,9 +114,6 @@ class ProcessorSession:
             return None
         if last.problem.horizon is not None or last.value.shape != problem.start.shape:
             return None
-        if given.method is None:
-            way = ways(problem, "gpu" if self.name == "gpu" else "cpu")[0]
-            given, options = replace(given, method=way.method), {**way.options, "start": "given"}
         result = solve_in_double(replace(problem, start=last.value), given, self.name, options, report)
         return replace(result, problem=problem)
 

@@ -28,7 +28,7 @@ from beltline.host.results.result import Result
 from beltline.host.solver.fallback import or_other
 from beltline.host.solver.judgement import LIMITED, RESCALE, judged, lowers, promised
 from beltline.host.solver.options import COMPILED, SolveOptions
-from beltline.host.solver.rules import AUTO, ways
+from beltline.host.solver.rules import AUTO, check_rule_options, ways
 from beltline.host.solver.solve_general import METHOD as BRACKETS
 from beltline.host.solver.solve_general import by_brackets
 from beltline.host.solver.tolerance import usual_utility
@@ -117,12 +117,12 @@ def solve_reference(
     problem
         Of the simple form.
     options
-        Options of the solve. The method is one of ``beltline.gpu_ref.methods.METHODS``, by default ``"warm"``;
-        ``"auto"`` tries those of :func:`beltline.host.solver.rules.ways` in their order.
+        Options of the solve. The method is one of ``beltline.gpu_ref.methods.METHODS``; None or ``"auto"`` tries those
+        of :func:`beltline.host.solver.rules.ways` in their order.
     device
         ``"cpu"`` or ``"gpu"``.
     more
-        Options of the method.
+        Options of the method; without a named method only ``start``.
     report
         Called with lines of progress.
 
@@ -133,7 +133,7 @@ def solve_reference(
     DeviceError
         The device cannot be used on this computer.
     """
-    if options.method == AUTO:
+    if options.method in (None, AUTO):
         return _by_rule(problem, options, device, more, report)
     return _or_warm(problem, options, device, _solved(problem, options, device, more, report), report)
 
@@ -142,14 +142,12 @@ def _by_rule(
     problem: Problem, options: SolveOptions, device: str, more: dict[str, Any], report: Progress | None
 ) -> Result:
     """Solve by the first method of the rules that succeeds, or by ``warm``; if all fail, return the first result."""
-    if more:
-        name = next(iter(more))
-        raise ProblemError(f"option {name!r} needs a method to be named: method 'auto' sets the options itself")
+    check_rule_options(more, f"device {device!r}")
     first: Result | None = None
     for way in ways(problem, device):
         if report and first is not None:
             report(f"method {first.method} failed; solving by method {way.method}")
-        result = _solved(problem, replace(options, method=way.method), device, dict(way.options), report)
+        result = _solved(problem, replace(options, method=way.method), device, {**way.options, **more}, report)
         if result.success and first is not None:
             result = replace(result, message=f"{result.message} Method {first.method!r}, tried before, had failed.")
         if result.success or result.status == Outcome.INFEASIBLE:
@@ -195,7 +193,7 @@ def _solved(
     problem: Problem, options: SolveOptions, device: str, more: dict[str, Any], report: Progress | None
 ) -> Result:
     """Solve as :func:`solve_reference` does, but only by the method of ``options``."""
-    method = check_method(options.method or "warm")
+    method = check_method(options.method)
     check_method_options(method, more)
     if problem.horizon is not None and method not in AGES[device]:
         raise ProblemError(
@@ -356,9 +354,11 @@ def _result(
     outcome, message = _outcome(problem, options, method, found, quality)
     if quality.independent and not options.verify:
         message += " Its error has no bound without verification, so the result was verified although verify is False."
+    # Approximate methods keep the policy that belongs to their value.
+    policy = found.policy if quality.policy is None or not found.exact else quality.policy
     return Result(
         value=found.value,
-        policy=found.policy,
+        policy=policy,
         success=outcome in (Outcome.CONVERGED, Outcome.FINISHED),
         status=outcome.value,
         message=f"{message} {note}".strip(),

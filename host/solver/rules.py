@@ -20,6 +20,11 @@ from beltline.host.solver.options import UNNAMED
 AUTO = UNNAMED
 """Name of the method that stands for a choice by these rules."""
 
+OF_RULES = "start"
+"""The option of the methods that needs no method to be named: all that the rules choose for an infinite horizon have
+it.
+"""
+
 OF_GENERAL = ("steps", "update", "update_every")
 """Options of problems of the general form only."""
 
@@ -109,6 +114,8 @@ def check_unnamed(method: str | None, options: Mapping[str, Any]) -> None:
 
     of_methods = {name: [method for method, has in METHODS.items() if name in has.options] for name in options}
     for name in options:
+        if name == OF_RULES and method is None:
+            continue
         devices = [device for device, has in DEVICES.items() if name in has.options]
         if devices and not (method is not None and of_methods[name]):
             raise ProblemError(f"option {name!r} needs a device that has it: {_named('device', devices)}")
@@ -129,8 +136,26 @@ def method_needed(name: str) -> ProblemError:
     from beltline.gpu_ref.methods import METHODS
 
     having = [method for method, has in METHODS.items() if name in has.options]
-    hint = "; for a first guess of your own, set start of the problem" if name == "start" else ""
-    return ProblemError(f"option {name!r} needs a method that has it: {_named('method', having)}{hint}")
+    return ProblemError(f"option {name!r} needs a method that has it: {_named('method', having)}")
+
+
+def check_rule_options(options: Mapping[str, Any], what: str) -> None:
+    """Check the options of a solve by these rules, which take ``start`` only; ``what`` begins the message.
+
+    Raises
+    ------
+    ProblemError
+        There is another option.
+    """
+    from beltline.gpu_ref.methods import METHODS
+
+    for name in options:
+        if name == OF_RULES:
+            continue
+        if any(name in has.options for has in METHODS.values()):
+            raise method_needed(name)
+        hint = suggestion(name, (*ARGUMENTS, OF_RULES))
+        raise ProblemError(f"{what} has no option {name!r}: it takes {OF_RULES} if no method is named{hint}")
 
 
 def _named(what: str, names: Iterable[str]) -> str:

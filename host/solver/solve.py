@@ -115,14 +115,15 @@ def solve(
     checkpoint_every : float, optional
         Seconds between two savings; 30 by default.
     method : str, optional
-        On ``"cpu"`` and ``"gpu"`` one of ``beltline.gpu_ref.methods.METHODS``, by default ``"warm"``; or ``"auto"``,
-        the fastest exact method that suits the problem, which is also what device ``"auto"`` uses. ``tol`` then applies
-        to the stopping rule of the method, and ``change`` of the result is what that rule measured. On a sweep engine
-        of the accelerator ``"shift"``, which extrapolates values between sweeps.
+        On ``"cpu"`` and ``"gpu"`` one of ``beltline.gpu_ref.methods.METHODS``, by default ``"auto"``,
+        the fastest exact method that suits the problem, whether or not the device is named. ``tol`` applies to the
+        stopping rule of the method, and ``change`` of the result is what that rule measured. On a sweep engine of the
+        accelerator ``"shift"``, which extrapolates values between sweeps.
     **options
-        On ``"cpu"`` and ``"gpu"`` the options of the method, on the accelerator those of the device, such as
-        ``lanes=16`` (``beltline devices --options`` lists them), and with ``method="shift"`` also ``start``
-        (``"given"``, ``"last"``, ``"stay"`` or ``"coarse"``: :meth:`beltline.host.solver.session.Session.solve`).
+        On ``"cpu"`` and ``"gpu"`` the options of the method, of which ``start`` needs no named method. On the
+        accelerator those of the device, such as ``lanes=16`` (``beltline devices --options`` lists them), and with
+        ``method="shift"`` also ``start`` (``"given"``, ``"last"``, ``"stay"`` or ``"coarse"``:
+        :meth:`beltline.host.solver.session.Session.solve`).
 
         For a problem of the general form ``update``, which returns new prices after each sweep, or on the accelerator
         after ``update_every`` sweeps (10); on ``"cpu"`` and ``"gpu"`` ``steps``, policy evaluation steps (20).

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from beltline.gpu_ref.timing import timed
 from beltline.host.devices.base import Progress
@@ -70,12 +71,14 @@ def solve_discrete(
             raise ProblemError(f"{error}") from error
     outcome, message = OUTCOMES[found.status], _message(found, options.tol)
     residual, bound, verified = _unverified(problem, found)
+    chosen = found.chosen
     if options.verify and outcome is not Outcome.NOT_FINITE:
         if report:
             report("verifying by a second search")
         with timed(timing, "verify"):
             proven = certify(program, found.value, found.chosen, found.change)
         residual, bound, verified = proven.residual, proven.error_bound, True
+        chosen = found.chosen if proven.missed else proven.chosen
         if proven.missed:
             outcome, message = Outcome.NOT_VERIFIED, f"{message} {_missed(problem, proven)}"
     unbounded = () if program.modulus < 1.0 else (_no_modulus(problem),)
@@ -85,7 +88,7 @@ def solve_discrete(
     outcome, message = judged(outcome, message, found.value, bound, cure, accepted, usual, *unbounded)
     return Result(
         value=found.value.reshape(problem.shape),
-        policy=_actions(problem, found).reshape(problem.shape),
+        policy=_actions(problem, chosen).reshape(problem.shape),
         success=outcome is Outcome.CONVERGED,
         status=outcome.value,
         message=message,
@@ -165,7 +168,7 @@ def _unverified(problem: DiscreteProblem, found: Iterated) -> tuple[float, float
     return found.change, (residual + found.rounding) / (1.0 - modulus), False
 
 
-def _actions(problem: DiscreteProblem, found: Iterated) -> Any:
+def _actions(problem: DiscreteProblem, chosen: NDArray[np.int64]) -> Any:
     """Return the action of every state, numbered as in the caller's arrays; -1 where none was found."""
-    action = problem.program.action[np.maximum(found.chosen, 0)].astype(np.int64)
-    return np.where(found.chosen >= 0, action, -1)
+    action = problem.program.action[np.maximum(chosen, 0)].astype(np.int64)
+    return np.where(chosen >= 0, action, -1)

@@ -21,7 +21,7 @@ from beltline.host.solver.judgement import RESCALE, ROUNDED, judged, lowers, pro
 from beltline.host.solver.options import COMPILED, UNNAMED, SolveOptions
 from beltline.host.solver.tolerance import usual_utility
 from beltline.host.solver.verify import Verification
-from beltline.host.solver.verify_general import measured
+from beltline.host.solver.verify_general import best_of, measured
 
 if TYPE_CHECKING:
     from beltline.gpu_ref.general.prices import BondPrices
@@ -114,9 +114,10 @@ def solve_general(
         if message == found.message and outcome is Outcome.CONVERGED:
             message += _rounding(found, bound, options.tol)
     success = outcome in (Outcome.CONVERGED, Outcome.FINISHED)
+    tables = Tables(*(getattr(found, name) for name in Tables._fields))
     return Result.of(
         problem if update is None else with_form(problem, found.form),
-        Tables(*(getattr(found, name) for name in Tables._fields)),
+        best_of(problem, quality, tables),
         success=success,
         status=outcome.value,
         message=message,

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from beltline.gpu_ref.coarse import FEWEST, coarse_start, nearer
+from beltline.gpu_ref.coarse import FEWEST, coarse_start, is_guess, nearer
 from beltline.gpu_ref.methods import can_stay, stay_start
 from beltline.gpu_ref.spectral import Smooth, smooth_start
 from beltline.host.problem.arrays import Array
@@ -26,7 +26,8 @@ def start_value(problem: Problem, start: Literal["stay", "coarse"], tol: float) 
         ``"stay"``: the value of staying at ``x`` for ever. ``"coarse"``: the solution with choices between grid points,
         of a smooth problem by polynomials (:mod:`beltline.gpu_ref.spectral`), of any other on a coarse grid
         (:mod:`beltline.gpu_ref.coarse`), if exact maximisation shows that it is closer to the solution than
-        ``problem.start``. Otherwise, and on small grids, the same as ``"stay"``.
+        ``problem.start``. Otherwise, and on small grids, the same as ``"stay"``, or ``problem.start`` if that is a
+        guess (:func:`beltline.gpu_ref.coarse.is_guess`) and closer to the solution.
     tol
         Tolerance of the solve, in units of utility.
 
@@ -54,7 +55,11 @@ def start_value(problem: Problem, start: Literal["stay", "coarse"], tol: float) 
             drawn = _concave(X, drawn)
             if nearer(X, W, problem.transition, beta, eta, problem.start, drawn):
                 return drawn
-    return _concave(X, stay_start(X, W, beta, eta))
+    stay = _concave(X, stay_start(X, W, beta, eta))
+    if start == "coarse" and is_guess(problem.start):
+        given = _concave(X, problem.start)
+        return stay if nearer(X, W, problem.transition, beta, eta, given, stay) else given
+    return stay
 
 
 def _concave(X: Array, value: Array) -> Array:

@@ -36,6 +36,10 @@ Miss = tuple[int, int, float, int]
 """The first state whose maximum was missed: grid point, exogenous state, by how much, and the number of such states."""
 
 
+Swept = tuple[float, float, Miss | None, NDArray[np.int32]]
+"""What :func:`one_sweep` returns."""
+
+
 @dataclass(frozen=True)
 class Verification:
     """The measured quality of a returned ``V``.
@@ -50,12 +54,17 @@ class Verification:
         Whether both were computed from ``V``. If not, they are derived from the change that the device reported.
     missed
         Empty, or a clause about the first state whose value or choice is wrong.
+    policy, choice
+        The best choices at ``V``, and in the general form the best alternatives, of the shape of those of the result;
+        None if these are to be kept.
     """
 
     residual: float
     error_bound: float
     independent: bool
     missed: str = ""
+    policy: NDArray[np.int32] | None = None
+    choice: NDArray[np.int32] | None = None
 
 
 def fixed_rounding(
@@ -97,7 +106,7 @@ def one_sweep(
     value: NDArray[np.float64],
     policy: NDArray[np.int32],
     slack: float,
-) -> tuple[float, float, Miss | None]:
+) -> Swept:
     """Compare a sweep of the device with an exact sweep from ``before``.
 
     Parameters
@@ -117,6 +126,8 @@ def one_sweep(
         Largest ``|T before - value|``, and its rounding error.
     miss
         A :data:`Miss`, or None if no maximum was missed.
+    exact
+        The choices of the exact sweep.
     """
     from beltline.gpu_ref.compare import compare
     from beltline.gpu_ref.comparison import Allowed
@@ -129,15 +140,16 @@ def one_sweep(
     allowed = Allowed(slack, units, UTILITY_ERROR, image.amount_unit, 2.0)
     tables = problem.grid, problem.wealth, problem.transition
     found = compare(*tables, before, problem.beta, problem.eta, value, policy, allowed)
+    exact = policy if found.policy is None else found.policy
     if not found.missed:
-        return found.residual, found.rounding, None
+        return found.residual, found.rounding, None, exact
     x, s = divmod(found.state, problem.states)
-    return found.residual, found.rounding, (x, s, found.amount, found.missed)
+    return found.residual, found.rounding, (x, s, found.amount, found.missed), exact
 
 
 Sweep = Callable[
     [Problem, Image, NDArray[np.float64], NDArray[np.float64], NDArray[np.int32], float],
-    tuple[float, float, Miss | None],
+    Swept,
 ]
 """A function like :func:`one_sweep`."""
 
@@ -192,22 +204,22 @@ def measure(
     """
     contraction = problem.modulus
     if problem.horizon is None:
-        residual, doubt, miss = sweep(problem, image, value, value, policy, contraction * change)
+        residual, doubt, miss, exact = sweep(problem, image, value, value, policy, contraction * change)
         bound = (residual + doubt) / (1 - contraction)
-        return Verification(residual, bound, True, _missed(miss) if miss else "")
+        return Verification(residual, bound, True, _missed(miss) if miss else "", None if miss else exact)
     worst = bound = error = 0.0
-    missed = ""
+    missed, best = "", policy.copy()
     following = problem.start.reshape(value.shape[1:])
     for age in range(value.shape[0] - 1, -1, -1):
         _check_time(deadline, value.shape[0] - 1 - age, value.shape[0])
-        residual, doubt, miss = sweep(problem, image, following, value[age], policy[age], 0.0)
+        residual, doubt, miss, best[age] = sweep(problem, image, following, value[age], policy[age], 0.0)
         worst = max(worst, residual)
         error = contraction * error + residual + doubt
         bound = max(bound, error)
         if miss and not missed:
             missed = _missed(miss, f", age {problem.horizon - value.shape[0] + age + 1}")
         following = value[age]
-    return Verification(worst, bound, True, missed)
+    return Verification(worst, bound, True, missed, None if missed else best)
 
 
 def peaked(

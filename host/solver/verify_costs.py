@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import utility
 from beltline.host.solver.fixed_point import Image
-from beltline.host.solver.verify import DOUBLE, Miss, fixed_rounding
+from beltline.host.solver.verify import DOUBLE, Swept, fixed_rounding
 
 ROUNDED_SWEEPS = 2.0
 """Number of sweeps with rounding errors: that of the accelerator, and the exact one from its result."""
@@ -25,7 +25,7 @@ def costly_sweep(
     value: NDArray[np.float64],
     policy: NDArray[np.int32],
     slack: float,
-) -> tuple[float, float, Miss | None]:
+) -> Swept:
     """Compare a sweep of the device with an exact sweep, as :func:`beltline.host.solver.verify.one_sweep` does.
 
     ``policy`` must not contain dominated candidates.
@@ -64,6 +64,6 @@ def costly_sweep(
         right = (consumed > 0) & np.isfinite(allowed) & (gap <= allowed) & (loss <= 2.0 * allowed)
     residual, wrong = float(np.nan_to_num(gap, nan=np.inf).max()), np.argwhere(~right)
     if not wrong.size:
-        return residual, float(doubt.max()), None
+        return residual, float(doubt.max()), None, exact.T
     x, s = (int(k) for k in wrong[0])
-    return residual, float(doubt.max()), (x, s, float(np.fmax(gap[x, s], loss[x, s])), wrong.shape[0])
+    return residual, float(doubt.max()), (x, s, float(np.fmax(gap[x, s], loss[x, s])), wrong.shape[0]), exact.T

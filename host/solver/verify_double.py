@@ -56,19 +56,22 @@ def measure(
     if problem.horizon is None:
         found = compared or _comparison(problem, device)(value, value, policy, allowed)
         bound = (found.residual + found.rounding) / (1 - contraction)
-        return Verification(found.residual, bound, True, _missed(found, problem.states))
+        missed = _missed(found, problem.states)
+        return Verification(found.residual, bound, True, missed, None if missed else found.policy)
     compare = _comparison(problem, device)
     worst = bound = error = 0.0
-    missed = ""
+    missed, best = "", policy.copy()
     following = problem.start
     for age in range(value.shape[0] - 1, -1, -1):
         found = compare(following, value[age], policy[age], allowed)
         missed = missed or _missed(found, problem.states, f", age {age + 1}")
+        if found.policy is not None:
+            best[age] = found.policy
         worst = max(worst, found.residual)
         error = contraction * error + found.residual + found.rounding
         bound = max(bound, error)
         following = value[age]
-    return Verification(worst, bound, True, missed)
+    return Verification(worst, bound, True, missed, None if missed else best)
 
 
 def _missed(found: Compared, states: int, age: str = "") -> str:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from beltline.host.problem.general import start_of
 from beltline.host.problem.problem import Problem
+from beltline.host.results.result import Tables
 from beltline.host.solver.verify import Verification
 
 if TYPE_CHECKING:
@@ -39,8 +40,22 @@ def measured(
     from beltline.gpu_ref.general.certificate import certify
 
     found = certify(form, answer, change, start_of(problem), coarse)
-    missed = "" if found.miss is None else _sentence(problem, form, found.miss, found.missed)
-    return Verification(found.residual, found.error_bound, True, missed)
+    if found.miss is not None:
+        missed = _sentence(problem, form, found.miss, found.missed)
+        return Verification(found.residual, found.error_bound, True, missed)
+    return Verification(found.residual, found.error_bound, True, "", found.policy, found.choice)
+
+
+def best_of(problem: Problem, quality: Verification, tables: Tables) -> Tables:
+    """Return ``tables`` with the best choices and alternatives at their value, as verification found them."""
+    if quality.policy is None or quality.choice is None:
+        return tables
+    tables = tables._replace(policy=quality.policy, choice=quality.choice)
+    if problem.taste:
+        return tables
+    regimes = [problem.regimes.index(one.regime) for one in problem.alternatives] or [0]
+    taken = np.stack([quality.choice[..., r, :, :] == d for d, r in enumerate(regimes)], axis=-3)
+    return tables._replace(probabilities=taken.astype(np.float64))
 
 
 def _sentence(problem: Problem, form: Form, miss: Miss, count: int) -> str:

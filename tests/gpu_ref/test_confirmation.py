@@ -41,8 +41,8 @@ def confirm(tables: tuple[Any, ...], value: Any, policy: Any, allowed: Allowed =
     ev = expectation(Q, V, beta)
     ends = float(value.min()), float(value.max())
     own = np.ascontiguousarray(policy, np.int32)
-    found = confirmed(X, W, ev, eta, value, own, float(np.abs(V).max()), ends, *allowed)
-    at_once = confirmed_at_once(X, W, Q, V, beta, eta, value, own, *allowed)
+    found = confirmed(X, W, ev, eta, value, own, own.copy(), float(np.abs(V).max()), ends, *allowed)
+    at_once = confirmed_at_once(X, W, Q, V, beta, eta, value, own, own.copy(), *allowed)
     # In one call, what has several chunks, or choices to repair at its ends, is left to the other function.
     assert at_once in (found, None)
     assert (at_once is None) <= (found is None or X.size > 512 or not np.array_equal(own, policy_of(tables)))

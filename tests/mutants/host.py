@@ -314,9 +314,9 @@ FAULTS = (
     ),
     Fault(
         "two batches write to a store at the same time",
-        "host/batch/store.py",
-        "fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)",
-        "fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)",
+        "sim/file_lock.py",
+        "fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)",
+        "fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)",
         ("tests/host/batch/test_store.py::test_one_batch_at_a_time_writes",),
     ),
     Fault(

@@ -94,7 +94,6 @@ class Calibration:
             wealth=self.profit,
             cost=np.zeros_like(self.profit),
             transition=transition,
-            start=np.zeros_like(self.profit),
             beta=self.beta,
             eta=0.0,
             negative=True,

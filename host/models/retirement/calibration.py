@@ -63,7 +63,6 @@ class Calibration:
             wealth=wealth,
             cost=rests,
             transition=np.eye(1),
-            start=np.zeros_like(wealth),
             beta=self.beta,
             eta=1.0,
             horizon=self.ages,

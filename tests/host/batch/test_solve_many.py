@@ -458,7 +458,7 @@ def test_a_graphics_card_takes_chunks_of_one_shape(monkeypatch: pytest.MonkeyPat
     attempts = solved(problems, device="gpu", chunk=4)
     assert batches == [4, 2]
     assert [attempt.index for attempt in attempts] == list(range(9))
-    expected = [bl.solve(one(), TOL, device="cpu", method="shift", progress=False) for one in problems]
+    expected = [bl.solve(one(), TOL, device="cpu", method="shift", start="coarse", progress=False) for one in problems]
     for attempt, result in zip(attempts, expected, strict=True):
         assert attempt.success
         assert attempt.result is not None
@@ -526,16 +526,15 @@ ON_ACCELERATOR = ": leave it out, or name a device of the accelerator, such as d
         ({"fold": [1, 99]}, "fold must be a whole number from 1 to 16, not 99"),
         (
             {"device": "cpu", "step": 3},
-            "device 'cpu' has no option 'step' in a batch: it takes steps; did you mean 'steps'?",
+            "device 'cpu' has no option 'step' in a batch: it takes start, steps; did you mean 'steps'?",
         ),
-        ({"device": "cpu", "chunks": 3}, "device 'cpu' has no option 'chunks' in a batch: it takes steps; did you mean "
-         "'chunk'?"),
+        ({"device": "cpu", "chunks": 3}, "device 'cpu' has no option 'chunks' in a batch: it takes start, steps; did "
+         "you mean 'chunk'?"),
         ({"device": "cpu", "steps": -1}, "steps must be a whole number from 0, not -1"),
-        ({"device": "cpu", "start": "coarse"}, "option 'start' needs a method that has it: add method='mpi' or "
-         "method='macqueen' or method='shift'; for a first guess of your own, set start of the problem"),
+        ({"device": "cpu", "start": "coars"}, "start must be 'given' or 'stay' or 'coarse', not 'coars'"),
         (
             {"device": "cpu", "method": "auto", "slot": 1},
-            "device 'cpu' has no option 'slot' in a batch: it takes steps",
+            "device 'cpu' has no option 'slot' in a batch: it takes start, steps",
         ),
         (
             {"device": "cpu", "method": "shift", "stert": "coarse"},

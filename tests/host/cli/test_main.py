@@ -392,7 +392,11 @@ def test_plot_of_netcdf(saved: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["policy", "irf"])
 def test_plot_of_a_result_that_is_not_solved(tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str) -> None:
     result = bl.solve(
-        bl.rbc(grid=120, states=3, delta=0.9, sigma=0.2, rho=0.5), tol=1e-9, max_sweeps=50, device="cpu", progress=False
+        bl.rbc(grid=120, states=3, delta=0.9, sigma=0.2, rho=0.5),
+        tol=1e-9,
+        max_sweeps=50,
+        method="warm",
+        progress=False,
     )
     path = result.save(tmp_path / "a.npz")
     assert main(["plot", str(path), "--kind", kind, "--out", str(tmp_path / "b.png")]) == 1

@@ -166,6 +166,16 @@ def test_lists_integers_and_numpy_scalars_are_taken() -> None:
     assert (made.points, made.states, made.beta, made.eta, made.horizon) == (3, 1, 0.5, 2.0, 3)
 
 
+@pytest.mark.parametrize("more", [{}, {"horizon": 3}, {"taste": 0.1}])
+def test_start_is_optional(more: dict[str, Any]) -> None:
+    tables = {name: value for name, value in GOOD.items() if name != "start"}
+    made = bl.Problem(**tables, **more)
+    np.testing.assert_array_equal(made.start, np.zeros((5, 2)))
+    assert not made.start.flags.writeable
+    given = bl.Problem(**tables, **more, start=np.zeros((5, 2)))
+    np.testing.assert_array_equal(bl.solve(made, progress=False).value, bl.solve(given, progress=False).value)
+
+
 def test_rows_within_the_tolerance_are_taken() -> None:
     problem(5, 2, transition=[[0.5, 0.5 + 5e-13], [0.25, 0.75]])
 

@@ -53,6 +53,17 @@ def test_a_method_that_is_named_is_taken() -> None:
     assert bl.solve(GIVEN, device="cpu", method="auto", progress=False).method == "mpi"
 
 
+@pytest.mark.parametrize("horizon", [None, 3])
+@pytest.mark.parametrize("beta", [0.5, 0.95])
+def test_naming_the_device_changes_no_choice(beta: float, horizon: int | None) -> None:
+    given = replace(GIVEN, beta=beta, horizon=horizon)
+    ours, theirs = (bl.solve(given, device=device, progress=False) for device in ("auto", "cpu"))
+    assert (ours.method, ours.sweeps) == (theirs.method, theirs.sweeps)
+    np.testing.assert_array_equal(ours.value, theirs.value)
+    assert theirs.chosen
+    assert ours.chosen.startswith(theirs.chosen)
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
@@ -60,10 +71,10 @@ def test_a_method_that_is_named_is_taken() -> None:
         ({"lanes": 4, "method": "shift"}, "option 'lanes' needs a device that has it: add device='emulator' or "),
         ({"slot": 0}, "option 'slot' needs a device that has it: add device='f2'"),
         ({"inner": 3}, "option 'inner' needs a method that has it: add method='mpi'"),
-        ({"start": "stay"}, "option 'start' needs a method that has it: add method='mpi' or method='macqueen' or "),
+        ({"start": "coarsest"}, "start must be 'given' or 'stay' or 'coarse', not 'coarsest'"),
         ({"max_sweep": 3}, "no device and no method has an option 'max_sweep': their options are afi, alternatives, "),
         ({"method": "warm", "inner": 3}, "method 'warm' has no option 'inner': it takes none"),
-        ({"method": "auto", "inner": 3}, "option 'inner' needs a method to be named"),
+        ({"method": "auto", "inner": 3}, "option 'inner' needs a method that has it: add method='mpi'"),
         ({"value_bits": 40}, "value_bits needs a device of the accelerator: name one, as in device='emulator'"),
         ({"checkpoint": "a.npz"}, "checkpoint needs a device of the accelerator: name one, as in device='emulator'"),
     ],
@@ -184,7 +195,9 @@ def test_batches_choose_for_each_problem() -> None:
     methods = [attempt.result.method for attempt in attempts if attempt.result]
     assert methods == ["shift", "mpi"] == [ways(problem)[0].method for problem in given]
     # A store keeps results of different methods apart.
-    assert attempts[0].key != next(iter(bl.solve_many(given, device="cpu", progress=False))).key
+    assert attempts[0].key != next(iter(bl.solve_many(given, method="warm", progress=False))).key
+    # Naming the device changes nothing.
+    assert [one.key for one in attempts] == [one.key for one in bl.solve_many(given, device="cpu", progress=False)]
 
 
 def test_files_store_the_choice(tmp_path: Any) -> None:

@@ -84,7 +84,7 @@ def test_what_a_graphics_card_does_not_confirm_is_looked_at_on_the_processor(
 
 
 def test_report() -> None:
-    result = bl.solve(bl.rbc(grid=64), device="cpu", tol=1e-6)
+    result = bl.solve(bl.rbc(grid=64), device="cpu", method="warm", tol=1e-6)
     printed = str(result)
     assert printed.startswith("RBC, 64 grid points x 4 states, on device cpu\n")
     assert "  method        warm\n  numbers       double precision\n" in printed
@@ -102,7 +102,7 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
 
 def test_agrees_with_brute_force() -> None:
     given = problem(30, 3)
-    result = bl.solve(given, device="cpu", tol=1e-7)
+    result = bl.solve(given, device="cpu", method="warm", tol=1e-7)
     tables = given.grid, given.wealth, given.transition, given.start, given.beta, given.eta
     oracle = vfi.solve(*tables, 1e-7, sweep=brute_force.sweep)
     assert (result.value == oracle.value).all()
@@ -126,7 +126,7 @@ def test_choices_go_to_the_nearest_grid_point() -> None:
 
 
 def test_sweep_limit() -> None:
-    result = bl.solve(bl.rbc(grid=64), device="cpu", max_sweeps=3)
+    result = bl.solve(bl.rbc(grid=64), device="cpu", method="warm", max_sweeps=3)
     assert (result.success, result.status, result.sweeps) == (False, "sweep limit reached", 3)
     assert re.fullmatch(
         r"The largest change of V is still \d.* after the limit of 3 sweeps, .*: increase max_sweeps\.", result.message
@@ -176,7 +176,8 @@ def test_kinks_that_a_local_search_would_miss(bonus: float) -> None:
         ({"method": "magic"}, r"^method must be one of 'grid', .*, not 'magic'$"),
         ({"method": "magic"}, r"^method must be one of .*, 'egm', 'auto', not 'magic'$"),
         ({"method": 5}, r"^method must be one of 'grid', .*, not 5$"),
-        ({"interval": 3}, r"^method 'warm' has no option 'interval': it takes none$"),
+        ({"interval": 3}, r"^option 'interval' needs a method that has it: add method='grid\+howard'$"),
+        ({"method": "warm", "interval": 3}, r"^method 'warm' has no option 'interval': it takes none$"),
         ({"tol": 0}, r"^tol must be a number above 0, not 0$"),
         ({"max_sweeps": 0}, r"^max_sweeps must be a whole number from 1 to 4294967295, not 0$"),
         ({"value_bits": 40}, r"^value_bits is not supported by device 'cpu': "),
@@ -204,7 +205,7 @@ def test_ages_by_other_methods_are_refused() -> None:
 def test_what_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("beltline.gpu_ref.memory.available", lambda: 2**28 + 1000)
     with pytest.raises(bl.ProblemError, match=r"^method 'warm' on 4,096 x 4 states needs 0\.00 GiB, more than"):
-        bl.solve(bl.rbc(grid=4096), device="cpu")
+        bl.solve(bl.rbc(grid=4096), device="cpu", method="warm")
     # For less than a megabyte, the free memory is not checked.
     assert bl.solve(bl.rbc(grid=64), device="cpu").success
 

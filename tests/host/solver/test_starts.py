@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import beltline as bl
+from beltline.gpu_ref import coarse as coarse_module
 from beltline.gpu_ref.coarse import FEWEST, coarse_start
 from beltline.gpu_ref.methods import stay_start
 from beltline.gpu_ref.spectral import smooth_start
@@ -76,3 +77,54 @@ def test_who_cannot_stay_has_no_start() -> None:
     poor = replace(SMOOTH, wealth=np.tile(SMOOTH.grid[0] + 0.05 + 0.1 * SMOOTH.grid, (3, 1)).T)
     assert (poor.wealth <= poor.grid[:, None]).any()
     assert start_value(poor, "coarse", 1e-6) is None
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        bl.rbc(grid=300),
+        bl.rbc(grid=1100, beta=0.8),
+        KINKED,
+        bl.aiyagari(grid=200, states=3).problem(0.03),
+        replace(bl.rbc(grid=100), cost=bl.rbc(grid=100).grid),
+        bl.hopenhayn_rogerson(grid=60, states=5).problem(),
+    ],
+    ids=["small", "smooth", "kinked", "limit", "cost", "alternatives"],
+)
+def test_a_guess_that_is_the_solution_takes_one_sweep(given: bl.Problem) -> None:
+    solved = bl.solve(given, progress=False)
+    again = bl.solve(replace(given, start=solved.value), progress=False)
+    assert again.success
+    assert solved.sweeps > again.sweeps == 1
+    assert np.abs(again.value - solved.value).max() <= again.error_bound + solved.error_bound
+
+
+@pytest.mark.parametrize("points", [200, FEWEST])
+@pytest.mark.parametrize("method", ["mpi", "shift", None])
+def test_a_bad_guess_costs_no_sweeps(points: int, method: str | None) -> None:
+    given = bl.rbc(grid=points, states=3)
+    bad = replace(given, start=np.sin(np.arange(3.0 * points)).reshape(points, 3))
+    options = {} if method is None else {"method": method, "start": "coarse"}
+    ours, theirs = (bl.solve(one, progress=False, **options) for one in (bad, given))
+    assert ours.success
+    assert ours.sweeps == theirs.sweeps
+
+
+def test_a_default_start_is_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[np.ndarray] = []
+    measured = coarse_module._swept_spread
+    monkeypatch.setattr(
+        coarse_module, "_swept_spread", lambda *tables: compared.append(tables[-1]) or measured(*tables)
+    )
+    for given in (bl.rbc(grid=300), bl.aiyagari(grid=200, states=3).problem(0.03), bl.rbc(grid=FEWEST)):
+        bl.solve(given, progress=False)
+    assert not compared
+
+
+def test_an_accelerator_begins_from_a_guess_that_is_nearer() -> None:
+    given = bl.rbc(grid=64)
+    guess = replace(given, start=bl.solve(given, progress=False).value)
+    found = start_value(guess, "coarse", 1e-6)
+    assert found is not None
+    assert np.abs(found - guess.start).max() < 1e-9
+    assert np.array_equal(start_value(guess, "stay", 1e-6), start_value(given, "stay", 1e-6))

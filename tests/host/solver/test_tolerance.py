@@ -59,7 +59,7 @@ def test_a_tolerance_that_is_too_large_is_named() -> None:
     assert small.success
     assert small.tol == 1e-10
     assert "so that choices may differ from those of the exact solution: lower tol." in small.message
-    none = bl.solve(dollars(4.0), tol=1e-10, device="cpu", progress=False)
+    none = bl.solve(dollars(4.0), tol=1e-10, method="warm", progress=False)
     assert none.sweeps == 1
     assert re.search(r"bound, \d\.\de-13, is not below the spread of .* may differ .*: lower tol\.$", none.message)
     with pytest.raises(bl.ProblemError, match=r"^tol must be a number above 0, not -1$"):
