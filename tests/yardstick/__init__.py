@@ -19,6 +19,6 @@ records of one computer only; elsewhere give ``--no-time``.
 
 The share of faults found. ``python -m tests.mutants`` inserts each of some 600 faults and runs the tests that must find
 it: hours. ``python -m tests.yardstick.faults`` does so for a seeded sample of 24 faults of ``gpu_ref`` and
-``host/solver`` and writes ``faults.json``, what was found of each. A fault takes 10 to 60 seconds, of which compiling
-is most; before, all named tests run once without a fault.
+``host/solver`` and writes ``faults.json``, what was found of each: about a minute each on a quiet computer, most of it
+to compile, and before that all their tests run once without a fault.
 """
