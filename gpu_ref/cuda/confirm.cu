@@ -337,6 +337,5 @@ extern "C" __global__ void __launch_bounds__(CHUNK) conclude(const Confirm* all,
         for (int f = 0; f < FACTS; f++) c.found[1 + f] = facts[f];
         c.found[1 + FACTS] = slack;
         c.found[2 + FACTS] = c.known[SOUND];
-        if (!again) c.found[3 + FACTS] = facts[BETTER];  // whether `exact` differs from `policy`
     }
 }

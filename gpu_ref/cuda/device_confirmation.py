@@ -33,7 +33,7 @@ CHUNK = 256
 MAX_REPAIRS = 8
 """Largest number of times that choices are repaired; each takes two launches and another pass."""
 
-_SURVEYED, _FACTS, _PIECE, _KNOWN, _FOUND = 7, 5, 4, 3, 9
+_SURVEYED, _FACTS, _PIECE, _KNOWN, _FOUND = 7, 5, 4, 3, 8
 """Number of entries in the arrays ``surveyed`` and ``facts`` of a chunk, a piece, ``known`` and ``found``, as in
 ``confirm.cu``.
 """
@@ -116,8 +116,6 @@ class Comparisons:
         room = cupy.empty(words)
         self._device_rows = room[:found].view(np.uint8)
         self._found = room[found : found + self._count * _FOUND].reshape(self._count, _FOUND)
-        # The last of them; whole words for each problem.
-        self._exact = room[words - self._count * ((points * states + 1) // 2) :].reshape(self._count, -1)
         self._rows = rows.copy()
         self._rows.view(np.uint64).reshape(self._count, -1)[:, _OWN_PLACES] += np.uint64(room.data.ptr)
         self._rows["beta"], self._rows["eta"] = np.array(numbers).T
@@ -187,23 +185,12 @@ class Comparisons:
                     break
                 self._repair()
                 rows = self._found.get().tolist()
-            etas = self._rows["eta"].tolist()
-            compared = [self._compared(*each) for each in zip(rows, self._allowed, etas, strict=True)]
-            # Choices that were repaired replace those of the result.
-            words = [fetch(self._exact[i]) if one and rows[i][8] else None for i, one in enumerate(compared)]
-            self._stream.synchronize()
-        return [
-            one if exact is None or one is None else one._replace(policy=self._policy(exact))
-            for one, exact in zip(compared, words, strict=True)
-        ]
-
-    def _policy(self, words: Array) -> NDArray[np.int32]:
-        """Return the choices that are stored in words of 8 bytes."""
-        return words.view(np.int32)[: self._points * self._states].reshape(self._points, self._states)
+        etas = self._rows["eta"].tolist()
+        return [self._compared(*each) for each in zip(rows, self._allowed, etas, strict=True)]
 
     def _compared(self, found: list[float], allowed: bool, eta: float) -> Compared | None:
         """Return the outcome for a problem, ``None`` if there may be errors."""
-        largest, gap, size, best, better, wrong, slack, sound, _ = found
+        largest, gap, size, best, better, wrong, slack, sound = found
         if better or wrong or not (sound and allowed):
             return None
         ev_error = DOUBLE * ((eta == 1.0) + (self._states + 4) * max(largest, best))
