@@ -190,12 +190,16 @@ class Comparisons:
             etas = self._rows["eta"].tolist()
             compared = [self._compared(*each) for each in zip(rows, self._allowed, etas, strict=True)]
             # Choices that were repaired replace those of the result.
-            words = {i: fetch(self._exact[i]) for i, one in enumerate(compared) if one is not None and rows[i][8]}
+            words = [fetch(self._exact[i]) if one and rows[i][8] else None for i, one in enumerate(compared)]
             self._stream.synchronize()
-        for i, exact in words.items():
-            policy = exact.view(np.int32)[: self._points * self._states].reshape(self._points, self._states)
-            compared[i] = compared[i]._replace(policy=policy)
-        return compared
+        return [
+            one if exact is None or one is None else one._replace(policy=self._policy(exact))
+            for one, exact in zip(compared, words, strict=True)
+        ]
+
+    def _policy(self, words: Array) -> NDArray[np.int32]:
+        """Return the choices that are stored in words of 8 bytes."""
+        return words.view(np.int32)[: self._points * self._states].reshape(self._points, self._states)
 
     def _compared(self, found: list[float], allowed: bool, eta: float) -> Compared | None:
         """Return the outcome for a problem, ``None`` if there may be errors."""

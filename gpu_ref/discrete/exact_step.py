@@ -80,9 +80,9 @@ def certify(program: Program, value: Array, chosen: NDArray[np.int64], change: f
         best[begin:end] = np.maximum.reduceat(objectives, first[begin:end] - first[begin])
         at = np.where(own[begin:end], chosen[begin:end], first[begin:end]) - first[begin]
         taken[begin:end] = np.where(own[begin:end], objectives[at], -np.inf)
-        for state in begin + np.flatnonzero(taken[begin:end] < best[begin:end]):
-            pairs = slice(first[state] - first[begin], first[state + 1] - first[begin])
-            exact[state] = first[state] + objectives[pairs].argmax()
+        for loses in begin + np.flatnonzero(taken[begin:end] < best[begin:end]):
+            pairs = slice(first[loses] - first[begin], first[loses + 1] - first[begin])
+            exact[loses] = first[loses] + objectives[pairs].argmax()
         begin = end
     off = np.abs(best - value)
     residual = float(off.max())

@@ -174,9 +174,9 @@ def _alternative(
 ) -> None:  # fmt: skip
     """Maximise one alternative, and compare it with the answer.
 
-    Fills ``best`` and ``slack``, ``(N_z, N_k)``; ``exacts``, ``(N_k, N_z)``, with the best choices; ``facts``, ``(N_z, 4)``, as :func:`_compare_policy`; and ``counts``,
-    ``(N_z, 2)``: evaluations, and 1 if searched in full. Tables are ``(N_k, N_z)``, expectations ``evs`` ``(N_z,
-    N_k)``, as is ``coarse``.
+    Fills ``best`` and ``slack``, ``(N_z, N_k)``; ``exacts``, ``(N_k, N_z)``, with the best choices; ``facts``, ``(N_z,
+    4)``, as :func:`_compare_policy`; and ``counts``, ``(N_z, 2)``: evaluations, and 1 if searched in full. Tables are
+    ``(N_k, N_z)``, expectations ``evs`` ``(N_z, N_k)``, as is ``coarse``.
     """
     for s in prange(evs.shape[0]):
         _one_state(
@@ -289,8 +289,8 @@ def _regime(
 ) -> None:  # fmt: skip
     """Compare one regime with the answer, in all exogenous states.
 
-    Fills ``firsts``, ``(N_k, N_z)``, with the best alternatives, ``sizes``, ``(N_z, 2)``, with differences and rounding errors, and ``facts``, ``(N_z, 5)``, as
-    :func:`_record`.
+    Fills ``firsts``, ``(N_k, N_z)``, with the best alternatives, ``sizes``, ``(N_z, 2)``, with differences and rounding
+    errors, and ``facts``, ``(N_z, 5)``, as :func:`_record`.
     """
     for s in prange(sizes.shape[0]):
         sizes[s] = _regime_of_state(

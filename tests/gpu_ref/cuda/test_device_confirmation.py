@@ -69,6 +69,9 @@ def test_choices_of_the_sweep_before_are_repaired() -> None:
         if found is not None and (policy != sweep.policy).any():
             repaired += 1
             assert found.residual <= ROUNDING * (1.0 + np.abs(sweep.value).max())
+            assert found.policy is not None
+            # Rounding of the device may decide near ties otherwise.
+            assert (found.policy != sweep.policy).sum() <= 2
     assert repaired > 10
 
 

@@ -24,14 +24,12 @@ def losses(given: bl.Problem, result: Any) -> tuple[float, int]:
     """Return the most that a choice loses, and the number of states whose choice is not the first of the best."""
     form = given.form
     general = isinstance(result, GeneralResult)
-    axes = (1, 2, 3) if given.horizon is None else (0, 1, 2, 3)
     value, policy = result.value, result.policy
     if not general:
         value, policy = value[..., None, :, :], policy[..., None, :, :]
     ages = 1 if given.horizon is None else given.horizon
     if given.horizon is None:
         value, policy = value[None], policy[None]
-    assert value.ndim == 4, axes
     worst, other = 0.0, 0
     for age in range(ages):
         V = value[age] if given.horizon is None else value[age + 1] if age + 1 < ages else start_of(given)
@@ -57,7 +55,7 @@ def losses(given: bl.Problem, result: Any) -> tuple[float, int]:
 
 
 RANDOM = problem(300, 3)
-PROBLEMS = {
+PROBLEMS: dict[str, tuple[bl.Problem, dict[str, Any]]] = {
     "rough": (bl.rbc(grid=256), {"tol": 1e-4}),
     "fine": (bl.rbc(grid=1024), {"tol": 1e-6}),
     "kinked": (bl.aiyagari(grid=200, states=3).problem(0.03), {"tol": 1e-3}),
@@ -100,7 +98,9 @@ def test_without_verification_choices_are_those_of_the_last_sweep() -> None:
 def test_approximate_methods_keep_their_choices() -> None:
     given = bl.rbc(grid=256)
     for method in ("egm", "interp"):
-        ours, theirs = (bl.solve(given, tol=1e-4, method=method, verify=verify, progress=False) for verify in (True, False))
+        ours, theirs = (
+            bl.solve(given, tol=1e-4, method=method, verify=verify, progress=False) for verify in (True, False)
+        )
         np.testing.assert_array_equal(ours.policy, theirs.policy)
 
 
