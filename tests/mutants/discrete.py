@@ -84,8 +84,8 @@ FAULTS = (
     Fault(
         "actions of a discrete program are returned as positions in the table of pairs instead of as action numbers",
         "host/solver/solve_discrete.py",
-        "action = problem.program.action[np.maximum(found.chosen, 0)].astype(np.int64)",
-        "action = found.chosen - problem.program.first[:-1]",
+        "action = problem.program.action[np.maximum(chosen, 0)].astype(np.int64)",
+        "action = chosen - problem.program.first[:-1]",
         (SOLVED + "test_savings_in_every_form_and_by_factors",),
     ),
     Fault(
