@@ -34,8 +34,15 @@ SHARE = 0.1
 times the change in the last sweep.
 """
 
-MOST_FAILURES = 2
-"""Number of systems without a usable solution after which no more are solved."""
+HEADROOM, FALL = 10.0, 0.9
+"""The ``n``-th policy is evaluated with corrections, or by a linear system, only if the last sweep changed the value by at
+most ``HEADROOM FALL**n`` times the change in the first sweep.
+"""
+
+SYSTEM_SWEEPS, FREE_SYSTEMS = 15, 1
+"""A linear system takes about as long as this number of sweeps. Those in vain, beyond the second number, may take as long as
+all sweeps so far.
+"""
 
 MOVING_SWEEPS = 200
 """Number of sweeps with moving prices after which policy evaluation is switched off: prices that respond to values
@@ -168,7 +175,7 @@ def _iterate(
     prices: Array | None = None
     evaluations = []
     moving_sweeps = 0
-    pace, failures, solves = Pace(), 0, False
+    pace, solves, solved, in_vain, allowed = Pace(), False, False, 0, math.inf
     status, message = "", ""
     while not status:
         last = operator.sweep(V, guess, with_slack=False)
@@ -188,6 +195,7 @@ def _iterate(
         if progress is not None:
             progress(len(evaluations), last.change)
         pace.add(last.change)
+        in_vain += solved and pace.held
         if last.change < tol and (update is None or price_change < tol):
             status, message = "converged", converged(last.change, price_change, len(evaluations), update is not None)
         elif update is None and pace.rounded(last.found.value):
@@ -203,14 +211,21 @@ def _iterate(
                 steps = 0
             fixed_steps = steps if price_change < tol else min(steps, moving_steps)
             # Evaluate the policy with the tables for which it was chosen; new prices follow in the next sweep.
-            solves = corrected and steps > 0 and update is None and (solves or pace.slow) and failures < MOST_FAILURES
-            value = None
-            if solves:
+            if len(evaluations) == 1:
+                allowed = HEADROOM * last.change
+            close = corrected and (update is not None or last.change <= allowed)
+            allowed *= FALL if close else 1.0
+            solves = solves or pace.slow
+            value, solved = None, False
+            if (
+                close and solves and fixed_steps and update is None
+                and SYSTEM_SWEEPS * (in_vain - FREE_SYSTEMS) < len(evaluations)
+            ):  # fmt: skip
                 wanted = max(SHARE * (1.0 - form.modulus()) * last.change, rounding(last.found.value))
-                value = None if pace.stuck else operator.solve(last.found, V, wanted)
-                failures += value is None
+                value, solved = operator.solve(last.found, V, wanted), True
+                in_vain += value is None
             if value is None and fixed_steps:
-                value = operator.evaluate(last.found, fixed_steps, step_tol)
+                value = operator.evaluate(last.found, fixed_steps, step_tol if close else None)
             V = last.found.value if value is None else value
             operator.replace(form)
     if last.finite:

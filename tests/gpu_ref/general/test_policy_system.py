@@ -10,8 +10,7 @@ import pytest
 import beltline as bl
 from beltline.gpu_ref.general import Branch, Form, Outside, policy_system, solve
 from beltline.gpu_ref.general.operator import Operator, no_policy
-from beltline.gpu_ref.general.pace import RECENT, SLOW_SWEEPS, STUCK_SWEEPS, Pace, rounding
-from beltline.gpu_ref.general.solve import MOST_FAILURES
+from beltline.gpu_ref.general.pace import RECENT, SLOW_SWEEPS, Pace, rounding
 from beltline.gpu_ref.tables import Array
 
 
