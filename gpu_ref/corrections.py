@@ -3,7 +3,8 @@
 What a value ``V`` is short of the fixed point of an operator ``E`` is about ``(I - J)^-1 (E V - V)``, where ``J`` is
 the derivative of ``E``. For the operator of a policy, ``E V = R + beta P V``, this is exact, with ``J = beta P``. The
 system is solved by GMRES (Saad and Schultz 1986) or, where that does not end, by dense factors or by GMRES with an
-incomplete factorization as preconditioner (Saad 1994), or by :func:`by_residuals`. What rounding leaves is corrected in the same way.
+incomplete factorization as preconditioner (Saad 1994), or by :func:`by_residuals`. What rounding leaves is corrected in
+the same way.
 """
 
 from __future__ import annotations

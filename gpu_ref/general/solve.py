@@ -35,13 +35,13 @@ times the change in the last sweep.
 """
 
 HEADROOM, FALL = 10.0, 0.9
-"""The ``n``-th policy is evaluated with corrections, or by a linear system, only if the last sweep changed the value by at
-most ``HEADROOM FALL**n`` times the change in the first sweep.
+"""The ``n``-th evaluation with corrections, or by a linear system, follows only a sweep whose change is at most
+``HEADROOM FALL**n`` times that of the first sweep.
 """
 
-SYSTEM_SWEEPS, FREE_SYSTEMS = 15, 1
-"""A linear system takes about as long as this number of sweeps. Those in vain, beyond the second number, may take as long as
-all sweeps so far.
+SYSTEM_SWEEPS = 15
+"""A linear system takes about as long as this number of sweeps. Those in vain, which fail or hardly lower the change of
+the next sweep, may take as long as all sweeps so far, besides one.
 """
 
 MOVING_SWEEPS = 200
@@ -168,14 +168,21 @@ def _iterate(
     update: Update | None,
     progress: Progress | None,
 ) -> Solution:
-    """Iterate on values, for :func:`solve` with an infinite horizon."""
+    """Iterate on values, for :func:`solve` with an infinite horizon.
+
+    With fixed prices the change falls below any ``tol``. Evaluation steps without corrections converge from any value:
+    if lost discount leads to one more state, with the value 0, a constant added to all values only shifts all that
+    follow, so that the first value can be taken as one that ``T`` raises, and then values rise at least as fast as in
+    value iteration (Puterman and Shin 1978). Corrections follow only ever smaller changes (:data:`HEADROOM`): either
+    they come to an end, and such steps remain, or there are changes as small as one likes.
+    """
     moving_steps, step_tol = (CORRECTED_STEPS, STEP_TOL_SHARE * tol) if corrected else (MOVING_STEPS, None)
     operator = Operator(form)
     V, guess = states_first(start), no_policy(form)
     prices: Array | None = None
     evaluations = []
     moving_sweeps = 0
-    pace, solves, solved, in_vain, allowed = Pace(), False, False, 0, math.inf
+    pace, slow, solved, in_vain, allowed = Pace(), False, False, 0, math.inf
     status, message = "", ""
     while not status:
         last = operator.sweep(V, guess, with_slack=False)
@@ -210,20 +217,18 @@ def _iterate(
             if moving_sweeps > MOVING_SWEEPS:
                 steps = 0
             fixed_steps = steps if price_change < tol else min(steps, moving_steps)
-            # Evaluate the policy with the tables for which it was chosen; new prices follow in the next sweep.
             if len(evaluations) == 1:
                 allowed = HEADROOM * last.change
             close = corrected and (update is not None or last.change <= allowed)
             allowed *= FALL if close else 1.0
-            solves = solves or pace.slow
-            value, solved = None, False
-            if (
-                close and solves and fixed_steps and update is None
-                and SYSTEM_SWEEPS * (in_vain - FREE_SYSTEMS) < len(evaluations)
-            ):  # fmt: skip
+            slow = slow or pace.slow
+            affordable = SYSTEM_SWEEPS * (in_vain - 1) < len(evaluations)
+            solved, value = close and slow and affordable and steps > 0 and update is None, None
+            # Evaluate the policy with the tables for which it was chosen; new prices follow in the next sweep.
+            if solved:
                 wanted = max(SHARE * (1.0 - form.modulus()) * last.change, rounding(last.found.value))
-                value, solved = operator.solve(last.found, V, wanted), True
-                in_vain += value is None
+                value = operator.solve(last.found, V, wanted)
+                in_vain, solved = in_vain + (value is None), value is not None
             if value is None and fixed_steps:
                 value = operator.evaluate(last.found, fixed_steps, step_tol if close else None)
             V = last.found.value if value is None else value
