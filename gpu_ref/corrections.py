@@ -3,7 +3,8 @@
 What a value ``V`` is short of the fixed point of an operator ``E`` is about ``(I - J)^-1 (E V - V)``, where ``J`` is
 the derivative of ``E``. For the operator of a policy, ``E V = R + beta P V``, this is exact, with ``J = beta P``. The
 system is solved by GMRES (Saad and Schultz 1986) or, where that does not end, by dense factors or by GMRES with an
-incomplete factorization as preconditioner (Saad 1994). What rounding leaves is corrected in the same way.
+incomplete factorization as preconditioner (Saad 1994), or by :func:`by_residuals`. What rounding leaves is corrected in
+the same way.
 """
 
 from __future__ import annotations
@@ -12,10 +13,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import lu_factor, lu_solve
 from scipy.sparse.linalg import LinearOperator, gmres, spilu
 
+from beltline.compiled import njit
 from beltline.gpu_ref.tables import Array
+
+Indexes = NDArray[np.int32]
 
 RESTART, CYCLES = 20, 10
 """Iterations of GMRES between restarts, and the number of restarts."""
@@ -97,6 +102,68 @@ def by_gmres(system: Any, factors: Any = None) -> Solver:
         return np.asarray(found)
 
     return solve
+
+
+def by_residuals(system: Any) -> Solver:
+    """Solve by at most :data:`RESTART` generalised conjugate residuals (Eisenstat, Elman and Schultz 1983).
+
+    The preconditioner is symmetric Gauss-Seidel, for states in an order along which few return.
+    """
+    return lambda right, least: _residuals(system.indptr, system.indices, system.data, right, least)
+
+
+@njit(cache=True)
+def _residuals(begin: Indexes, column: Indexes, entry: Array, right: Array, least: float) -> Array:
+    """Solve a sparse system for ``right``, ``(n,)``, until the norm of what is left is at most ``least``."""
+    found, rest = np.zeros_like(right), right.copy()
+    moves, effects = np.empty((RESTART, right.size)), np.empty((RESTART, right.size))
+    for k in range(RESTART):
+        # Compiled products of vectors would start the threads of BLAS, which wait for each other on a busy computer.
+        if not np.sqrt((rest * rest).sum()) > least:
+            break
+        moves[k] = _relaxed(begin, column, entry, rest)
+        effects[k] = 0.0
+        for i in range(right.size):
+            for j in range(begin[i], begin[i + 1]):
+                effects[k, i] += entry[j] * moves[k, column[j]]
+        for j in range(k):
+            share = (effects[j] * effects[k]).sum()
+            effects[k] -= share * effects[j]
+            moves[k] -= share * moves[j]
+        norm = np.sqrt((effects[k] * effects[k]).sum())
+        if not norm > 0.0:
+            break
+        effects[k] /= norm
+        moves[k] /= norm
+        length = (effects[k] * rest).sum()
+        found += length * moves[k]
+        rest -= length * effects[k]
+    return found
+
+
+@njit(cache=True)
+def _relaxed(begin: Indexes, column: Indexes, entry: Array, right: Array) -> Array:
+    """Return about the solution of a sparse system, ``(n,)``, after a forward and a backward pass of Gauss-Seidel.
+
+    Its error is the product of the parts below and above the diagonal: none if no state leads to a lower one, or none
+    to a higher one, and of low rank if all that leads back goes to few states.
+    """
+    found, diagonal = np.empty_like(right), np.zeros_like(right)
+    for i in range(right.size):
+        known = 0.0
+        for k in range(begin[i], begin[i + 1]):
+            if column[k] < i:
+                known += entry[k] * found[column[k]]
+            elif column[k] == i:
+                diagonal[i] += entry[k]
+        found[i] = (right[i] - known) / diagonal[i]
+    for i in range(right.size - 1, -1, -1):
+        known = 0.0
+        for k in range(begin[i], begin[i + 1]):
+            if column[k] > i:
+                known += entry[k] * found[column[k]]
+        found[i] -= known / diagonal[i]
+    return found
 
 
 def with_factors(system: Any) -> Solver:

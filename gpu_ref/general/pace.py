@@ -12,9 +12,6 @@ from beltline.gpu_ref.utility import DOUBLE
 SLOW, SLOW_SWEEPS = 0.9, 3
 """An iteration is slow if each of this number of sweeps in a row has left more than this share of the change before."""
 
-STUCK_SWEEPS = 20
-"""Number of sweeps without a new smallest change after which an iteration may go in a circle."""
-
 RECENT = 10
 """Number of sweeps whose changes an estimate uses."""
 
@@ -28,15 +25,11 @@ class Pace:
     def __init__(self) -> None:
         self._changes: list[float] = []
         self._slow = 0
-        self._least = math.inf
-        self._higher = 0
 
     def add(self, change: float) -> None:
         """Record the change of a sweep, units of utility."""
         self._slow = self._slow + 1 if self._changes and change > SLOW * self._changes[-1] else 0
         self._changes = [*self._changes[-RECENT:], change]
-        self._higher = 0 if change < self._least else self._higher + 1
-        self._least = min(self._least, change)
 
     @property
     def slow(self) -> bool:
@@ -44,9 +37,9 @@ class Pace:
         return self._slow >= SLOW_SWEEPS
 
     @property
-    def stuck(self) -> bool:
-        """Whether many sweeps have not had a smaller change than one before them: the iteration may go in a circle."""
-        return self._higher >= STUCK_SWEEPS
+    def held(self) -> bool:
+        """Whether the last sweep has hardly lowered the change."""
+        return self._slow > 0
 
     def rounded(self, value: Array) -> bool:
         """Return whether more sweeps do not lower the change, which may be rounding errors of ``(N_r, N_z, N_k)``."""

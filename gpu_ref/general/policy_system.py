@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from beltline.gpu_ref.corrections import ENTRIES, by_gmres, corrected, largest, with_factors
+from beltline.gpu_ref.corrections import ENTRIES, by_residuals, corrected, largest
 from beltline.gpu_ref.general.packed import TABLE, Packed
 from beltline.gpu_ref.general.sweep import Found
 from beltline.gpu_ref.tables import Array
@@ -24,7 +24,7 @@ LEFT = 0.1
 def policy_system(packed: Packed, found: Found, sigma: float) -> Any | None:
     """Return ``I - J``, sparse, ``(n, n)``, where ``J`` is the derivative of an evaluation step; ``None`` if too large.
 
-    The value of regime ``r`` in state ``(x, s)`` has the number ``(r N_z + s) N_k + x``. An alternative counts where it
+    The value of regime ``r`` in state ``(x, s)`` has the number ``(x N_r + r) N_z + s``. An alternative counts where it
     is chosen, or with taste shocks by its probability. It leads from ``(x, s)`` to its ``x'`` and any ``s'`` and ``r'``
     with the probability ``Q(s, s') mix(r')``, discounted by ``beta(s)``.
 
@@ -52,9 +52,9 @@ def policy_system(packed: Packed, found: Found, sigma: float) -> Any | None:
             if entries > ENTRIES:
                 return None
             chance = packed.beta[d, s] * packed.mix[d, regime][:, None] * packed.transition[d, s, to]
-            first = (regime[:, None] * states + to) * grid
-            columns = first.reshape(-1, 1) + found.policy[d, s, x]
-            rows = np.broadcast_to((r * states + s) * grid + x, columns.shape)
+            first = regime[:, None] * states + to
+            columns = first.reshape(-1, 1) + found.policy[d, s, x] * (regimes * states)
+            rows = np.broadcast_to(x * (regimes * states) + r * states + s, columns.shape)
             parts.append((np.outer(chance, share[s, x]).ravel(), rows.ravel(), columns.ravel()))
     if not parts:
         return sparse.eye_array(size, format="csr")
@@ -82,16 +82,17 @@ def solved(packed: Packed, found: Found, V: Array, sigma: float, step_tol: float
     system = policy_system(packed, found, sigma)
     if system is None:
         return None
-    before, after = V.ravel(), found.value.ravel()
+    before, after = (np.moveaxis(one, 2, 0).ravel() for one in (V, found.value))
 
     def step(value: Array) -> tuple[Array, Array]:
         moved = value - before
         reached = after + moved - system @ moved
         return reached, reached - value
 
-    # Where steps take long the next state follows closely from the current one, so that factors have few entries and
-    # GMRES without them needs many iterations. A correction that is not finite is not taken.
+    # A correction that is not finite is not taken.
     with np.errstate(over="ignore", invalid="ignore"):
         first = largest(step(after)[1])
-        value, left = corrected(system, step, after, step_tol, (with_factors, by_gmres))
-    return value.reshape(V.shape) if left <= max(step_tol, LEFT * first) else None
+        value, left = corrected(system, step, after, step_tol, (by_residuals,))
+    if left > max(step_tol, LEFT * first):
+        return None
+    return np.ascontiguousarray(np.moveaxis(value.reshape(V.shape[2], *V.shape[:2]), 0, 2))

@@ -34,8 +34,15 @@ SHARE = 0.1
 times the change in the last sweep.
 """
 
-MOST_FAILURES = 2
-"""Number of systems without a usable solution after which no more are solved."""
+HEADROOM, FALL = 10.0, 0.9
+"""The ``n``-th evaluation with corrections, or by a linear system, follows only a sweep whose change is at most
+``HEADROOM FALL**n`` times that of the first sweep.
+"""
+
+SYSTEM_SWEEPS = 15
+"""A linear system takes about as long as this number of sweeps. Those in vain, which fail or hardly lower the change of
+the next sweep, may take as long as all sweeps so far, besides one.
+"""
 
 MOVING_SWEEPS = 200
 """Number of sweeps with moving prices after which policy evaluation is switched off: prices that respond to values
@@ -161,14 +168,21 @@ def _iterate(
     update: Update | None,
     progress: Progress | None,
 ) -> Solution:
-    """Iterate on values, for :func:`solve` with an infinite horizon."""
+    """Iterate on values, for :func:`solve` with an infinite horizon.
+
+    With fixed prices the change falls below any ``tol``. Evaluation steps without corrections converge from any value:
+    if lost discount leads to one more state, with the value 0, a constant added to all values only shifts all that
+    follow, so that the first value can be taken as one that ``T`` raises, and then values rise at least as fast as in
+    value iteration (Puterman and Shin 1978). Corrections follow only ever smaller changes (:data:`HEADROOM`): either
+    they come to an end, and such steps remain, or there are changes as small as one likes.
+    """
     moving_steps, step_tol = (CORRECTED_STEPS, STEP_TOL_SHARE * tol) if corrected else (MOVING_STEPS, None)
     operator = Operator(form)
     V, guess = states_first(start), no_policy(form)
     prices: Array | None = None
     evaluations = []
     moving_sweeps = 0
-    pace, failures, solves = Pace(), 0, False
+    pace, slow, solved, in_vain, allowed = Pace(), False, False, 0, math.inf
     status, message = "", ""
     while not status:
         last = operator.sweep(V, guess, with_slack=False)
@@ -188,6 +202,7 @@ def _iterate(
         if progress is not None:
             progress(len(evaluations), last.change)
         pace.add(last.change)
+        in_vain += solved and pace.held
         if last.change < tol and (update is None or price_change < tol):
             status, message = "converged", converged(last.change, price_change, len(evaluations), update is not None)
         elif update is None and pace.rounded(last.found.value):
@@ -202,15 +217,20 @@ def _iterate(
             if moving_sweeps > MOVING_SWEEPS:
                 steps = 0
             fixed_steps = steps if price_change < tol else min(steps, moving_steps)
+            if len(evaluations) == 1:
+                allowed = HEADROOM * last.change
+            close = corrected and (update is not None or last.change <= allowed)
+            allowed *= FALL if close else 1.0
+            slow = slow or pace.slow
+            affordable = SYSTEM_SWEEPS * (in_vain - 1) < len(evaluations)
+            solved, value = close and slow and affordable and steps > 0 and update is None, None
             # Evaluate the policy with the tables for which it was chosen; new prices follow in the next sweep.
-            solves = corrected and steps > 0 and update is None and (solves or pace.slow) and failures < MOST_FAILURES
-            value = None
-            if solves:
+            if solved:
                 wanted = max(SHARE * (1.0 - form.modulus()) * last.change, rounding(last.found.value))
-                value = None if pace.stuck else operator.solve(last.found, V, wanted)
-                failures += value is None
+                value = operator.solve(last.found, V, wanted)
+                in_vain, solved = in_vain + (value is None), value is not None
             if value is None and fixed_steps:
-                value = operator.evaluate(last.found, fixed_steps, step_tol)
+                value = operator.evaluate(last.found, fixed_steps, step_tol if close else None)
             V = last.found.value if value is None else value
             operator.replace(form)
     if last.finite:

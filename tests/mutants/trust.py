@@ -98,9 +98,23 @@ FAULTS = (
     Fault(
         "linear systems are solved however often that fails",
         "gpu_ref/general/solve.py",
-        "failures += value is None",
-        "failures += 0",
+        "in_vain, solved = in_vain + (value is None), value is not None",
+        "solved = value is not None",
         (SYSTEM_TESTS + "test_systems_that_fail_are_given_up",),
+    ),
+    Fault(
+        "linear systems are solved however little they save",
+        "gpu_ref/general/solve.py",
+        "in_vain += solved and pace.held",
+        "in_vain += 0",
+        (SYSTEM_TESTS + "test_systems_that_save_no_sweeps_are_given_up",),
+    ),
+    Fault(
+        "corrections go on although the change does not fall",
+        "gpu_ref/general/solve.py",
+        "allowed *= FALL if close else 1.0",
+        "allowed *= 1.0",
+        ("tests/gpu_ref/general/test_aggregation.py::test_optimal_stopping_does_not_go_in_a_circle",),
     ),
     Fault(
         "an iteration ends with a small change although the changes still fall",

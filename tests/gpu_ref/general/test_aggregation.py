@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from beltline.gpu_ref.general import Branch, Form, solve
+from beltline.gpu_ref.general import Branch, Form, Outside, solve
 from beltline.gpu_ref.general import aggregation as module
 from beltline.gpu_ref.general.operator import Operator, no_policy
 from beltline.gpu_ref.general.random_forms import random_form
+from beltline.gpu_ref.tables import Array
+from beltline.gpu_ref.utility import crra_utility
 from beltline.host.models.arellano.model import arellano
 
 
@@ -94,3 +96,55 @@ def test_steps_are_not_corrected_without_a_contraction() -> None:
     operator = Operator(form)
     last = operator.sweep(np.zeros((1, 1, 40)), no_policy(form))
     np.testing.assert_array_equal(operator.evaluate(last.found, 7, step_tol=0.0), operator.evaluate(last.found, 7))
+
+
+def stopping(seed: int) -> Form:
+    """Go, which leads to either regime, or stop in the first one; wait in the second."""
+    rng = np.random.default_rng(seed)
+    points, states = int(rng.integers(2, 9)), int(rng.integers(1, 4))
+    eta, beta = float(rng.choice([0.0, 0.0, 1.0, 2.0])), float(rng.choice([0.9, 0.99, 0.999]))
+    X = np.sort(rng.uniform(0.0, 5.0, points))[:, None]
+
+    def branch(name: str, regime: int) -> Branch:
+        wealth = X + 0.1 + np.sort(rng.uniform(0.0, 5.0, (points, states)), axis=0)
+        chain = rng.dirichlet(np.ones(states), states)
+        return Branch(name, regime, wealth, X + np.zeros(states) - X[0], chain, beta, mix=rng.dirichlet(np.ones(2)))
+
+    value = np.sort(rng.normal(size=(points, states)), axis=0) * (1.0 + 2.0 * (eta == 0.0)) / (1.0 - beta)
+    value[rng.random(value.shape) < 0.3] = -np.inf
+    return Form((branch("go", 0), Outside("stop", 0, value), branch("wait", 1)), eta=eta, negative=eta == 0.0)
+
+
+def left(form: Form, V: Array) -> float:
+    """Return by how much the Bellman operator, by brute force, changes a value, ``(N_r, N_k, N_z)``."""
+    best = np.full_like(V, -np.inf)
+    for one in form.alternatives:
+        if isinstance(one, Branch):
+            table = one.at()
+            consumption = table.wealth[:, None] - table.cost
+            utility = consumption if form.negative else crra_utility(consumption, form.eta)
+            ahead = np.tensordot(table.mix, V, 1) @ table.transition.T * table.beta
+            value = (utility + ahead).max(axis=1)
+        else:
+            value = one.value
+        best[one.regime] = np.maximum(best[one.regime], value)
+    return float(np.abs(best - V).max())
+
+
+def test_optimal_stopping_does_not_go_in_a_circle() -> None:
+    """Corrections let the policy of the first problem go in a circle for ever, unless they are given up."""
+    X, one = np.array([[0.0], [4.0]]), np.eye(1)
+    go = Branch("go", 0, X + 1.0, X, one, 0.999, mix=[0.85, 0.15])
+    wait = Branch("wait", 1, [[0.0], [7.0]], X, one, 0.999, mix=[0.5, 0.5])
+    smallest = Form((go, Outside("stop", 0, [[2000.0], [-np.inf]]), wait), eta=0.0, negative=True)
+    found = solve(smallest, steps=20, max_sweeps=100)
+    assert found.success
+    assert np.abs(found.value.ravel() - [2000.0, 2002.646190, 1997.638905, 2004.638905]).max() < 1e-6
+    sweeps = 0
+    for seed in range(200):
+        form = stopping(seed)
+        here = solve(form, tol=1e-7, steps=20, max_sweeps=1000)
+        assert here.success, seed
+        assert left(form, here.value) < 1e-7
+        sweeps += here.sweeps
+    assert sweeps < 200 * 20
