@@ -37,7 +37,7 @@ class Pace:
         return self._slow >= SLOW_SWEEPS
 
     @property
-    def held(self) -> bool:
+    def stalled(self) -> bool:
         """Whether the last sweep has hardly lowered the change."""
         return self._slow > 0
 

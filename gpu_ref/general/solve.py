@@ -202,7 +202,7 @@ def _iterate(
         if progress is not None:
             progress(len(evaluations), last.change)
         pace.add(last.change)
-        in_vain += solved and pace.held
+        in_vain += solved and pace.stalled
         if last.change < tol and (update is None or price_change < tol):
             status, message = "converged", converged(last.change, price_change, len(evaluations), update is not None)
         elif update is None and pace.rounded(last.found.value):

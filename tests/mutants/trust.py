@@ -105,7 +105,7 @@ FAULTS = (
     Fault(
         "linear systems are solved however little they save",
         "gpu_ref/general/solve.py",
-        "in_vain += solved and pace.held",
+        "in_vain += solved and pace.stalled",
         "in_vain += 0",
         (SYSTEM_TESTS + "test_systems_that_save_no_sweeps_are_given_up",),
     ),

@@ -14,7 +14,7 @@ from .problems import Entry
 from .reading import Answer, read
 
 ENOUGH, MOST = 0.1, 30
-"""Repeat a solve until so many seconds of CPU time are spent on it, or so many times; once after a warm-up at least."""
+"""Repeat a solve up to this CPU time in seconds, or this number of times; once after a warm-up at least."""
 
 
 @numba.njit

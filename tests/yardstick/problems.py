@@ -19,7 +19,7 @@ from .simple import SIMPLE
 KINDS: dict[str, tuple[int, Callable[[np.random.Generator, int], Any]]] = {**SIMPLE, **GENERAL, **OTHER}
 
 EMULATED, STATES = ("rbc", "savings", "uneven", "eta", "kinks", "start", "tight"), 400
-"""Kinds of which the first three problems of at most so many states also go to the emulator."""
+"""Kinds of which the first three problems of at most this number of states also go to the emulator."""
 
 DEVICES = ("cpu", "emulator", "gpu")
 

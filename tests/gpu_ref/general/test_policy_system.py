@@ -129,7 +129,7 @@ def test_beta_near_1_is_solved_where_the_state_is_forgotten() -> None:
     wealth = grid[:, None] + np.array([0.5, 1.5])
     chain = np.array([[0.9, 0.1], [0.1, 0.9]])
     given = bl.Problem(
-        grid=grid, wealth=wealth, transition=chain, start=np.zeros((200, 2)), beta=1.0 - 1e-7, eta=2.0, cost=grid
+        grid=grid, wealth=wealth, transition=chain, start=np.zeros((200, 2)), beta=1.0 - 1e-7, eta=2.0, high=199
     )  # fmt: skip
     found = bl.solve(given, device="cpu", progress=False)
     assert found.success, found.message
@@ -185,9 +185,9 @@ def test_the_pace_of_an_iteration() -> None:
         pace.add(rounding(value))
     assert pace.rounded(value)
     assert not pace.rounded(value / 1e3)
-    assert pace.held
+    assert pace.stalled
     pace.add(0.5 * rounding(value))
-    assert not pace.held
+    assert not pace.stalled
     # Only the last sweeps count for the estimate.
     for change in 0.9 ** np.arange(50.0):
         pace.add(float(change))

@@ -218,7 +218,7 @@ def test_what_a_machine_missed_is_found() -> None:
     assert costly_sweep(given, image, value, value, policy, slack)[2] is None
     wrong = value.copy()
     wrong[17, 1] += 1e-6
-    residual, _, miss = costly_sweep(given, image, value, wrong, policy, slack)
+    residual, _, miss, _ = costly_sweep(given, image, value, wrong, policy, slack)
     assert miss is not None
     assert miss[:2] == (17, 1)
     assert residual == pytest.approx(1e-6, rel=1e-2)
