@@ -198,7 +198,7 @@ def _estimated(
         discard=discard,
         wealth=run.wealth,
         employed=drawn.employment(options.panel.periods - 1),
-        start=np.asarray(start),
+        start=np.broadcast_to(start, run.wealth.shape),
         grid=household.grid,
         policy=policy,
         below=run.below,
