@@ -183,6 +183,9 @@ class Economy(ModelResult):
             rows.append(("clocks", f"{clocks:,} in all ({household.clocks_source})"))
         return rows
 
+    def _sizes(self) -> dict[str, int]:
+        return {"assets": self.model.grid, "state": self.model.states}
+
     def _check_file(self) -> None:
         super()._check_file()
         mass = self.distribution
