@@ -51,15 +51,15 @@ class Entry:
 
     def default(self, name: str) -> Any:
         """Return the default of a parameter."""
-        return _told(self.make)[name][0]
+        return _described(self.make)[name][0]
 
     def text(self, name: str) -> str:
         """Return the description of a parameter in the help: the first sentence of its documentation."""
-        return _told(self.make)[name][1]
+        return _described(self.make)[name][1]
 
 
 @cache
-def _told(make: Callable[..., Any]) -> dict[str, tuple[Any, str]]:
+def _described(make: Callable[..., Any]) -> dict[str, tuple[Any, str]]:
     """Return default and text of each parameter of a model: of its class, or of the function that makes it."""
     found: dict[str, tuple[Any, str]] = {}
     made = make if isinstance(make, type) else get_type_hints(make)["return"]

@@ -60,7 +60,7 @@ class ModelResult(Declared):
     """Kinds of figures that :meth:`plot` draws, the default first, and what each shows."""
 
     names: ClassVar[tuple[str, str]] = ("model", "solution")
-    """Names of the fields that hold the model and the solution of its problem; the latter is empty if there is none."""
+    """Names of the fields that hold the model and the solution of its problem; the latter is empty without one."""
 
     group: ClassVar[str] = ""
     """Name under which a file has the facts on the model and its declared fields; empty if they are not grouped."""

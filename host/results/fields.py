@@ -92,7 +92,7 @@ def array(*dims: str, text: str, unit: str = "", dtypes: tuple[str, ...] = ("<f8
     return _declared(Field(text, unit, dims, dtypes, optional), None if optional else MISSING)
 
 
-def held() -> Any:
+def contained() -> Any:
     """Declare an object, such as the solution of a problem, that files and datasets hold in their own way."""
     return dataclasses.field()
 

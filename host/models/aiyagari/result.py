@@ -15,7 +15,7 @@ from beltline.host.models.model_result import STATUS, ModelResult
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError
 from beltline.host.results.facts import COUNT, FLAG, MEASURE, NUMBER, TEXT, TEXTS
-from beltline.host.results.fields import Declared, array, fact, held, parts
+from beltline.host.results.fields import Declared, array, contained, fact, parts
 from beltline.host.results.outcome import GRID_END_SHARE
 from beltline.host.results.result import Result
 
@@ -69,7 +69,7 @@ class Economy(ModelResult):
 
     model: Calibration
     interest: float = fact(NUMBER, "Net interest rate of a period; 0.03 is 3%")
-    household: Result = held()
+    household: Result = contained()
     distribution: Array = array(
         "assets", "state", text="Share of households in each state in the stationary distribution; adds up to 1"
     )

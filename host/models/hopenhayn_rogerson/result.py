@@ -16,7 +16,7 @@ from beltline.host.models.model_result import SolutionResult
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError
 from beltline.host.results.facts import ANY_NUMBER, COUNT, MEASURE, NUMBER, POSITIVE
-from beltline.host.results.fields import Declared, fact, held, parts
+from beltline.host.results.fields import Declared, contained, fact, parts
 from beltline.host.results.outcome import GRID_END_SHARE, Outcome
 from beltline.host.results.result import Result
 
@@ -79,7 +79,7 @@ class FirmEconomy(SolutionResult):
         "firing costs, which determines it, is not solved", "units of the good",
     )  # fmt: skip
     disutility: float = fact(ANY_NUMBER, "``A`` in the utility ``ln c - A N``; determined by the same economy")
-    solution: Result = held()
+    solution: Result = contained()
     steps: tuple[Step, ...] = parts(Step, "Steps of the search for the price")
 
     @property

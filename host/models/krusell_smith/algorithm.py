@@ -77,7 +77,7 @@ def _iterate(economy: Calibration, household: Household, options: Options, repor
         simulate = simulator(options.panel.panel, drawn)
     parts = {"household": 0.0, "panel": 0.0}
     start: Any = economy.steady_capital
-    believed, tol = options.law.begin, options.law.tol
+    believed, tol = options.law.law, options.law.tol
     same_start = False
     found: Equilibrium | None = None
     problem, failed = None, Outcome.HOUSEHOLD

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NoReturn
 
 from numpy.typing import ArrayLike
@@ -216,7 +216,7 @@ def _refuse(unknown: dict[str, Any]) -> NoReturn:
     name = min(unknown)
     if name == "gamma":
         raise ProblemError(f"relative risk aversion is called eta, not gamma: use eta={shown(unknown[name])}")
-    options = {field.name for made in (PanelOptions, LawOptions, HouseholdOptions) for field in fields(made)}
+    options = {name for made in (PanelOptions, LawOptions, HouseholdOptions) for name in table_of(made)}
     if name in options | {"progress", "method"}:
         raise ProblemError(f"{name!r} is an option of the solve: use solve(krusell_smith(...), {name}=...)")
     raise ProblemError(f"{name!r} is not a parameter of the economy")

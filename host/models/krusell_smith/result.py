@@ -19,7 +19,7 @@ from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError
 from beltline.host.results.archive import FileError
 from beltline.host.results.facts import ANY_NUMBER, COUNT, FLAG, POSITIVE, SECONDS, TEXT
-from beltline.host.results.fields import array, fact, held
+from beltline.host.results.fields import array, contained, fact
 from beltline.host.results.load import load
 
 NEAR_TOP_SHARE = 0.01
@@ -93,7 +93,7 @@ class Equilibrium(ModelResult):
     panel: str = fact(TEXT, "Where the panel was simulated")
     seed: int = fact(COUNT, "Seed of the shocks")
     timing: dict[str, float] = fact(SECONDS, "Wall-clock time of the host computer by part", "seconds")
-    economy: Calibration = held()
+    economy: Calibration = contained()
 
     error_bound: ClassVar[float] = math.inf
 

@@ -72,7 +72,7 @@ def resized(model: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_solution_tells_how_it_was_found(name: str) -> None:
+def test_a_solution_has_what_every_result_has(name: str) -> None:
     found = solved(name)
     assert found.success, found.message
     assert found.message.endswith(".")

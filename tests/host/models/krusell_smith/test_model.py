@@ -522,7 +522,7 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
             "agents must make unemployment of 0.1 and 0.04 whole numbers of agents, which 75 does not",
         ),
         (["--plot", "a.txt"], "plot must end in .png or .pdf or .svg, not 'a.txt'"),
-        (["--out", "a.nc"], "out must end in .npz, not 'a.nc'"),
+        (["--out", "a.csv"], "out must end in .npz or .nc, not 'a.csv'"),
         (["--kind", "irf"], "kind must be one of 'policy', 'law', 'path', 'wealth', 'lorenz', not 'irf'"),
         (
             ["--device", "emulator", "--option", "slot=1"],
