@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from beltline.compiled import njit
-from beltline.gpu_ref.comparison import Compared
+from beltline.gpu_ref.comparison import Confirmed
 from beltline.gpu_ref.tables import ROW_SUM_TOLERANCE, Array, measured_tables
 from beltline.gpu_ref.utility import DOUBLE, crra, crra_utility, power_error
 
@@ -170,7 +170,7 @@ class Solution:
     previous: Array | None = None
     choices: Array | None = None
     exact_sweeps: int = 0
-    compared: Compared | None = None
+    compared: Confirmed | None = None
     complete: bool | None = None
 
 

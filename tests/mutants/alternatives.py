@@ -339,10 +339,10 @@ FAULTS = (
     ),
     Fault(
         "verification of problems with alternatives accepts any error as rounding",
-        VERIFY,
-        "coarse = TIMES * rounding_of(problem, image, found)",
-        "coarse = 1e9 * rounding_of(problem, image, found)",
-        OF_MISSES,
+        "host/solver/verify.py",
+        "coarse = None if rounding is None else TIMES * np.where(",
+        "coarse = None if rounding is None else 1e9 * np.where(",
+        (TEST_HOST + "test_what_a_machine_missed_is_found",),
     ),
     Fault(
         "a checkpoint leaves out the groups",
