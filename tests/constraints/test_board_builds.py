@@ -36,7 +36,13 @@ def test_one_hash_a_machine() -> None:
 
 
 @pytest.mark.gateware
-@pytest.mark.parametrize("board", MACHINES.values(), ids=lambda board: board.name)
+@pytest.mark.parametrize(
+    "board",
+    [
+        pytest.param(board, id=board.name, marks=() if board.name in ("zcu104", "ecp5") else pytest.mark.slow)
+        for board in MACHINES.values()
+    ],
+)
 def test_stored_draws_are_those_of_the_generator(board: Board) -> None:
     use_yosys()
     files, build = builds.generate(board)

@@ -69,15 +69,17 @@ def proving_machine(
     contexts: int = 64,
     *,
     logged: bool = False,
-    alternatives: bool = True,
-    taste: bool = False,
+    **kinds: bool,
 ) -> SweepSoftwareMachine:
-    """Return the software model of the smallest sweep engine with a proof and costs that takes an image."""
+    """Return the software model of the smallest sweep engine with a proof that takes an image.
+
+    ``kinds`` are options of the build; by default it has costs, alternatives, and the bounds of the image.
+    """
     points, states = image.start.shape
     grid = max(ROW_WORDS * lanes, 1 << (points - 1).bit_length())
-    built = max(4 if taste else 2, 1 << (states - 1).bit_length())
-    kinds = {"alternatives": alternatives, "bounds": image.bounds is not None, "taste": taste}
-    build = SweepParameters(grid, built, lanes, proof=True, costs=True, **kinds)
+    built = max(4 if kinds.get("taste") else 2, 1 << (states - 1).bit_length())
+    kinds = {"costs": True, "alternatives": True, "bounds": image.bounds is not None} | kinds
+    build = SweepParameters(grid, built, lanes, proof=True, **kinds)
     return SweepSoftwareMachine(build, contexts, logged)
 
 

@@ -67,7 +67,7 @@ def test_times(multiplier: Multiplier) -> None:
 
 
 @pytest.mark.gateware
-@pytest.mark.parametrize("linear", [False, True])
+@pytest.mark.parametrize("linear", [True, pytest.param(False, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("multiplier", MULTIPLIERS)
 def test_gateware(stream: Stream, multiplier: Multiplier, linear: bool) -> None:
     rng = random.Random(2)

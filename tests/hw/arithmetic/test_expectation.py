@@ -129,10 +129,10 @@ def cases(rng: random.Random, states: int) -> list[dict[str, Any]]:
         pytest.param(16, Multiplier.DSP48E2, 1, marks=pytest.mark.slow),
         # Chains of 4, 4 and 1.
         pytest.param(9, Multiplier.DSP48E2, 1, marks=pytest.mark.slow),
-        (3, Multiplier.DSP48E1, 1),
-        (3, Multiplier.MULT18X18D, 1),
-        (5, Multiplier.DSP48E1, 2),
-        (2, Multiplier.MULT18X18D, 4),
+        *(
+            pytest.param(*one, marks=pytest.mark.slow)
+            for one in ((3, Multiplier.DSP48E1, 1), (5, Multiplier.DSP48E1, 2), (2, Multiplier.MULT18X18D, 4))
+        ),
         (6, Multiplier.DSP48E2, 4),
     ],
 )

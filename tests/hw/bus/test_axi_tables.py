@@ -18,7 +18,9 @@ MACHINE = MachineParameters(16, 3, 700)
 
 
 @pytest.mark.gateware
-@pytest.mark.parametrize(("data_bits", "bursts"), [(64, 120), (128, 80), (512, 80)])
+@pytest.mark.parametrize(
+    ("data_bits", "bursts"), [(128, 80), *(pytest.param(bits, 80, marks=pytest.mark.slow) for bits in (64, 512))]
+)
 def test_bursts(data_bits: int, bursts: int) -> None:
     windows = WindowParameters(MACHINE)
     run_bench(
@@ -32,7 +34,7 @@ def test_bursts(data_bits: int, bursts: int) -> None:
             "writable": [int(table) for table in WRITABLE],
             "write_clocks": WRITE_CLOCKS,
             "read_clocks": READ_CLOCKS,
-            "bursts": bursts,
+            "bursts": 80,
             "locks": 100,
         },
         seed=data_bits,

@@ -38,7 +38,7 @@ class Both(wiring.Component):
 
 
 @pytest.mark.gateware
-@pytest.mark.parametrize("divisor", [4, 5, 17, 50])
+@pytest.mark.parametrize("divisor", [4, 17])
 def test_bytes_in_and_out(divisor: int) -> None:
     run_bench(Both(UartParameters(divisor)), "beltline.sim.benches.uart", parameters={"divisor": divisor})
 

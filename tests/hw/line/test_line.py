@@ -21,7 +21,7 @@ from support.searches import Entry, Phase, phase, search, timeline
 from support.streams import Segment, Stream
 
 LINES = [LineParameters(4, 2), LineParameters(3, 1), LineParameters(2, 3)]
-KINDS = ["concave", "concave", "level", "concave", "random", "extreme", "over", "concave", "level", "level"] * 2
+KINDS = ["concave", "concave", "level", "concave", "random", "extreme", "over", "concave", "level", "level"]
 OUTPUTS = ("out_valid", "index", "value", "infeasible", "saturated", "over")
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from beltline.host.solver.fixed_point import Image, fixed_point
 from beltline.host.solver.product_image import _limits, product_image
-from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
+from beltline.hw.arithmetic.numbers import MINIMUM
 from beltline.hw.interface.groups import Groups, Mark
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import LINEAR_BIT, Engine, Mode, Status, Table
@@ -18,48 +18,14 @@ from beltline.hw.interface.windows import WindowParameters
 from beltline.hw.sweep.combine import CombineParameters
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
-from support.alternatives import KINDS, FullSearch, with_alternatives
+from support.alternatives import KINDS, with_alternatives
 from support.costs import with_cost
-from support.machines import assert_same_after_every_sweep, begun, proving_machine
+from support.machines import begun, proving_machine
 
 
 def table(machine: SweepSoftwareMachine, image: Image, name: str) -> NDArray[np.int64]:
     words: NDArray[np.int64] = getattr(machine, name)[: image.start.size].reshape(image.start.shape)
     return words
-
-
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_sweep_is_full_searchs(kind: str, seed: int) -> None:
-    """Values and choices of all product states are those of full search; choices with equal objectives may differ."""
-    image = product_image(with_alternatives(kind, seed, points=24, states=2), 1e-4)
-    machine, search = begun(proving_machine(image), image), FullSearch(image)
-    ended, ties = False, 0
-    poor = table(machine, image, "w") <= image.grid[0]
-    assert kind != "default" or poor.any()
-    while not ended and machine.sweeps < 40:
-        before = table(machine, image, "v").copy()
-        ended = machine.step()
-        value, choices = search(before)
-        assert np.array_equal(table(machine, image, "v"), value), machine.sweeps
-        other = (table(machine, image, "policy") != choices) & ~poor
-        ties += int(other.sum())
-    print(f"{kind} {seed}: {machine.sweeps} sweeps, {ties} choices among equals")
-    assert ties == 0
-    assert (value[poor & ~image.groups.has(Mark.KEEPS)] == MINIMUM).all()  # type: ignore[union-attr]
-    assert Status.INFEASIBLE not in machine.status
-    assert not ended or Status.PROVEN in machine.status
-
-
-def test_the_kinds_have_what_they_are_for() -> None:
-    """The random problems include unaffordable states, tables of values, regimes, ``kappa``, lotteries and bounds."""
-    images = [product_image(with_alternatives(kind, seed, 24), 1e-4) for kind in KINDS for seed in range(12)]
-    forms = [image.products.form for image in images]  # type: ignore[union-attr]
-    assert any((image.wealth <= image.grid[0]).any() for image in images)
-    assert any(image.groups.has(Mark.KEEPS).any() for image in images)  # type: ignore[union-attr]
-    assert {len(form.alternatives) for form in forms} == {1, 2, 3, 4}
-    assert {form.shape[0] for form in forms} == {1, 2}
-    assert any(image.groups.kappa.any() for image in images)  # type: ignore[union-attr]
 
 
 def test_candidates_that_are_left_out() -> None:
@@ -122,15 +88,6 @@ def test_every_pass_stays_among_the_candidates() -> None:
         assert np.array_equal(choices[able], np.maximum(best, lowest)[able])
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_bits_do_not_depend_on_lanes_and_searches(kind: str) -> None:
-    image = product_image(with_alternatives(kind, 7, 40), 1e-5)
-    first, *others = (
-        begun(proving_machine(image, lanes, contexts), image) for lanes, contexts in ((1, 16), (2, 64), (4, 32))
-    )
-    assert_same_after_every_sweep(first, others, image.start.size)
-
-
 @pytest.mark.parametrize("lanes", [1, 2])
 def test_problems_without_alternatives_keep_their_bits(lanes: int) -> None:
     """If each state is its own group, bits do not change.
@@ -168,13 +125,6 @@ def test_a_group_that_can_afford_nothing_is_infeasible_and_a_state_is_not() -> N
         assert (table(machine, image, "v")[:3, list(states)] == MINIMUM).all()
 
 
-def test_values_before_the_first_sweep_may_be_infeasible() -> None:
-    image = product_image(with_alternatives("retirement", 1, 24), 1e-4)
-    start = image.start.copy()
-    start[4] = MINIMUM
-    assert begun(proving_machine(image), replace(image, start=start)).status == Status.DONE | Status.INFEASIBLE
-
-
 def test_neither_shifts_nor_evaluation_steps() -> None:
     image = product_image(with_alternatives("default", 1, 24), 1e-4)
     runs = []
@@ -186,24 +136,6 @@ def test_neither_shifts_nor_evaluation_steps() -> None:
             pass
         runs.append((machine.sweeps, machine.status, machine.norm))
     assert runs[0] == runs[1]
-
-
-def test_the_running_maximum() -> None:
-    rng = np.random.default_rng(3)
-    words = rng.choice([MINIMUM, MINIMUM + 1, -1, 0, 1, MAXIMUM, 2**32, 2**32 - 1, -(2**32)], (500, 7)).astype(np.int64)
-    words[::2] = rng.integers(MINIMUM, MAXIMUM, words[::2].shape)
-    for _ in range(20):
-        begins = rng.random(7) < 0.4
-        begins[0] = True
-        ends = np.append(begins[1:], True)
-        found, nothing = CombineParameters(7).model(words, begins, ends)
-        starts = np.flatnonzero(begins)
-        largest = np.maximum.reduceat(words, starts, axis=1)
-        assert np.array_equal(found[:, ends], largest)
-        assert nothing == bool((largest == MINIMUM).any())
-        for first, after in zip(starts, [*starts[1:], 7], strict=True):
-            part = slice(first, after)
-            assert np.array_equal(found[:, part], np.maximum.accumulate(words[:, part], axis=1))
 
 
 def test_groups_in_the_second_matrix() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -14,26 +13,17 @@ from amaranth.lib.wiring import In, Out
 
 import beltline as bl
 from beltline.host.models.rbc import rbc
-from beltline.host.solver.fixed_point import fixed_point
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM, WIDTH
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import MIDPOINTS_ENGINE, STEPS_FIELD, Engine, Mode, Status
+from beltline.hw.interface.registers import Engine
 from beltline.hw.sweep.extremes import EXTREMES_CLOCKS, Extremes, Midpoints, MidpointsParameters, midpoints
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.trees import LargestNorm, largest_norm_clocks
-from support.machines import opened
-from support.pairs import Pair
 from support.streams import Clocks
 
 BUILD = SweepParameters(grid=64, states=3, lanes=4, slots=4, midpoints=True)
 WORD = 1 << WIDTH
 ENDS = (MINIMUM, MINIMUM + 1, -1, 0, 1, MAXIMUM - 1, MAXIMUM)
-
-SIZES = [
-    pytest.param((1, 32, 1), marks=pytest.mark.slow),
-    pytest.param((2, 16, 4), marks=pytest.mark.slow),
-    pytest.param((4, 64, 4), marks=pytest.mark.slow),
-]
 
 
 class Joined(wiring.Component):
@@ -162,29 +152,3 @@ def test_builds_that_cannot_be_are_refused(options: dict[str, int], sentence: st
     ):
         with pytest.raises(ValueError, match=f"^midpoints of a build must be False {reason}$"):
             replace(MachineParameters(32, 4, engine=Engine.SWEEP), midpoints=True, **changed)
-
-
-@pytest.fixture(scope="module", params=SIZES, ids="{0[0]}-lanes".format)
-def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
-    lanes, grid, states = request.param
-    parameters = MachineParameters(grid, states, engine=Engine.SWEEP, lanes=lanes, midpoints=True)
-    for device in opened(parameters):
-        assert device.read_register("ENGINE") == MIDPOINTS_ENGINE
-        yield Pair(device, parameters)
-
-
-@pytest.mark.gateware
-@pytest.mark.parametrize("mode", [0, Mode.SHIFT, Mode.SHIFT | 3 << STEPS_FIELD.start, Mode.SHIFT | Mode.PEAKS])
-def test_machine(pair: Pair, mode: int) -> None:
-    """Each sweep of the beginning, and the end."""
-    build, rng = pair.parameters, np.random.default_rng(4)
-    for grid in (build.grid, build.grid // 2 + 3):
-        image = fixed_point(rbc(grid=grid, states=build.states), 1e-6)
-        for sweeps in (1, 2, 3, 6):
-            pair.run(image, sweeps, mode)
-        assert pair.run(image, 10_000, mode).status == Status.DONE | Status.CONVERGED
-    for _ in range(4):
-        image = pair.drawn(rng)
-        wild = np.round(rng.integers(-(2**58), 2**58, image.start.shape) / 2**57).astype(np.int64) * 2**50
-        for given in (image, replace(image, start=wild)):
-            pair.run(given, 4, mode)

@@ -28,14 +28,17 @@ GENERAL: dict[str, Any] = {"proof": True, "costs": True, "alternatives": True, "
 """Options of a build with many states."""
 
 BUILDS = [
-    (SweepParameters(grid=64, states=1, lanes=1, slots=4), 0),
-    (SweepParameters(grid=16, states=2, lanes=2, slots=4), 1),
     (SweepParameters(grid=256, states=4, lanes=2, slots=8), 1),
-    (SweepParameters(grid=512, states=3, lanes=16, slots=4), 13),
-    (SweepParameters(grid=128, states=16, lanes=1, slots=8), 0),
     # Windows of more than SELECTED states are stored in registers beside the states.
     (SweepParameters(grid=512, states=SELECTED + 1, lanes=1, slots=4, **GENERAL), 0),
-    (SweepParameters(grid=64, states=128, lanes=2, slots=8, **GENERAL), 1),
+    *(
+        pytest.param(build, lane, marks=pytest.mark.slow)
+        for build, lane in (
+            (SweepParameters(grid=64, states=1, lanes=1, slots=4), 0),
+            (SweepParameters(grid=512, states=3, lanes=16, slots=4), 13),
+            (SweepParameters(grid=64, states=128, lanes=2, slots=8, **GENERAL), 1),
+        )
+    ),
 ]
 
 

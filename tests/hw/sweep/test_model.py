@@ -102,22 +102,6 @@ def test_random_concave_problems_are_the_assembly_lines(seed: int) -> None:
     assert sweeps > 60
 
 
-def test_threads_and_searches_do_not_change_results_with_one_peak() -> None:
-    """Results do not depend on the number of threads; 12,000 states are enough to use several."""
-    image = fixed_point(rbc(grid=3_000), 1e-10)
-    line = begun(LineSoftwareMachine(MachineParameters(4_096, 4)), image)
-    sweeps = [
-        begun(SweepSoftwareMachine(SweepParameters(4_096, 4, lanes), contexts), image)
-        for lanes, contexts in ((1, 4), (8, 64), (64, 256))
-    ]
-    for _ in range(25):
-        line.step()
-        for sweep in sweeps:
-            sweep.step()
-            assert_same(line, sweep, image)
-    assert line.literal_sweeps == 0
-
-
 def test_cached_utilities_are_those_of_the_choice_and_its_neighbours() -> None:
     image = fixed_point(rbc(grid=64, states=3), 1e-10)
     sweep = begun(SweepSoftwareMachine(SweepParameters(64, 3, 4)), image)

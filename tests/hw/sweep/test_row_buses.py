@@ -18,12 +18,10 @@ from beltline.hw.sweep.row_buses import TAKEN_CLOCKS, RowBuses, RowBusesParamete
 from support.streams import Segment, Stream
 
 BUILDS = [
-    RowBusesParameters(SweepParameters(grid=32, states=1, lanes=1, slots=4), 1),
-    RowBusesParameters(SweepParameters(grid=64, states=1, lanes=2, slots=8), 1),
-    RowBusesParameters(SweepParameters(grid=512, states=2, lanes=16, slots=4), 2),
-    RowBusesParameters(SweepParameters(grid=512, states=1, lanes=32, slots=8), 1),
-    RowBusesParameters(
-        SweepParameters(grid=512, states=4, lanes=32, slots=4, proof=True, costs=True, alternatives=True), 3
+    RowBusesParameters(SweepParameters(256, 4, 16, 4, proof=True, costs=True, alternatives=True), 3),
+    *(
+        pytest.param(RowBusesParameters(build, 1), marks=pytest.mark.slow)
+        for build in (SweepParameters(32, 1, 1, 4), SweepParameters(64, 1, 2, 8), SweepParameters(512, 1, 32, 8))
     ),
 ]
 

@@ -48,7 +48,7 @@ def test_rbc_64_points_after_each_of_many_sweeps_and_at_the_end(small: RtlDevice
     assert plain.status == Status.DONE | Status.CONVERGED
     assert_same(plain, run(software(SMALL), image, 10_000))
     assert plain.sweeps > 1_000
-    assert_all_agree(small, SMALL, image, 150)
+    assert_all_agree(small, SMALL, image, 40)
 
 
 @pytest.mark.slow
@@ -63,9 +63,9 @@ def test_rbc_1024_points_after_every_sweep_to_the_end(large: RtlDevice) -> None:
     assert assert_all_agree(large, LARGE, image, 1_353).norm * image.value_unit < 1e-10
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(2))
 def test_random_problems_after_every_sweep(small: RtlDevice, seed: int) -> None:
-    """Gateware and model agree on over 200 problems: all sizes, kinds of grids and ``eta``, ties, infeasible states."""
+    """Gateware and model agree on over 50 problems: all sizes, kinds of grids and ``eta``, ties, infeasible states."""
     rng = np.random.default_rng(1_000 + seed)
     for _ in range(26):
         grid, states = int(rng.integers(2, 65)), int(rng.integers(1, 6))
@@ -78,7 +78,13 @@ def test_extreme_sizes(small: RtlDevice, grid: int, states: int) -> None:
     assert_all_agree(small, SMALL, fixed_point(problem_of(rng, grid, states), 1e-6), 6)
 
 
-@pytest.mark.parametrize("parameters", [MachineParameters(4, 1, results=24), MachineParameters(16, 16, results=1_536)])
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        MachineParameters(4, 1, results=24),
+        pytest.param(MachineParameters(16, 16, results=1_536), marks=pytest.mark.slow),
+    ],
+)
 def test_smallest_build_and_most_states(parameters: MachineParameters) -> None:
     """Gateware and model agree with one stage and one exogenous state, and with 16 exogenous states."""
     rng = np.random.default_rng(parameters.states)
