@@ -14,7 +14,6 @@ import pytest
 from beltline.constraints import custom_logic, fabric_clock, vivado
 from beltline.constraints.boards import BOARDS, Board, Flow
 from beltline.constraints.wrapper import WRAPPER
-from beltline.hw.arithmetic import evaluator
 from beltline.hw.top import verilog
 from beltline.sim import verilator
 from beltline.sim.yosys import use_yosys
@@ -164,12 +163,6 @@ def test_small_sweep_engine_in_the_custom_logic(tmp_path: Path) -> None:
         for instance in cell.split("/"):
             module, *others = re.findall(rf"^ +(\S+) +{instance} \($", modules[module], re.M)
             assert not others
-
-
-def test_evaluators_have_no_use_for_their_reset(small: dict[str, str]) -> None:
-    text = small[f"{evaluator.MODULE}.v"].split(f"module {evaluator.MODULE}(")[1]
-    # The reset occurs in the list of ports, in its direction and in its wire.
-    assert len(re.findall(r"\brst\b", text.split("endmodule")[0])) in (0, 3)
 
 
 @pytest.mark.parametrize(
