@@ -13,8 +13,10 @@ HOST = "tests/host/solver/test_choice_bounds.py::"
 OF_BRACKETS = ("tests/hw/sweep/scan/test_brackets.py::test_bounds_cut_brackets",)
 OF_NEXT = ("tests/hw/sweep/search/test_next_state.py::test_candidates_of_the_state_that_is_found",)
 OF_TABLES = ("tests/hw/sweep/lane/test_tables.py::test_candidates_are_read_with_the_choice",)
-OF_GATEWARE = ("tests/hw/sweep/test_bounds_gateware.py::test_every_kind_after_every_sweep",)
-OF_SWEEPS = ("tests/hw/sweep/test_bounds.py::test_every_sweep_is_full_searchs",)
+OF_GATEWARE = ("tests/hw/sweep/test_kinds.py::test_gateware_after_every_sweep_and_at_the_end[bounds-2]",)
+OF_SWEEPS = tuple(
+    f"tests/hw/sweep/test_kinds.py::test_every_sweep_is_full_searchs[bounds-any order-{seed}]" for seed in range(3)
+)
 OF_DIVISION = ("tests/hw/sweep/test_bounds.py::test_division_stays_within_bounds",)
 OF_WORDS = (HOST + "test_words_and_windows",)
 OF_IMAGE = (HOST + "test_tables_of_the_image",)

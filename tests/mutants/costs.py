@@ -8,10 +8,12 @@ LANE = "hw/sweep/lane/"
 COSTS = "host/solver/costs.py"
 VERIFY = "host/solver/verify_costs.py"
 TEST = "tests/hw/sweep/test_costs.py::"
-TEST_GATEWARE = ("tests/hw/sweep/test_costs_gateware.py::test_costs_of_every_shape_after_every_sweep",)
+TEST_GATEWARE = ("tests/hw/sweep/test_kinds.py::test_gateware_after_every_sweep_and_at_the_end[costs-2]",)
 TEST_HOST = "tests/host/solver/test_costs.py::"
 
-OF_EVERY_CHOICE = (TEST + "test_every_choice_of_every_sweep_is_full_searchs",)
+OF_EVERY_CHOICE = tuple(
+    f"tests/hw/sweep/test_kinds.py::test_every_sweep_is_full_searchs[costs-{shape}-0]" for shape in ("laffer", "jumps")
+)
 OF_TABLE = (TEST_HOST + "test_what_dominated_candidates_cost",)
 OF_STARTS = (TEST_HOST + "test_starts_that_fall_where_costs_do",)
 OF_MISSES = (TEST_HOST + "test_what_a_machine_missed_is_found",)

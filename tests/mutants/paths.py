@@ -9,7 +9,9 @@ NEXT_STATE = "hw/sweep/search/next_state.py"
 PATCH = "hw/sweep/patch.py"
 PIPELINE = "hw/arithmetic/pipeline.py"
 
-OF_COURSE = ("tests/hw/sweep/search/test_course.py::test_searches_in_their_order[in-RAM-looking-for-states]",)
+OF_COURSE = (
+    "tests/hw/sweep/search/test_course.py::test_searches_in_their_order[Multiplier.DSP48E2-looking-for-states]",
+)
 OF_COMMIT = ("tests/hw/sweep/search/test_commit.py::test_decisions",)
 OF_NEXT_STATE = ("tests/hw/sweep/search/test_next_state.py::test_searches",)
 OF_PATCH = ("tests/hw/sweep/test_patch.py::test_states_of_noted_points_in_order",)

@@ -34,17 +34,17 @@ CASES = pytest.mark.parametrize(
     ("parameters", "lane", "states", "eta"),
     [
         (SearchParameters(SweepParameters(grid=256, states=4, lanes=2, slots=8), 16), 1, 3, 2.0),
+        (SearchParameters(SweepParameters(grid=512, states=1, lanes=2, slots=4), 4), 1, 1, 1.0),
         *(
             pytest.param(SearchParameters(build, contexts), lane, build.states, eta, marks=pytest.mark.slow)
             for build, contexts, lane, eta in (
                 (SweepParameters(grid=64, states=1, lanes=1, slots=4), 2, 0, 1.0),
                 (SweepParameters(grid=256, states=2, lanes=8, slots=4), 64, 5, 0.5),
-                (SweepParameters(grid=512, states=1, lanes=2, slots=4), 4, 1, 1.0),
                 (SweepParameters(grid=32_768, states=2, lanes=64, slots=8), 64, 40, 2.0),
             )
         ),
     ],
-    ids=["16-contexts", "2-contexts", "64-contexts", "long-parts", "far"],
+    ids=["16-contexts", "long-parts", "2-contexts", "64-contexts", "far"],
 )
 """Local searches of one lane, and its problem."""
 

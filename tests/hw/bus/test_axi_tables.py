@@ -18,10 +18,8 @@ MACHINE = MachineParameters(16, 3, 700)
 
 
 @pytest.mark.gateware
-@pytest.mark.parametrize(
-    ("data_bits", "bursts"), [(128, 80), *(pytest.param(bits, 80, marks=pytest.mark.slow) for bits in (64, 512))]
-)
-def test_bursts(data_bits: int, bursts: int) -> None:
+@pytest.mark.parametrize("data_bits", [128, *(pytest.param(bits, marks=pytest.mark.slow) for bits in (64, 512))])
+def test_bursts(data_bits: int) -> None:
     windows = WindowParameters(MACHINE)
     run_bench(
         AxiTables(replace(MACHINE, bus_bits=data_bits)),
