@@ -66,7 +66,7 @@ FAULTS = (
         "hw/interface/parameters.py",
         "if self.costs and not self.proof:",
         "if self.costs and self.folded:",
-        (TEST + "test_costs_are_a_sweep_engines_that_proves",),
+        ("tests/hw/interface/test_parameters.py::test_builds_that_cannot_be",),
     ),
     Fault(
         "a dominated candidate keeps its cost",

@@ -107,7 +107,7 @@ FAULTS = (
         "hw/arithmetic/log2.py",
         "word[64 - high - low : 64 - high].any())",
         "word[64 - low :].any())",
-        ("tests/hw/arithmetic/test_log2.py::test_gateware_equals_model[Multiplier.DSP48E2]",),
+        ("tests/hw/arithmetic/test_functions.py::test_gateware_equals_model[log2-Multiplier.DSP48E2]",),
     ),
     Fault(
         "registers change while a run is in progress",

@@ -12,9 +12,7 @@ from beltline.host.solver.fixed_point import Image, fixed_point
 from beltline.host.solver.product_image import _limits, product_image
 from beltline.hw.arithmetic.numbers import MINIMUM
 from beltline.hw.interface.groups import Groups, Mark
-from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import LINEAR_BIT, Engine, Mode, Status, Table
-from beltline.hw.interface.windows import WindowParameters
+from beltline.hw.interface.registers import Mode, Status
 from beltline.hw.sweep.combine import CombineParameters
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
@@ -149,17 +147,3 @@ def test_groups_in_the_second_matrix() -> None:
     for name, row in zip(names, words, strict=True):
         assert getattr(back, name).tolist() == row
     assert back.has(Mark.KEEPS).tolist() == [False, True, False]
-
-
-def test_alternatives_are_a_sweep_engines_with_costs() -> None:
-    build = MachineParameters(64, 4, engine=Engine.SWEEP, lanes=2, proof=True, costs=True, alternatives=True)
-    assert (build.features.alternatives, build.features.shifts, build.features.matrices) == (True, False, 2)
-    assert build.reported["ENGINE"] == 5 | 1 << LINEAR_BIT
-    assert WindowParameters(build).words(Table.Q) == 32
-    assert SweepSoftwareMachine(SweepParameters.of(build)).parameters == build
-    for wrong, reason in (({"costs": False}, "without costs"), ({"states": 1}, "with 1 state")):
-        sizes = {"grid": 64, "states": 4, "lanes": 2, "proof": True, "costs": True, "alternatives": True} | wrong
-        with pytest.raises(ValueError, match=f"^alternatives of a build must be False {reason}, because "):
-            MachineParameters(engine=Engine.SWEEP, **sizes)  # type: ignore[arg-type]
-        with pytest.raises(ValueError, match=f"^alternatives of a build must be False {reason}$"):
-            SweepParameters(**sizes)  # type: ignore[arg-type]

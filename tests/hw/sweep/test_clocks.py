@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from amaranth.hdl import Module
-from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM, WIDTH
@@ -34,25 +33,20 @@ from support.local_searches import (
     handed,
     on_grid,
 )
+from support.streams import Enclosed
 from support.sweeps import MASK, row_writes
 
 pytestmark = pytest.mark.gateware
 
 
-class Clocked(wiring.Component):
+class Clocked(Enclosed):
     """The unit with a counter of clocks and a register with the clock in which ``start`` was last high."""
 
     def __init__(self, probe: Probe) -> None:
-        self.probe = probe
-        self.members = dict(probe.signature.members.items())
-        super().__init__({**self.members, "clock": Out(32), "began": Out(32)})
+        super().__init__(probe, clock=Out(32), began=Out(32))
 
     def elaborate(self, platform: object) -> Module:
-        m = Module()
-        m.submodules.probe = self.probe
-        for name, member in self.members.items():
-            outer, inner = getattr(self, name), getattr(self.probe, name)
-            m.d.comb += outer.eq(inner) if member.flow is Out else inner.eq(outer)
+        m = super().elaborate(platform)
         m.d.sync += self.clock.eq(self.clock + 1)
         with m.If(self.start):
             m.d.sync += self.began.eq(self.clock)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from beltline.host.solver.fixed_point import fixed_point
 from beltline.hw.interface.layout import Layout, Words
@@ -30,18 +29,6 @@ def test_the_grid_as_a_cost_changes_no_bit() -> None:
     assert (plain.status, plain.clocks) == (costly.status, costly.clocks)
     assert np.array_equal(plain.v, costly.v)
     assert np.array_equal(plain.policy, costly.policy)
-
-
-def test_costs_are_a_sweep_engines_that_proves() -> None:
-    build = MachineParameters(64, 4, engine=Engine.SWEEP, lanes=2, proof=True, costs=True)
-    assert (build.features.costs, build.features.proofs) == (True, True)
-    assert build.reported["ENGINE"] == 4
-    assert SweepSoftwareMachine(SweepParameters.of(build)).parameters == build
-    for wrong in ({"engine": Engine.SWEEP}, {}):
-        with pytest.raises(ValueError, match="^costs of a build must be False without proof, because with costs "):
-            MachineParameters(64, 4, costs=True, **wrong)
-    with pytest.raises(ValueError, match="^costs of a build must be False without proof$"):
-        SweepParameters(64, 4, 2, costs=True)
 
 
 def test_costs_lie_by_point_and_built_state() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,9 +13,7 @@ from amaranth.lib.wiring import In, Out
 import beltline as bl
 from beltline.host.models.rbc import rbc
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM, WIDTH
-from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import Engine
-from beltline.hw.sweep.extremes import EXTREMES_CLOCKS, Extremes, Midpoints, MidpointsParameters, midpoints
+from beltline.hw.sweep.extremes import EXTREMES_CLOCKS, Extremes, Midpoints, MidpointsParameters
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.trees import LargestNorm, largest_norm_clocks
 from support.streams import Clocks
@@ -112,13 +109,6 @@ def test_midpoints_of_all_lanes(clocks: Clocks) -> None:
     } == wanted
 
 
-def test_model_is_half_of_each_extreme() -> None:
-    rng = np.random.default_rng(1)
-    value, before = rng.integers(MINIMUM // 2, MAXIMUM // 2, (2, 9, 3))
-    change = [[int(a) - int(b) for a, b in zip(*both, strict=True)] for both in zip(value.T, before.T, strict=True)]
-    assert midpoints(value, before).tolist() == [(min(column) >> 1) + (max(column) >> 1) for column in change]
-
-
 def test_midpoints_take_fewer_sweeps() -> None:
     problem = rbc(grid=4096)
     plain, fewer = (
@@ -130,25 +120,3 @@ def test_midpoints_take_fewer_sweeps() -> None:
         assert result.verified
     assert fewer.sweeps < plain.sweeps
     assert np.abs(plain.value - fewer.value).max() <= plain.error_bound + fewer.error_bound
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({}, "option 'midpoints' needs the sweep engine: pass lanes=, too"),
-        (
-            {"lanes": 2, "proof": 1},
-            "option 'midpoints' is for a sweep engine without proofs: leave out 'midpoints' or 'proof'",
-        ),
-    ],
-)
-def test_builds_that_cannot_be_are_refused(options: dict[str, int], sentence: str) -> None:
-    with pytest.raises(bl.ProblemError) as caught:
-        bl.solve(rbc(grid=16), device="emulator", midpoints=1, **options)
-    assert str(caught.value) == sentence
-    for changed, reason in (
-        ({"proof": True, "lanes": 2}, "with proof"),
-        ({"engine": Engine.ASSEMBLY_LINE}, "for the assembly line"),
-    ):
-        with pytest.raises(ValueError, match=f"^midpoints of a build must be False {reason}$"):
-            replace(MachineParameters(32, 4, engine=Engine.SWEEP), midpoints=True, **changed)

@@ -10,8 +10,7 @@ from beltline.host.solver.fixed_point import Image
 from beltline.host.solver.product_image import product_image
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
 from beltline.hw.arithmetic.utility_constants import UtilityConstants
-from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import LINEAR_BIT, Engine, Status
+from beltline.hw.interface.registers import Status
 from support.firms import SCALES, firm
 from support.machines import begun, proving_machine
 
@@ -63,16 +62,3 @@ def test_without_negative_dividends_only_a_positive_one_is_feasible() -> None:
         machine.step()
         assert (Status.INFEASIBLE not in machine.status) == feasible
         assert not feasible or (machine.v[: image.start.size] == wealth).all()
-
-
-def test_builds_with_alternatives_have_linear_utility() -> None:
-    kinds = {"engine": Engine.SWEEP, "lanes": 2, "proof": True, "costs": True}
-    build = MachineParameters(64, 4, alternatives=True, **kinds)  # type: ignore[arg-type]
-    assert build.features.linear
-    assert build.reported["ENGINE"] == 5 | 1 << LINEAR_BIT
-    older = replace(build, linear=False)
-    assert not older.features.linear
-    assert older.reported["ENGINE"] == 5
-    without = MachineParameters(64, 4, **kinds)  # type: ignore[arg-type]
-    assert not without.features.linear
-    assert without.reported["ENGINE"] == 4

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 import beltline as bl
 from beltline.host.devices.software_model import ModelDevice
@@ -42,31 +41,6 @@ def test_only_clocks_differ() -> None:
     assert min(saved[True]) > every // 4 - 64
     assert max(saved[True]) < every // 4 + 64 + 64
     assert sum(before.sweep_clocks) - sum(after.sweep_clocks) > sum(before.sweep_clocks) // 20
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({}, "option 'overlap' needs the sweep engine: pass lanes=, too"),
-        (
-            {"lanes": 2, "proof": 1},
-            "option 'overlap' is for a sweep engine without proofs: leave out 'overlap' or 'proof'",
-        ),
-        ({"lanes": 2, "overlap": 2}, "overlap must be 0 or 1, not 2"),
-    ],
-)
-def test_builds_that_cannot_be_are_refused(options: dict[str, int], sentence: str) -> None:
-    with pytest.raises(bl.ProblemError) as caught:
-        bl.solve(rbc(grid=16), device="emulator", **{"overlap": 1, **options})
-    assert sentence in str(caught.value)
-    for changed, reason in (
-        ({"proof": True, "lanes": 2}, "with proof"),
-        ({"engine": Engine.ASSEMBLY_LINE}, "for the assembly line"),
-    ):
-        with pytest.raises(ValueError, match=f"^overlap of a build must be False {reason}$"):
-            replace(MachineParameters(32, 4, engine=Engine.SWEEP), overlap=True, **changed)
-    with pytest.raises(ValueError, match="^overlap of a build must be False with proof$"):
-        SweepParameters(32, 4, 2, proof=True, overlap=True)
 
 
 def test_solve_with_the_option() -> None:

@@ -14,8 +14,7 @@ from beltline.host.models.rbc import rbc
 from beltline.host.solver.fixed_point import Image, fixed_point
 from beltline.hw.arithmetic.objective import INFEASIBLE
 from beltline.hw.arithmetic.utility import UtilityParameters
-from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import STEPS_FIELD, Engine, Mode, Status
+from beltline.hw.interface.registers import STEPS_FIELD, Mode, Status
 from beltline.hw.sweep import proof, software_proof
 from beltline.hw.sweep.check import PREPARE_CLOCKS
 from beltline.hw.sweep.lane_clocks import Dealt
@@ -421,12 +420,3 @@ def test_a_utility_that_leaves_its_range_in_a_bracket_ends_the_run(
     assert proof_of(image, ev, begin).status == Status(0)
     image.grid[0] = -(2**62)
     assert proof_of(image, ev, begin).status == Status.SATURATED
-
-
-def test_a_proof_is_a_sweep_engines() -> None:
-    build = MachineParameters(64, 2, engine=Engine.SWEEP, lanes=2, proof=True)
-    assert (build.features.proofs, build.features.peaks) == (True, False)
-    with pytest.raises(ValueError, match="^proof of a build must be False for the assembly line, whose search "):
-        MachineParameters(64, 2, proof=True)
-    assert SweepParameters.of(build).proof
-    assert SweepSoftwareMachine(SweepParameters.of(build)).parameters == build

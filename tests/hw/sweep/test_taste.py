@@ -13,11 +13,7 @@ from beltline.hw.arithmetic.log_sum import ABSENT, LogSumParameters
 from beltline.hw.arithmetic.log_sum_constants import TERMS, LogSumConstants
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
 from beltline.hw.interface.groups import NO_SHOCKS, Groups
-from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import LINEAR_BIT, Engine
 from beltline.hw.sweep.combine import CombineParameters
-from beltline.hw.sweep.model import SweepSoftwareMachine
-from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.taste import Taste, TasteParameters
 from support.alternatives import with_alternatives
 from support.machines import begun, proving_machine
@@ -134,20 +130,3 @@ def test_constants_in_the_second_matrix() -> None:
     assert Groups.of(matrix, 3).shocks == NO_SHOCKS
     assert not groups.rows(4, True)[2].any()
     assert LogSumConstants.of_words(NO_SHOCKS) == LogSumConstants()
-
-
-def test_taste_is_a_sweep_engines_with_alternatives() -> None:
-    kinds = {"proof": True, "costs": True, "alternatives": True, "taste": True}
-    build = MachineParameters(64, 4, engine=Engine.SWEEP, lanes=2, **kinds)  # type: ignore[arg-type]
-    assert (build.features.taste, build.features.alternatives, build.features.prices) == (True, True, False)
-    assert build.reported["ENGINE"] == 8 | 1 << LINEAR_BIT
-    assert SweepSoftwareMachine(SweepParameters.of(build)).parameters == build
-    for wrong, reason in (
-        ({"alternatives": False}, "without alternatives"),
-        ({"states": 2}, "with fewer than 4 states, here 2"),
-        ({"states": 8, "multipliers": 2, "prices": True}, "with prices"),
-    ):
-        sizes = {"grid": 64, "states": 4, "lanes": 2} | kinds | wrong
-        for of in (SweepParameters, lambda **sizes: MachineParameters(engine=Engine.SWEEP, **sizes)):
-            with pytest.raises(ValueError, match=f"^taste of a build must be False {reason}$"):
-                of(**sizes)

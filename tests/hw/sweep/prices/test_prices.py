@@ -9,15 +9,12 @@ import numpy as np
 import pytest
 
 import beltline as bl
-from beltline.host.devices.base import built_sizes
-from beltline.host.devices.software_model import ModelDevice
 from beltline.host.solver.fixed_point import Image
 from beltline.host.solver.machine_prices import with_machine_prices
 from beltline.host.solver.product_image import product_image
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
 from beltline.hw.interface.groups import Groups, Mark
-from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import LINEAR_BIT, PRICES_ENGINE, UPDATE_FIELD, Engine, Mode, Status
+from beltline.hw.interface.registers import UPDATE_FIELD, Mode, Status
 from beltline.hw.sweep.combine import CombineParameters
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
@@ -190,22 +187,6 @@ def test_prices_that_are_not_updated() -> None:
             pass
     assert (machine.updates, machine.sweeps, machine.clocks) == (0, plain.sweeps, plain.clocks)
     np.testing.assert_array_equal(machine.v, plain.v)
-
-
-def test_a_device_reports_that_it_computes_prices() -> None:
-    build = MachineParameters(64, 16, engine=Engine.SWEEP, lanes=2, **KINDS)
-    device = ModelDevice(SweepSoftwareMachine(SweepParameters.of(build)), build)
-    assert device.read_register("ENGINE") == PRICES_ENGINE | 4 << 8 | 1 << LINEAR_BIT
-    assert built_sizes(device) == build
-    assert build.features.prices
-
-
-def test_builds_that_cannot_be() -> None:
-    kinds = KINDS | {"multipliers": 0}
-    with pytest.raises(ValueError, match="^prices of a build must be False without multipliers, which compute them"):
-        MachineParameters(64, 16, engine=Engine.SWEEP, lanes=2, **kinds)
-    with pytest.raises(ValueError, match="^prices of a build must be False without multipliers$"):
-        SweepParameters(64, 16, 2, **kinds)
 
 
 def test_marks_of_an_economy() -> None:
