@@ -41,7 +41,7 @@ OF_ENDS = ("tests/hw/sweep/scan/test_share.py::test_a_lane_sends_its_ends_and_sk
 OF_SHARE = ("tests/hw/sweep/scan/test_share.py::test_brackets_travel_with_their_cash_on_hand",)
 OF_SHARED = ("tests/hw/sweep/test_proof.py::test_brackets_of_the_ends_that_lanes_share",)
 
-TEST_FIRMS = "tests/hw/sweep/test_firms.py::"
+TEST_FIRMS = "tests/hw/sweep/test_alternatives.py::"
 HOST_FIRMS = "tests/host/solver/test_firms.py::"
 OF_EVALUATOR = ("tests/hw/arithmetic/test_evaluator.py::test_gateware",)
 OF_FIRMS = tuple(f"{GATEWARE}test_every_sweep_is_full_searchs[alternatives-random firm-{seed}]" for seed in range(3))

@@ -17,7 +17,7 @@ OF_GATEWARE = ("tests/hw/sweep/test_kinds.py::test_gateware_after_every_sweep_an
 OF_SWEEPS = tuple(
     f"tests/hw/sweep/test_kinds.py::test_every_sweep_is_full_searchs[bounds-any order-{seed}]" for seed in range(3)
 )
-OF_DIVISION = ("tests/hw/sweep/test_bounds.py::test_division_stays_within_bounds",)
+OF_DIVISION = ("tests/hw/sweep/test_alternatives.py::test_division_stays_within_bounds",)
 OF_WORDS = (HOST + "test_words_and_windows",)
 OF_IMAGE = (HOST + "test_tables_of_the_image",)
 OF_DRIVER = (HOST + "test_a_device_with_bounds_takes_problems_without",)

@@ -7,7 +7,7 @@ from .fault import Fault
 LANE = "hw/sweep/lane/"
 COSTS = "host/solver/costs.py"
 VERIFY = "host/solver/verify_costs.py"
-TEST = "tests/hw/sweep/test_costs.py::"
+TEST = "tests/hw/sweep/test_alternatives.py::"
 TEST_GATEWARE = ("tests/hw/sweep/test_kinds.py::test_gateware_after_every_sweep_and_at_the_end[costs-2]",)
 TEST_HOST = "tests/host/solver/test_costs.py::"
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-import beltline as bl
 from beltline.host.devices.software_model import ModelDevice
 from beltline.host.models.rbc import rbc
 from beltline.host.solver.driver import run
@@ -41,10 +40,3 @@ def test_only_clocks_differ() -> None:
     assert min(saved[True]) > every // 4 - 64
     assert max(saved[True]) < every // 4 + 64 + 64
     assert sum(before.sweep_clocks) - sum(after.sweep_clocks) > sum(before.sweep_clocks) // 20
-
-
-def test_solve_with_the_option() -> None:
-    plain, quick = (bl.solve(rbc(grid=256), device="emulator", lanes=4, overlap=given) for given in (0, 1))
-    assert np.array_equal(plain.value, quick.value)
-    assert np.array_equal(plain.policy, quick.policy)
-    assert quick.success
