@@ -40,7 +40,7 @@ def assert_same(line: LineSoftwareMachine, sweep: SweepSoftwareMachine, image: I
     assert np.array_equal(line.policy[:work], sweep.policy[:work])
 
 
-@pytest.mark.parametrize("lanes", LANES)
+@pytest.mark.parametrize("lanes", [1, 8, 64])
 @pytest.mark.parametrize(("grid", "states"), [(64, 3), (256, 4)])
 def test_rbc_is_the_assembly_lines_after_every_sweep(grid: int, states: int, lanes: int) -> None:
     image = fixed_point(rbc(grid=grid, states=states), 1e-10)
@@ -77,7 +77,7 @@ def peaked(image: Image, start: np.ndarray) -> bool:
     return True
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(8))
 def test_random_concave_problems_are_the_assembly_lines(seed: int) -> None:
     rng = np.random.default_rng(600 + seed)
     sweeps = 0

@@ -116,7 +116,6 @@ def test_gateware_of_the_unit(clocks: Clocks, gaps: float) -> None:
     valid = {now for now, flag in enumerate(seen["largest_valid"]) if flag}
     assert wanted.keys() <= valid
     assert len(valid - wanted.keys()) < built * 5
-    assert unit.latency == 67
 
 
 def test_constants_in_the_second_matrix() -> None:
