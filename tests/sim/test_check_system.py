@@ -44,10 +44,7 @@ def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
 )
 def test_what_is_missing(said: SimpleNamespace, lacking: tuple[str, ...], what: str, packages: str) -> None:
     assert said.without() == (0, [])
-    lines = [
-        f"Beltline needs {what}, which this computer lacks. On Debian and Ubuntu:",
-        f"    sudo apt install {packages}",
-    ]
+    sentence = f"Beltline needs {what}, which this computer lacks. On Debian and Ubuntu:"
     assert said.without(*lacking) == (1, [sentence, f"    sudo apt install {packages}"])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TypeVar
 
 import numpy as np
@@ -107,21 +107,6 @@ def fill_groups(machine: SweepSoftwareMachine, image: Image) -> None:
         if machine.bounds is not None:
             words = words_of(image.candidates)
             machine.bounds[: words.size] = words.ravel()
-
-
-def assert_same_after_every_sweep(first: SoftwareMachine, others: Iterable[SoftwareMachine], work: int) -> None:
-    """Run machines to their end, and assert that the first ``work`` words of value and policy, norm and status agree
-    after every sweep.
-    """
-    others, ended = list(others), False
-    while not ended:
-        ended = first.step()
-        for other in others:
-            assert other.step() == ended
-            assert (other.status, other.norm) == (first.status, first.norm)
-            for table in ("v", "policy"):
-                found, wanted = (getattr(one, table)[:work] for one in (other, first))
-                assert np.array_equal(found, wanted), (table, first.sweeps)
 
 
 Machine = TypeVar("Machine", bound=SoftwareMachine)
