@@ -58,13 +58,6 @@ def test_names_of_bitstreams_and_the_commands_that_build_them() -> None:
     assert builds.rebuild("kv260") == "make vivado BOARD=kv260"
 
 
-def test_builders_say_what_drivers_do_not_know() -> None:
-    assert builds.note("ecp5", builds.recorded()["ecp5"].digits) == ""
-    foreign = "0123456789abcdef"
-    sentence = f"drivers do not know build {foreign}: run '{builds.WRITE}', which records it in builds.json"
-    assert builds.note("ecp5", foreign) == sentence
-
-
 def made(changes: dict[str, int]) -> dict[str, Build]:
     return {
         name: Build(build.top, changes.get(name, build.build_hash), build.parameters, build.baud, name)

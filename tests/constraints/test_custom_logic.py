@@ -15,33 +15,6 @@ from beltline.constraints.written_directory import place
 from support.vivado_projects import HASH, Write, needs_tcl, stand_in
 from support.vivado_stub import Vivado, run
 
-
-def test_custom_logic_has_the_form_of_the_kit() -> None:
-    board = BOARDS["f2"]
-    files = vivado.project(board, stand_in(board))
-    assert set(files) == {
-        "build.sh",
-        "report.tcl",
-        "cl_beltline/design/cl_beltline.sv",
-        "cl_beltline/design/cl_beltline_defines.vh",
-        "cl_beltline/design/cl_id_defines.vh",
-        "cl_beltline/design/beltline.v",
-        "cl_beltline/design/beltline_build.v",
-        "cl_beltline/build/constraints/cl_synth_user.xdc",
-        "cl_beltline/build/constraints/cl_timing_user.xdc",
-        "cl_beltline/build/constraints/small_shell_cl_pnr_user.xdc",
-        "cl_beltline/build/scripts/synth_cl_beltline.tcl",
-    }
-    # Parsed as by the script of the kit.
-    ids = {}
-    for line in files["cl_beltline/design/cl_id_defines.vh"].splitlines():
-        if found := re.search(r"\s*`define\s*(CL_SH_ID\d)", line):
-            ids[found[1]] = line.split()[2].lstrip("32'h").split("_")
-    assert [len(part) for parts in ids.values() for part in parts] == [4, 4, 4, 4]
-    assert ids["CL_SH_ID0"][1] == "1D0F"
-    assert 0xF000 <= int(ids["CL_SH_ID0"][0], 16) <= 0xF0FF
-
-
 KIT = """\
 import sys
 from pathlib import Path

@@ -7,7 +7,7 @@ import shlex
 
 import pytest
 
-from beltline.constraints import area_figures, board_pages, sweep_area, vivado
+from beltline.constraints import area_figures, board_pages, sweep_area
 from beltline.constraints import blocks as memory
 from beltline.constraints.blocks import block_rams, blocks, ultra_rams
 from beltline.constraints.boards import BOARDS, LINES, Board, Flow
@@ -24,18 +24,6 @@ ROOM = 0.85
 def test_page_is_up_to_date(name: str) -> None:
     text = (board_pages.PAGES / f"{name}.md").read_text()
     assert text == board_pages.page(name, text), f"run `{board_pages.COMMAND} --write`"
-
-
-@pytest.mark.parametrize("board", BOARDS.values(), ids=BOARDS)
-def test_page_has_its_parts_and_the_command(board: Board) -> None:
-    text = (board_pages.PAGES / f"{board.name}.md").read_text()
-    heads = re.findall(r"^## (.+)$", text, re.M)
-    assert heads == ["What you need", "What to type", "What you get", "Use it", "Accuracy", "What was never tried"]
-    command = "bitstream" if board.flow is Flow.ECP5 else "vivado"
-    assert f"make {command} BOARD={board.name}\n" in text
-    if board.flow is not Flow.ECP5:
-        assert f"cd build/vivado/{board.name} && {vivado.project_command(board)}\n" in text
-    assert f"({board.name}.md)" in (board_pages.PAGES / "index.md").read_text()
 
 
 @pytest.mark.parametrize("board", BOARDS.values(), ids=BOARDS)
