@@ -155,17 +155,14 @@ def test_every_sweep_is_full_searchs(family: Family, kind: str, seed: int) -> No
     assert not ended or machines[0].status & ~Status.INFEASIBLE == Status.DONE | Status.CONVERGED | Status.PROVEN
 
 
+SIZES = [(family, 2, 32) for family in FAMILIES]
+MORE = [(family, lanes, grid) for lanes, grid in ((1, 16), (4, 64)) for family in FAMILIES] + [(MANY_STATES, 2, 32)]
+
+
 @pytest.fixture(
     scope="module",
-    params=[
-        pytest.param(
-            (family, lanes, grid),
-            id=f"{family.name}-{lanes}",
-            marks=[pytest.mark.slow] * (lanes != 2 or family is MANY_STATES),
-        )
-        for lanes, grid in ((2, 32), (1, 16), (4, 64), (16, 128))
-        for family in (*FAMILIES, MANY_STATES)
-    ],
+    params=[*SIZES, *(pytest.param(one, marks=pytest.mark.slow) for one in MORE)],
+    ids=lambda one: f"{one[0].name}-{one[1]}",
 )
 def engine(request: pytest.FixtureRequest) -> Iterator[tuple[Family, Pair]]:
     """Return the gateware of an engine beside its model."""
