@@ -66,8 +66,8 @@ class Probe(Enclosed):
 
     def elaborate(self, platform: object) -> Module:
         m = super().elaborate(platform)
-        wiring.connect(m, self.unit.fetch, add_rows(m, self, self.buses, halves=True).lanes[self.lane])
-        add_states(m, self, self.unit, self.states)
+        wiring.connect(m, self.enclosed.fetch, add_rows(m, self, self.buses, halves=True).lanes[self.lane])
+        add_states(m, self, self.enclosed, self.states)
         return m
 
 

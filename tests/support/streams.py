@@ -43,15 +43,15 @@ class Enclosed(wiring.Component):
     """
 
     def __init__(self, unit: wiring.Component, inside: Collection[str] = (), **more: Any) -> None:
-        self.unit = unit
+        self.enclosed = unit
         self._ports = {name: member for name, member in unit.signature.members.items() if name not in inside}
         super().__init__(self._ports | more)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.unit = self.unit
+        m.submodules.unit = self.enclosed
         for name, member in self._ports.items():
-            outer, inner = getattr(self, name), getattr(self.unit, name)
+            outer, inner = getattr(self, name), getattr(self.enclosed, name)
             if member.is_signature:
                 wiring.connect(m, wiring.flipped(outer), inner)
             else:

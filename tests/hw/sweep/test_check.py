@@ -43,8 +43,8 @@ class Probe(Enclosed):
 
     def elaborate(self, platform: object) -> Module:
         m = super().elaborate(platform)
-        wiring.connect(m, self.unit.fetch, add_rows(m, self, self.buses).lanes[self.lane])
-        add_states(m, self, self.unit, ("choice", "cached", "old"))
+        wiring.connect(m, self.enclosed.fetch, add_rows(m, self, self.buses).lanes[self.lane])
+        add_states(m, self, self.enclosed, ("choice", "cached", "old"))
         return m
 
 

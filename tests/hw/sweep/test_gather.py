@@ -49,7 +49,7 @@ class Probe(Enclosed):
 
     def elaborate(self, platform: object) -> Module:
         m = super().elaborate(platform)
-        wiring.connect(m, self.unit.fetch, add_rows(m, self, self.buses).lanes[self.lane])
+        wiring.connect(m, self.enclosed.fetch, add_rows(m, self, self.buses).lanes[self.lane])
         return m
 
 

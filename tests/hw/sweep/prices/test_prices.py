@@ -241,7 +241,7 @@ def test_economies_after_every_sweep(pair: Pair) -> None:
 
 
 @pytest.mark.gateware
-@pytest.mark.parametrize("updates", [7])
+@pytest.mark.parametrize("updates", [7, 255])
 def test_economies_to_the_end(pair: Pair, updates: int) -> None:
     for bonds, incomes in ((pair.parameters.grid - 1, 5), (9, 7), (7, 1)):
         done = pair.run(economy(bonds, incomes), 10_000, every(updates))
