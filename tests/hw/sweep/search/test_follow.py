@@ -22,6 +22,7 @@ CASES = [
     (SearchParameters(SweepParameters(grid=256, states=4, lanes=1, slots=4), 32), 5),
     (SearchParameters(SweepParameters(grid=128, states=1, lanes=1, slots=4), 8), 5),
     (SearchParameters(SweepParameters(grid=64, states=3, lanes=2, slots=4), 64), 1),
+    (SearchParameters(SweepParameters(grid=64, states=16, lanes=1, slots=4), 64), 4),
 ]
 
 
