@@ -78,7 +78,7 @@ def test_random_problems(pair: Pair) -> None:
 
 
 def test_other_peaks_are_found(pair: Pair) -> None:
-    """The search after the last sweep reports other peaks where they exist, and only there and if it is asked for."""
+    """The search after the last sweep reports other peaks where they exist, and only there and if it is requested."""
     rng = np.random.default_rng(11)
     found = set()
     for _ in range(6):
