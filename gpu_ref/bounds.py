@@ -13,7 +13,7 @@ w`` is a bound. Such ``w`` are
 
 - ``max off / (1 - m)``, the bound that is the same in all states (Blackwell 1965), from which everything begins;
 - the largest ``off`` of all states that can be reached from ``x`` by candidates in ``C``, over ``1 - m``. So states
-  that nobody enters do not matter to others, however large their values and rounding errors are;
+  that no state leads to do not matter to others, however large their values and rounding errors are;
 - ``A w`` for any such ``w``, and ``A w - k`` if ``A w <= w - d`` everywhere and ``k = d n / (1 - n)``, where ``n <= m``
   is the smallest modulus of a candidate (as in MacQueen 1966).
 
@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from beltline.gpu_ref.tables import Array
 
 ROUNDS, STEPS, REACHES = 6, 20, 200
-"""Largest number of times that possible candidates are found anew, of steps ``A w`` in each, and of steps to find which
+"""Largest number of times that possible candidates are found again, of steps ``A w`` in each, and of steps to find which
 states can be reached.
 """
 

@@ -160,7 +160,7 @@ class Measured(NamedTuple):
     missed
         Number of states whose choice loses, or whose value is off, by more than the last change and rounding explain.
     state, amount, better
-        The state with the largest of these errors (-1 if there is none), its error in units of utility, and whether
+        The state with the largest of these errors (-1 without errors), its error in units of utility, and whether
         another choice is better there; otherwise the value is wrong.
     """
 

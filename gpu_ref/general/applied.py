@@ -267,13 +267,13 @@ class PossibleChoices:
             _intervals(applied.found[d], applied.whole[d], margin, ends[0], ends[1])
             self._ends[d] = ends
             self.most[d] = self._largest(d, change)
-        self._kept = np.empty(shape, np.bool_)
+        self._counted = np.empty(shape, np.bool_)
         for r in range(form.shape[0]):
             own = form.of_regime(r)
             with np.errstate(invalid="ignore"):
                 high = applied.values[own] + applied.slack[own] + self.most[own]
                 low = (applied.values[own] - applied.slack[own] - self.own[own]).max(axis=0)
-                self._kept[own] = high >= low - NEGLIGIBLE * form.sigma - 8.0 * DOUBLE * np.abs(low)
+                self._counted[own] = high >= low - NEGLIGIBLE * form.sigma - 8.0 * DOUBLE * np.abs(low)
         self._own_of = [form.of_regime(r) for r in range(form.shape[0])]
 
     @staticmethod
@@ -295,7 +295,7 @@ class PossibleChoices:
         return np.where(there, np.minimum(found, self._of_worth(d, table)), 0.0)
 
     def _by_regime(self, tables: list[Array]) -> Array:
-        found = np.where(self._kept, np.stack(tables), 0.0)
+        found = np.where(self._counted, np.stack(tables), 0.0)
         return np.stack([found[own].max(axis=0) for own in self._own_of])
 
     def expected(self, errors: Array) -> Array:

@@ -59,7 +59,7 @@ choice and all other candidates, those below and above it, and those below and a
 """
 
 POLICY, NUMBER, LEAST, MOST, ROOT = range(5)
-"""Whole numbers: by row the choice of ``x'`` (-1 if there is none), its number, and the limits of numbers; by ``x'``
+"""Whole numbers: by row the choice of ``x'`` (-1 without one), its number, and the limits of numbers; by ``x'``
 the number of the candidate itself or of the one that dominates it, -1 if no row allows it.
 """
 
@@ -158,7 +158,7 @@ def _maximise(
     price: Array, ev: Array, ev_error: Array, wealth: float, eta: float, power: float, negative: bool, low: int,
     high: int, row: Array,
 ) -> int:  # fmt: skip
-    """Fill ``row``, ``(6,)``, from the candidates ``low`` to ``high``; return the lowest best, -1 if there is none."""
+    """Fill ``row``, ``(6,)``, from the candidates ``low`` to ``high``; return the lowest best, -1 without one."""
     index, best, error = -1, -np.inf, 0.0
     below = above = first = top = -np.inf
     for i in range(low, high + 1):

@@ -163,7 +163,7 @@ def test_bounds_and_choices_of_discrete_programs() -> None:
     assert seen["clear"] == 0
 
 
-def test_a_state_that_nobody_enters_does_not_matter_to_others() -> None:
+def test_a_state_that_is_never_entered_does_not_matter_to_others() -> None:
     program = program_of(
         np.array([0, 0, 1]), np.array([0, 1, 0]), np.array([1.0, 0.5, -1e20]), np.array([0, 1, 1]),
         sparse.csr_array(np.eye(2)), 0.9,
