@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from beltline.gpu_ref.tables import Array
 
 ROUNDS, STEPS, REACHES = 6, 20, 200
-"""Largest number of times that possible candidates are found again, of steps ``A w`` in each, and of steps to find which
+"""Largest number of times that possible candidates are found, of steps ``A w`` in each, and of steps to find which
 states can be reached.
 """
 
