@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from beltline.gpu_ref import brute_force, cpu
-from beltline.gpu_ref.coarse import FEWEST
+from beltline.gpu_ref.cuda.start import FEWEST
 from beltline.gpu_ref.cuda import solver as cuda
 from beltline.gpu_ref.cuda import sweeps
 from beltline.gpu_ref.cuda.device import refuse
