@@ -215,22 +215,27 @@ class ValueIteration:
     def iterate(self, epsilon: float, limit: int, finishing: float = 0.0) -> None:
         """Sweep and evaluate the policy by turns until rule `spans` is met or ``limit`` sweeps and passes are done.
 
-        Then go on until a sweep moves no choice and changes no value by more than rounding, with at most ``finishing``
-        times the sweeps and passes so far, or 16. A start that meets the rule is a solution, after which nothing is done.
+        Ends, too, if a sweep changes values by rounding only and by no less than the one before. Once the rule is met,
+        goes on until a sweep moves no choice and changes no value by more than rounding, with at most ``finishing``
+        times the sweeps and passes so far, or 16. A start that meets the rule is a solution, after which nothing is
+        done.
         """
-        met, rounding = False, 0.0
+        met = False
         while self.sweeps < limit:
             before, moved = self.h, self.moved
             if self.sweep("spans", epsilon, 1) and not met:
-                met, rounding = True, 8.0 * DOUBLE * size(self._tables.values[self._now])
-                more = finishing * max(self.sweeps, 16) if self.sweeps > 1 else 0
-                limit = min(limit, self.sweeps + int(more))
-            elif met and self.moved >= moved and self.h > before / 2.0:
+                met = True
+                limit = min(limit, self.sweeps + (int(finishing * max(self.sweeps, 16)) if self.sweeps > 1 else 0))
+            elif self.h > before / 2.0 and (self._rounded() if not met else self.moved >= moved):
                 break
-            if met and not self.moved and self.h <= rounding:
+            if met and not self.moved and self._rounded():
                 break
             # The last sweep of all maximises.
             self.evaluate(limit - self.sweeps - 1)
+
+    def _rounded(self) -> bool:
+        """Return whether the last sweep changed values by no more than rounding."""
+        return self.h <= 8.0 * DOUBLE * size(self._tables.values[self._now])
 
     def evaluate(self, most: int) -> int:
         """Evaluate the policy, in at most ``most`` passes, so well that the next sweep need not go over it again.
