@@ -17,11 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from beltline.compiled import njit, prange
 from beltline.gpu_ref import binary_search, brute_force
 from beltline.gpu_ref.brackets import missed_by_a_policy
-from beltline.gpu_ref.starts import nearest
 from beltline.gpu_ref.egm import Endogenous, marginal_wealth
 from beltline.gpu_ref.memory import check_memory
 from beltline.gpu_ref.methods import (
-    METHODS,
     Arguments,
     Solution,
     can_stay,
@@ -31,6 +29,7 @@ from beltline.gpu_ref.methods import (
     needs_restart,
     stay_start,
 )
+from beltline.gpu_ref.starts import nearest
 from beltline.gpu_ref.tables import Array, expectation
 from beltline.gpu_ref.threads import threads, threads_for
 from beltline.gpu_ref.timing import Parts, timed

@@ -2,7 +2,7 @@
 
 The value of following choices ``g`` solves, for each exogenous state ``s``::
 
-    V(x, s) = r(x, s) + a V(g(x, s), s),    a = beta Q(s, s),    r = u + beta sum over s' != s of Q(s, s') V(g(x, s), s')
+    V(x, s) = r(x, s) + a V(g(x, s), s),  a = beta Q(s, s),  r = u + beta sum over s' != s of Q(s, s') V(g(x, s), s')
 
 A non-decreasing map of the grid into itself has only fixed points and chains that lead to them. So one pass over the
 rows solves this: a row that stays has ``r / (1 - a)``; rows that rise follow from the top down, those that fall from

@@ -38,6 +38,9 @@ FEWEST = 128
 ROUNDS = 16
 """Most rounds of policy iteration; smooth problems take five to nine."""
 
+PATIENCE = 4
+"""After this number of rounds each must at least halve what is gained."""
+
 INEXACT = 1e-3
 """The value of a policy is computed to this share of what the last round gained."""
 
@@ -258,7 +261,8 @@ def _iterate(
             utility[s, k] = crra(W[s, k] - x[k], eta)
             value[s, k] = utility[s, k] / (1.0 - beta)
     most = (1.0 - beta) * np.abs(value).max()
-    for _ in range(ROUNDS):
+    for number in range(ROUNDS):
+        last = most
         below = max(SHARE * epsilon, ROUNDING * np.abs(value).max())
         # As the next choices differ from these, their value need not be more exact than that of the next ones will be.
         enough = max(below, INEXACT * most)
@@ -280,6 +284,9 @@ def _iterate(
                 most = max(most, abs(gain))
         if most < below and enough == below:
             return True
+        # Newton's method squares the error of a smooth problem.
+        if number >= PATIENCE and most > 0.5 * last:
+            return False
     return False
 
 

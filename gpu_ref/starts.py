@@ -1,4 +1,4 @@
-"""Starting values: the solution of a smooth problem by polynomials, or that of a part of the grid; and which is nearest.
+"""Starting values: the solution of a smooth problem by polynomials, or that of a part of the grid; and the nearest.
 
 Smooth problems have a start from a dozen points for each exogenous state (:mod:`beltline.gpu_ref.spectral`). For all
 others the problem is solved on every fifth grid point, and so on down to a few hundred points, each by the method of

@@ -79,9 +79,9 @@ def _cut(dtype: type, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, NDArra
     sizes = {name: math.prod(shape) for name, shape in shapes.items()}
     room: NDArray[Any] = np.empty(sum(sizes.values()) + _PAD * len(sizes), dtype)
     begin, tables = 0, {}
-    for name, size in sizes.items():
-        tables[name] = room[begin : begin + size].reshape(shapes[name])
-        begin += size + _PAD
+    for name, count in sizes.items():
+        tables[name] = room[begin : begin + count].reshape(shapes[name])
+        begin += count + _PAD
     return tables
 
 
@@ -217,7 +217,7 @@ class ValueIteration:
 
         Ends, too, if a sweep changes values by rounding only and by no less than the one before. Once the rule is met,
         goes on until a sweep moves no choice and changes no value by more than rounding, with at most ``finishing``
-        times the sweeps and passes so far, or 16. A start that meets the rule is a solution, after which nothing is
+        times the sweeps and passes so far, or 24. A start that meets the rule is a solution, after which nothing is
         done.
         """
         met = False
@@ -225,7 +225,7 @@ class ValueIteration:
             before, moved = self.h, self.moved
             if self.sweep("spans", epsilon, 1) and not met:
                 met = True
-                limit = min(limit, self.sweeps + (int(finishing * max(self.sweeps, 16)) if self.sweeps > 1 else 0))
+                limit = min(limit, self.sweeps + (int(finishing * max(self.sweeps, 24)) if self.sweeps > 1 else 0))
             elif self.h > before / 2.0 and (self._rounded() if not met else self.moved >= moved):
                 break
             if met and not self.moved and self._rounded():

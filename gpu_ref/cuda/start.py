@@ -21,8 +21,8 @@ MOST, FEWEST = 128, 1024
 """Largest number of points of the coarse grid, and the number of grid points from which it saves time."""
 
 SHARE, LIMIT, INNER = 0.2, 2000, 10
-"""The coarse solve ends below this share of epsilon or after this number of sweeps, of which each that maximises is
-followed by so many that evaluate the policy."""
+"""The coarse solve ends below this share of epsilon or after this number of sweeps; and the number of policy evaluation
+sweeps after each that maximises."""
 
 MOST_BLOCKS = 128
 """Most blocks that look for the largest or lowest values of a problem."""

@@ -34,7 +34,9 @@ def start_value(problem: Problem, start: Literal["stay", "coarse"], tol: float) 
     X, W, Q, beta, eta = problem.grid, problem.wealth, problem.transition, problem.beta, problem.eta
     if problem.horizon is not None or (start == "stay" and not can_stay(X, W, eta)):
         return None
-    return _concave(X, stay_start(X, W, beta, eta) if start == "stay" else nearest(X, W, Q, beta, eta, tol, problem.start))
+    return _concave(
+        X, stay_start(X, W, beta, eta) if start == "stay" else nearest(X, W, Q, beta, eta, tol, problem.start)
+    )
 
 
 def _concave(X: Array, value: Array) -> Array:

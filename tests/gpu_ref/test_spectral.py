@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import beltline as bl
-from beltline.gpu_ref.starts import FEWEST as FEWEST_NESTED
-from beltline.gpu_ref.starts import _draw, computed_start, nearer, nested_start
 from beltline.gpu_ref.methods import stay_start
 from beltline.gpu_ref.spectral import COUNTS, FEWEST, Smooth, smooth_start
+from beltline.gpu_ref.starts import FEWEST as FEWEST_NESTED
+from beltline.gpu_ref.starts import _draw, computed_start, nearer, nested_start
 from beltline.host.problem.utility import slope_rise
 
 KINKED = bl.aiyagari(grid=FEWEST + 100, states=3).problem(0.03)

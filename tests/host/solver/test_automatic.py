@@ -35,9 +35,7 @@ def test_the_processor_solves_and_says_why() -> None:
     assert np.abs(result.value - machine.value).max() <= result.error_bound + machine.error_bound
 
 
-@pytest.mark.parametrize(
-    ("changes", "method"), [({"beta": 0.5}, "mpi"), ({"horizon": 3}, "warm")]
-)
+@pytest.mark.parametrize(("changes", "method"), [({"beta": 0.5}, "mpi"), ({"horizon": 3}, "warm")])
 def test_rules(changes: dict[str, Any], method: str) -> None:
     given = replace(GIVEN, **changes)
     result = bl.solve(given, progress=False)

@@ -104,9 +104,7 @@ def test_a_bad_guess_costs_no_sweeps(points: int, method: str | None) -> None:
 def test_a_default_start_is_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     compared: list[np.ndarray] = []
     measured = starts._swept_spread
-    monkeypatch.setattr(
-        starts, "_swept_spread", lambda *tables: compared.append(tables[-1]) or measured(*tables)
-    )
+    monkeypatch.setattr(starts, "_swept_spread", lambda *tables: compared.append(tables[-1]) or measured(*tables))
     for given in (bl.rbc(grid=300), bl.aiyagari(grid=200, states=3).problem(0.03), bl.rbc(grid=FEWEST)):
         bl.solve(given, progress=False)
     assert not compared

@@ -10,8 +10,8 @@ import pytest
 
 import beltline as bl
 from beltline.gpu_ref import cpu, extended
+from beltline.gpu_ref.methods import Solution
 from beltline.gpu_ref.starts import nearer
-from beltline.gpu_ref.methods import Solution, stay_start
 from beltline.host.solver.fixed_point import amount_fraction_bits, fixed_point
 from support.fakes import convex_kink
 
