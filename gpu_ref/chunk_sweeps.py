@@ -64,8 +64,8 @@ def _chunk(
     """Sweep chunk ``c`` and compute its ``EV``.
 
     Returns :data:`LIMIT`, or :data:`NOT_FINITE` or :data:`UNPROVEN`, and how many choices moved. ``low`` and ``high``
-    receive the least and the largest change by exogenous state, ``doubts`` whether a bracket had to be searched, and ``age`` and ``choices``,
-    ``(N_k, N_z)`` unless empty, the chunk's values and choices.
+    receive the least and the largest change by exogenous state, ``doubts`` whether a bracket had to be searched, and
+    ``age`` and ``choices``, ``(N_k, N_z)`` unless empty, the chunk's values and choices.
     """
     before, value = t.values[turn % 2], t.values[(turn + 1) % 2]
     ev, ahead = t.both[turn % 2], t.both[(turn + 1) % 2]
