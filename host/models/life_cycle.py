@@ -90,7 +90,7 @@ def life_cycle(
     interest = RATE("interest", interest)
     wage = POSITIVE("wage", wage)
     assets = grid_uniform(low, high, grid)
-    check_tables(8 * assets.size * states, grid=assets.size, states=states)
+    check_tables(7 * assets.size * states, grid=assets.size, states=states)
     log_e, transition = tauchen(states, rho, sigma, width=width)
     e = levels("productivity", log_e, "rho, sigma or width")
     wealth = (1 + interest) * assets[:, None] + wage * e

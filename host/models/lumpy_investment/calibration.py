@@ -72,7 +72,7 @@ class Calibration(Declared):
                 f"the grid from low = {self.low:g} to high = {self.high:g} must have more than steps = {self.steps} "
                 f"points and at most {GRID_SIZE_LIMIT:,}, not {points:,}"
             )
-        check_tables(14 * points * self.states, points=points, states=self.states)
+        check_tables(13 * points * self.states, points=points, states=self.states)
         _ = self.chain
 
     @property

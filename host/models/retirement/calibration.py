@@ -44,7 +44,7 @@ class Calibration(Declared):
         """Check that the wage is on the grid, and that the tables fit into the memory."""
         real("wage", self.wage, f"a number above low = {self.low:g}", lambda v: v > self.low)
         real("high", self.high, f"a number above wage = {self.wage:g}", lambda v: v > self.wage)
-        check_tables(22 * self.grid, grid=self.grid)
+        check_tables(21 * self.grid, grid=self.grid)
 
     @property
     def paid(self) -> int:
