@@ -49,9 +49,9 @@ def rbc(
     Parameters
     ----------
     grid : int
-        Number of grid points of capital, 2 to ``RBC_GRID_LIMIT``.
+        Number of grid points of capital, up to 65536 on a machine and 1048576 on cpu and gpu.
     states : int
-        Number of productivity states, 1 to ``CHAIN_LIMIT``.
+        Number of productivity states, up to 16 on a machine, 64 on gpu and 1024 on cpu.
     beta : float
         Discount factor of a period (a quarter with the defaults), above 0 and below 1.
     eta : float

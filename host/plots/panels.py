@@ -41,6 +41,7 @@ def plotter(kinds: Mapping[str, Draw], subject: Callable[[Any], str], sizes: Map
 
         return drawn(draw, path, sizes.get(kind, SIZE))
 
+    vars(plot)["kinds"] = tuple(kinds)
     return plot
 
 

@@ -61,3 +61,6 @@ def plot(economy: Economy, path: str | os.PathLike[str] | None, kind: str) -> Fi
     """Draw a figure of ``economy``; that of its policy is the household's."""
     figure: Figure = economy.household.plot(path, kind) if kind == "policy" else _plot(economy, path, kind)
     return figure
+
+
+vars(plot)["kinds"] = _plot.kinds

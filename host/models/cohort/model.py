@@ -104,8 +104,8 @@ def cohort(
     ages: dict[str, Any] = {"first": first, "retirement": retirement, "last": last}
     Cohort.check_ages(**ages)
     published: dict[str, Any] = {
-        "income": _published(process, first, retirement) if income is None else income,
         "survival": _life_table(first, last) if survival is None else survival,
+        "income": _published(process, first, retirement) if income is None else income,
         "replacement": process.replacement,
         "sigma": math.sqrt(process.permanent),
         "transitory": math.sqrt(process.transitory),
