@@ -50,6 +50,9 @@ _PAD = 40
 _MOST_DIVIDED = 8
 """Largest number of sweeps by divide and conquer before brackets are tried again."""
 
+STALLED = 20
+"""Number of sweeps in a row that do not halve the change, after which it may be rounding."""
+
 _MEASURED = 8
 """After twice this many sweeps in which no bracket had to be searched again, changes of ``EV`` are no longer measured,
 at first.
@@ -209,19 +212,25 @@ class ValueIteration:
     def iterate(self, epsilon: float, limit: int, finishing: float = 0.0) -> None:
         """Sweep and evaluate the policy by turns until rule `spans` is met or ``limit`` sweeps and passes are done.
 
-        Ends, too, if a sweep changes values by rounding only and by no less than the one before. Once the rule is met,
+        Ends, too, if sweeps that change values by rounding only do not lower the change. Once the rule is met,
         goes on until a sweep moves no choice and changes no value by more than rounding, with at most ``finishing``
         times the sweeps and passes so far, or 24. A start that meets the rule is a solution, after which nothing is
         done.
         """
-        met = False
+        met, stalled = False, 0
         while self.sweeps < limit:
             before, moved = self.h, self.moved
             if self.sweep("spans", epsilon, 1) and not met:
                 met = True
                 limit = min(limit, self.sweeps + (int(finishing * max(self.sweeps, 24)) if self.sweeps > 1 else 0))
-            elif self.h > before / 2.0 and (self._rounded() if not met else self.moved >= moved):
+            elif self.h <= before / 2.0:
+                stalled = 0
+            elif met and self.moved >= moved:
                 break
+            else:
+                stalled += 1
+                if stalled >= STALLED and self._rounded():
+                    break
             if met and not self.moved and self._rounded():
                 break
             # The last sweep of all maximises.

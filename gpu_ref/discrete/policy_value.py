@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.sparse.linalg import splu
 
 from beltline.gpu_ref.corrections import corrected, largest
 from beltline.gpu_ref.discrete.program import Program
@@ -12,6 +13,11 @@ from beltline.gpu_ref.tables import Array
 
 STEPS = 500
 """Largest number of policy evaluation steps. Policy iteration converges with any number of them."""
+
+SMALL, SPARSE, LARGEST_SYSTEM = 1000, 8, 50_000
+"""Number of states up to which a policy's linear system is solved; with at most :data:`SPARSE` next states of a
+lottery, up to :data:`LARGEST_SYSTEM`.
+"""
 
 CONSTANTS = 4
 """Largest number of constants tried."""
@@ -39,6 +45,24 @@ def shifted(program: Program, value: Array, change: Array) -> Array:
         return value
     # Added to `value`, which is T of the value before, whose change is about beta times as large.
     return np.asarray(value + program.beta * 0.5 * (change.min() + change.max()) / program.rate)
+
+
+def evaluable(program: Program) -> bool:
+    """Return whether the value of a policy can be found by a linear system in less than about a second."""
+    dense = program.states <= SMALL
+    return dense or (program.width <= SPARSE and program.states <= LARGEST_SYSTEM)
+
+
+def solved_value(program: Program, chosen: NDArray[np.int64]) -> Array:
+    """Return the value of a policy, ``(n,)``, by elimination without pivots.
+
+    ``I - beta P`` has rows whose diagonal outweighs the rest, so no pivots are needed, and no state's row is mixed with
+    that of a state that it does not lead to.
+    """
+    chances = program.beta * program.chances[program.lottery[chosen]]
+    system = sparse.csc_array(sparse.eye_array(program.states) - chances)
+    solve = splu(system, permc_spec="COLAMD" if program.states > 1 else "NATURAL", diag_pivot_thresh=0.0)
+    return np.asarray(solve.solve(program.reward[chosen]))
 
 
 def policy_value(program: Program, chosen: NDArray[np.int64], start: Array, step_tol: float) -> tuple[Array, float]:

@@ -12,6 +12,9 @@ from beltline.gpu_ref.utility import DOUBLE
 SLOW, SLOW_SWEEPS = 0.9, 3
 """An iteration is slow if each of this number of sweeps in a row has left more than this share of the change before."""
 
+PATIENCE = 50
+"""After this number of such sweeps it may be rounding of the largest values that keeps the change from falling."""
+
 RECENT = 10
 """Number of sweeps whose changes an estimate uses."""
 
@@ -41,11 +44,21 @@ class Pace:
         """Whether the last sweep has hardly lowered the change."""
         return self._slow > 0
 
-    def rounded(self, value: Array) -> bool:
-        """Return whether more sweeps do not lower the change, which may be rounding errors of ``(N_r, N_z, N_k)``."""
-        if not self.slow:
+    def rounded(self, value: Array, before: Array) -> bool:
+        """Return whether more sweeps do not lower the change from ``before``, which may be rounding errors.
+
+        Both are ``(N_r, N_z, N_k)``. Each state's change is compared with the rounding of its own value, or of one of
+        typical size, so that a few large values do not hide what is left in others. After :data:`PATIENCE` sweeps that
+        hardly lower the change it may be rounding of the largest.
+        """
+        if not self.slow or not self._changes[-1] <= ROUNDINGS * rounding(value):
             return False
-        return self._changes[-1] <= ROUNDINGS * rounding(value)
+        if self._slow >= PATIENCE:
+            return True
+        size = np.abs(value)
+        typical = float(np.quantile(size, 0.25, method="lower"))
+        own = ROUNDINGS * rounding(np.ones(value.shape[:2] + (1,))) * np.maximum(size, typical)
+        return bool((np.abs(value - before) <= own).all())
 
     def more(self, tol: float) -> int | None:
         """Estimate how many more sweeps lower the change below ``tol``; ``None`` if it does not fall."""

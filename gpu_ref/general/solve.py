@@ -205,7 +205,7 @@ def _iterate(
         in_vain += solved and pace.stalled
         if last.change < tol and (update is None or price_change < tol):
             status, message = "converged", converged(last.change, price_change, len(evaluations), update is not None)
-        elif update is None and pace.rounded(last.found.value):
+        elif update is None and pace.rounded(last.found.value, V):
             status, message = "converged", converged(last.change, 0.0, len(evaluations), False)
         elif len(evaluations) >= max_sweeps:
             status = "sweep limit"

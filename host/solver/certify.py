@@ -205,6 +205,11 @@ def certify(
     return _certificate(problem, found, V.shape, shape, found.alternative if several else None)
 
 
+def bounds_by_state(problem: Problem | DiscreteProblem, value: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the bounds of :func:`certify` on the errors of a result's value, of its shape, in units of utility."""
+    return certify(problem, value).error_bound_by_state
+
+
 def _certificate(
     problem: Problem | DiscreteProblem, found: Certified, shape: tuple[int, ...], chosen: tuple[int, ...], best: Any
 ) -> Certificate:

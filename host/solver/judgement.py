@@ -43,6 +43,9 @@ values may be so large that they differ little.
 ROUNDED = " Rounding errors of double precision exceed tol for values of this size; the error bound includes them."
 """Sentence for the message where the last change is not below ``tol``, or the bound is larger than it promises."""
 
+SAMPLE = 64
+"""Number of values that are looked at to learn what size is typical."""
+
 EXACT = 1e-7
 """Share of :func:`usual_utility` up to which an error bound is not mentioned: values may be equal."""
 
@@ -62,12 +65,14 @@ def judged(
     accepted: float = 0.0,
     usual: Callable[[], float] = float,
     unbounded: str = UNBOUNDED,
+    by_state: Callable[[], NDArray[np.float64]] | None = None,
 ) -> tuple[Outcome, str]:
     """Return outcome and message of a solve that ended, in the light of its error bound.
 
     A bound that is infinite, or above :data:`LARGEST` of the spread of the value function, says too little about it:
     the solve is then no success, unless the user's own ``tol`` leads to this bound. A bound of more than
-    :data:`NOTICEABLE` of the spread is mentioned.
+    :data:`NOTICEABLE` of the spread is mentioned. Where values differ by orders of magnitude, bounds ``by_state``
+    decide: each is compared with the size of its own state's value.
 
     Parameters
     ----------
@@ -85,6 +90,8 @@ def judged(
         Computes :func:`usual_utility` of the problem, which is rarely needed; 0 by default.
     unbounded
         Sentence for the message if the bound is infinite, with a space before it.
+    by_state
+        Computes bounds by state, of the shape of ``value``, units of utility, which is rarely needed.
 
     Examples
     --------
@@ -99,12 +106,30 @@ def judged(
         return outcome, message
     if not math.isfinite(bound):
         return Outcome.NOT_VERIFIED, message + unbounded
-    if not noticeable(value, bound, usual):
+    some = np.abs(value.flat[:: max(1, value.size // SAMPLE)])
+    typical = float(np.quantile(some, 0.25, method="lower"))
+    small = by_state is None or bound <= NOTICEABLE * typical
+    if small and not noticeable(value, bound, usual):
         return outcome, message
     size, between = float(np.median(np.abs(value))), spread(value)
     share = f"{100 * bound / between:.2g}% of" if bound < between else "not below"
     without = f"the spread of the values without the most extreme, {between:.2g}"
     compared = f"{message} The error bound, {bound:.2g}, is {share} {without}, so that"
+    if by_state is not None and bound > max(min(LARGEST * between, LARGEST * typical), accepted):
+        bounds, apart = by_state(), np.abs(value)
+        scale = np.minimum(between, np.maximum(apart, typical))
+        allowed = np.maximum(np.maximum(LARGEST * scale, CLOSE * apart), accepted)
+        if (bounds <= allowed).all():
+            near = float(bounds[apart <= size].max())
+            return (
+                outcome,
+                f"{message} The error bound, {bound:.2g}, is of large values; for half of them it is {near:.2g}.",
+            )
+        worst = int(np.argmax(bounds - allowed))
+        return Outcome.INEXACT, (
+            f"{message} The error bound of a value of {value.flat[worst]:.3g} is {bounds.flat[worst]:.2g}, which says "
+            f"too little about it: {cure}."
+        )
     if bound <= max(LARGEST * between, CLOSE * size, accepted):
         return outcome, f"{compared} choices may differ from those of the exact solution: {cure}."
     return Outcome.INEXACT, f"{compared} it says too little about them: {cure}."

@@ -23,6 +23,7 @@ from beltline.host.problem.checks import ProblemError, shown, suggestion
 from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
+from beltline.host.solver.certify import bounds_by_state
 from beltline.host.solver.judgement import LIMITED, RESCALE, judged, lowers, promised
 from beltline.host.solver.options import COMPILED, SolveOptions
 from beltline.host.solver.rules import AUTO, Way, check_names, ways
@@ -374,14 +375,15 @@ def _outcome(problem: Problem, options: SolveOptions, found: _Found, quality: Ve
     if quality.missed:
         return Outcome.NOT_VERIFIED, f"The run ended {after}, but {quality.missed}."
     bound, usual = quality.error_bound, functools.partial(usual_utility, problem)
+    by_state = functools.partial(bounds_by_state, problem, found.value)
     if problem.horizon is not None:
         text = f"All {sweeps:,} age{' was' if sweeps == 1 else 's were'} solved."
-        return judged(Outcome.FINISHED, text, found.value, bound, RESCALE, 0.0, usual)
+        return judged(Outcome.FINISHED, text, found.value, bound, RESCALE, 0.0, usual, by_state=by_state)
     what = MEASURES[found.rule]
     if found.converged:
         text = f"{what} fell below {tol:g} {after}."
         cure, accepted = lowers(quality.residual, bound, problem.modulus), promised(options, problem.modulus)
-        return judged(Outcome.CONVERGED, text, found.value, bound, cure, accepted, usual)
+        return judged(Outcome.CONVERGED, text, found.value, bound, cure, accepted, usual, by_state=by_state)
     from beltline.gpu_ref.methods import largest_value, sweep_rounding
 
     largest = largest_value(found.value)
@@ -391,7 +393,7 @@ def _outcome(problem: Problem, options: SolveOptions, found: _Found, quality: Ve
             f"{what} is {found.change:.3g} {after}, not below {tol:g}. More sweeps may not reduce it, as values of up "
             f"to {largest:.3g} are rounded by up to {rounding:.3g} in double precision; the error bound includes this."
         )
-        return judged(Outcome.CONVERGED, text, found.value, bound, LIMITED, 0.0, usual)
+        return judged(Outcome.CONVERGED, text, found.value, bound, LIMITED, 0.0, usual, by_state=by_state)
     return Outcome.LIMIT, (
         f"{what} is still {found.change:.3g} after the limit of {max_sweeps:,} sweep{'' if max_sweeps == 1 else 's'}, "
         f"not below {tol:g}: increase max_sweeps."

@@ -15,7 +15,8 @@ from beltline.host.problem.checks import ProblemError, shown, suggestion
 from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
-from beltline.host.solver.judgement import ROUNDED, judged, lowers, promised
+from beltline.host.solver.certify import bounds_by_state
+from beltline.host.solver.judgement import ROUNDED, UNBOUNDED, judged, lowers, promised
 from beltline.host.solver.options import COMPILED, UNNAMED, SolveOptions
 from beltline.host.solver.solve_general import sweep_reporter
 from beltline.host.solver.tolerance import usual_utility
@@ -85,7 +86,18 @@ def solve_discrete(
     modulus = program.modulus
     cure, accepted = lowers(residual, bound, modulus), promised(options, modulus)
     usual = partial(usual_utility, problem)
-    outcome, message = judged(outcome, message, found.value, bound, cure, accepted, usual, *unbounded)
+    by_state = partial(bounds_by_state, problem, found.value.reshape(problem.shape))
+    outcome, message = judged(
+        outcome,
+        message,
+        found.value.reshape(problem.shape),
+        bound,
+        cure,
+        accepted,
+        usual,
+        *(unbounded or (UNBOUNDED,)),
+        by_state,
+    )
     return Result(
         value=found.value.reshape(problem.shape),
         policy=_actions(problem, chosen).reshape(problem.shape),

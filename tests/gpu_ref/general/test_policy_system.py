@@ -177,14 +177,18 @@ def test_the_pace_of_an_iteration() -> None:
     for _ in range(SLOW_SWEEPS):
         pace.add(0.24)
     assert pace.slow
-    assert not pace.rounded(value)
+    assert not pace.rounded(value, value)
     pace.add(1e-3)
     assert not pace.slow
     for _ in range(SLOW_SWEEPS + 1):
-        assert not pace.rounded(value)
+        assert not pace.rounded(value, value)
         pace.add(rounding(value))
-    assert pace.rounded(value)
-    assert not pace.rounded(value / 1e3)
+    assert pace.rounded(value, value)
+    assert not pace.rounded(value / 1e3, value / 1e3)
+    # A large value does not hide what is left in another, for a while.
+    large = np.where(np.arange(5) == 3, 1e12, value)
+    assert not pace.rounded(large, large + 1e-6 * (np.arange(5) == 0))
+    assert pace.rounded(large, large + 1e-6 * (np.arange(5) == 3))
     assert pace.stalled
     pace.add(0.5 * rounding(value))
     assert not pace.stalled
