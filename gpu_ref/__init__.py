@@ -19,13 +19,13 @@ A *sweep* applies the Bellman operator of the table problem once::
 and returns ``(TV, policy)``: ``float64`` and ``int32``, both ``(N_k, N_z)``. The policy is the lowest index among the
 maximisers; where no candidate has a finite value, ``TV`` is ``-inf`` and the policy is ``-1``.
 
-=============================== ========================================= ====================================
-sweep                           needs                                     work
-=============================== ========================================= ====================================
-:func:`brute_force.sweep`       nothing                                   ``N_z N_k^2``: evaluates every candidate
-:func:`exact.exact_sweep`       ``W`` non-decreasing in ``x``             ``N_z N_k log2 N_k``
-:func:`binary_search.sweep`     an objective with a single peak           ``N_z N_k 3 log2 N_k``
-=============================== ========================================= ====================================
+===================================== =================================== ==========================================
+sweep                                 needs                               work
+===================================== =================================== ==========================================
+:func:`published.grid_search.sweep`   nothing                             ``N_z N_k^2``: evaluates every candidate
+:func:`exact.exact_sweep`             ``W`` non-decreasing in ``x``       ``N_z N_k log2 N_k``
+:func:`published.staged_search.sweep` an objective with a single peak     ``N_z N_k 3 log2 N_k``
+===================================== =================================== ==========================================
 
 All three evaluate a candidate with the same operations in the same order. So the objective of a candidate has the same
 bits in each of them, and any difference between them is a difference of the search.
@@ -39,9 +39,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from beltline.gpu_ref.binary_search import WrongStates as WrongStates
-    from beltline.gpu_ref.binary_search import wrong_states as wrong_states
-    from beltline.gpu_ref.brute_force import search_states as search_states
     from beltline.gpu_ref.exact import exact_sweep as exact_sweep
     from beltline.gpu_ref.methods import METHODS as METHODS
     from beltline.gpu_ref.methods import Solution as Solution
@@ -50,21 +47,16 @@ if TYPE_CHECKING:
     from beltline.gpu_ref.tables import check_tables as check_tables
     from beltline.gpu_ref.tables import expectation as expectation
     from beltline.gpu_ref.utility import crra_utility as crra_utility
-    from beltline.gpu_ref.vfi import solve as solve
 
 _HOMES = {
     "METHODS": "beltline.gpu_ref.methods",
     "RandomProblem": "beltline.gpu_ref.random_problems",
     "Solution": "beltline.gpu_ref.methods",
-    "WrongStates": "beltline.gpu_ref.binary_search",
     "check_tables": "beltline.gpu_ref.tables",
     "crra_utility": "beltline.gpu_ref.utility",
     "exact_sweep": "beltline.gpu_ref.exact",
     "expectation": "beltline.gpu_ref.tables",
     "random_problem": "beltline.gpu_ref.random_problems",
-    "search_states": "beltline.gpu_ref.brute_force",
-    "solve": "beltline.gpu_ref.vfi",
-    "wrong_states": "beltline.gpu_ref.binary_search",
 }
 """The module that defines each name."""
 
@@ -72,15 +64,11 @@ __all__ = [
     "METHODS",
     "RandomProblem",
     "Solution",
-    "WrongStates",
     "check_tables",
     "crra_utility",
     "exact_sweep",
     "expectation",
     "random_problem",
-    "search_states",
-    "solve",
-    "wrong_states",
 ]
 
 

@@ -30,7 +30,6 @@ otherwise by ``max(2 e, t + 2 e - margin(x))``. Candidates above are treated in 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -286,19 +285,6 @@ def proven(X: Array, W: Array, ev: Array, eta: float, first: Indexes) -> Swept:
     """Sweep as :func:`proven_sweep` does, from checked tables and their expectation ``ev``, ``(N_z, N_k)``."""
     with threads(threads_for(W.size)):
         return _proven(X, W, ev, eta, first)
-
-
-def missed_by_a_policy(X: Array, W: Array, ev: Array, eta: float, value: Array, policy: Indexes) -> float:
-    """Bound the amount by which the exact maximum exceeds ``value``, the objectives of a policy that some search found.
-
-    Arguments as for :func:`proven`. Units of utility; infinite if the search missed more than rounding errors explain.
-    """
-    swept = proven(X, W, ev, eta, policy)
-    if ((policy < 0) != (swept.policy < 0)).any():
-        return math.inf
-    with np.errstate(invalid="ignore"):
-        gap = float(np.where(swept.value == value, 0.0, swept.value - value).max())
-    return swept.slack + max(gap, 0.0) if gap <= swept.slack else math.inf
 
 
 def _proven(X: Array, W: Array, ev: Array, eta: float, first: Indexes) -> Swept:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from beltline.compiled import njit, prange, serial_and_parallel
 from beltline.gpu_ref.brackets import state_slack
 from beltline.gpu_ref.chunk_expectation import expect_between
-from beltline.gpu_ref.chunk_tables import Tables, forget, piece
+from beltline.gpu_ref.chunk_tables import Tables, piece
 from beltline.gpu_ref.proven_groups import GROUP, all_known, disturb
 from beltline.gpu_ref.row_scan import scanned_row
 from beltline.gpu_ref.row_search import (
@@ -40,15 +40,13 @@ from beltline.gpu_ref.window_clocks import BLOCK, blocks, measure_blocks, pass_a
 Doubts = NDArray[np.bool_]
 """``(C, N_z)``, or the row of one chunk: whether a bracket had to be searched."""
 
-RULES = {"change": 0, "span": 1, "spans": 2}
+RULES = {"change": 0, "spans": 1}
 """Numbers of the stopping rules in compiled code."""
 
 LIMIT, DONE, NOT_FINITE, UNPROVEN = 0, 1, 2, 3
 """Why a batch of sweeps ended: it was complete; the iteration converged; an ``EV`` is not finite; a sweep could not be
 proven and was not made."""
 
-WARM, FRESH = 0, 1
-"""Source of a sweep's guesses: the last sweep's choices; neighbouring states only."""
 
 MANY = 8
 """A chunk is scanned while more than one in ``MANY`` of its choices moves, if as many brackets had to be searched."""
@@ -59,7 +57,7 @@ MOST_MOVED = 256
 
 @njit(cache=True)
 def _chunk(
-    how: int, t: Tables, turn: int, c: int, low: Array, high: Array, doubts: Doubts, age: Array, choices: Indexes
+    t: Tables, turn: int, c: int, low: Array, high: Array, doubts: Doubts, age: Array, choices: Indexes
 ) -> tuple[int, int]:
     """Sweep chunk ``c`` and compute its ``EV``.
 
@@ -75,7 +73,7 @@ def _chunk(
     for s in range(t.W.shape[0]):
         own, wealth, cached = value[s, begin:end], t.W[s, begin:end], piece(t, s, begin, end)
         quiet, gates = t.quiet[s, begin // GROUP : blocks(end)], t.gates[s, begin // GROUP : blocks(end)]
-        if t.scans[c, s] and how == WARM:
+        if t.scans[c, s]:
             count = scanned_row(t.X, wealth, t.eta, ev[s], cached, own)
             if count < 0:
                 return UNPROVEN, 0
@@ -84,9 +82,6 @@ def _chunk(
             quiet[:] = -np.inf
             doubts[s], t.scans[c, s] = False, MANY * count > end - begin
         else:
-            if how == FRESH:
-                forget(cached)
-                quiet[:] = -np.inf
             clocks = t.clocks[s]
             moved, low[s], high[s] = guessed_row(
                 t.X, wealth, t.eta, ev[s], clocks, cached, before[s, begin:end], own, quiet
@@ -221,7 +216,7 @@ def measure(rule: int, low: Array, high: Array, lows: Array, highs: Array) -> fl
         least, most, widest = min(least, low[s]), max(most, high[s]), max(widest, high[s] - low[s])
     if rule == 0:
         return max(abs(least), abs(most))
-    return (most - least) / 2.0 if rule == 1 else widest / 2.0
+    return widest / 2.0
 
 
 @njit(cache=True)
@@ -283,7 +278,7 @@ def _verdict(
 
 
 def _sweeps(
-    how: int, rule: int, epsilon: float, limit: int, t: Tables, now: int, low: Array, high: Array,
+    rule: int, epsilon: float, limit: int, t: Tables, now: int, low: Array, high: Array,
     values: Array, policies: Indexes,
 ) -> tuple[int, int, float, int]:  # fmt: skip
     """Make at most ``limit`` sweeps.
@@ -302,7 +297,7 @@ def _sweeps(
         number = limit - 1 - done if values.shape[1] else 0
         age, choices = values[number], policies[number]
         for c in prange(chunks):
-            codes[c], moves[c] = _chunk(how, t, now + done, c, lows[c], highs[c], doubts[c], age, choices)
+            codes[c], moves[c] = _chunk(t, now + done, c, lows[c], highs[c], doubts[c], age, choices)
         code, measured, between = _verdict(
             rule, epsilon, t, now + done, codes, lows, highs, low, high, doubts, age, choices
         )

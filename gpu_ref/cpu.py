@@ -8,16 +8,11 @@ from __future__ import annotations
 import functools
 import math
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from beltline.compiled import njit, prange
-from beltline.gpu_ref import binary_search, brute_force
-from beltline.gpu_ref.brackets import missed_by_a_policy
-from beltline.gpu_ref.egm import Endogenous, marginal_wealth
 from beltline.gpu_ref.memory import check_memory
 from beltline.gpu_ref.methods import (
     Arguments,
@@ -30,12 +25,10 @@ from beltline.gpu_ref.methods import (
     stay_start,
 )
 from beltline.gpu_ref.starts import nearest
-from beltline.gpu_ref.tables import Array, expectation
-from beltline.gpu_ref.threads import threads, threads_for
-from beltline.gpu_ref.timing import Parts, timed
-from beltline.gpu_ref.utility import crra_utility
+from beltline.gpu_ref.tables import Array
+from beltline.gpu_ref.threads import threads_for
+from beltline.gpu_ref.timing import Parts
 from beltline.gpu_ref.value_iteration import ValueIteration
-from beltline.gpu_ref.vfi import sup_norm
 
 FINISHING = 0.5
 """Once its stopping rule is met, method `mpi` goes on with at most this share of the sweeps so far, until no choice
@@ -96,8 +89,7 @@ def solve(
         X, W, Q, V0, beta, eta, epsilon, max_sweeps, method, options, checked=checked, least=least, bounded=bounded
     )
     grid, states = given.W.shape
-    run, needs = _SOLVERS[method]
-    check_memory(needs(grid, states), f"method {method!r} on {grid:,} x {states} states")
+    check_memory(ValueIteration.bytes(grid, states), f"method {method!r} on {grid:,} x {states} states")
     _compile(method, threads_for(given.W.size) > 1)
     begin = time.perf_counter()
     given = _writable(given)
@@ -108,7 +100,7 @@ def solve(
     elif asked == "stay" and given.start == "stay" and (given.stays or can_stay(given.X, given.W, given.eta)):
         given = given._replace(V0=stay_start(given.X, given.W, given.beta, given.eta))
     started = time.perf_counter()
-    found = run(given)
+    found = _run(given)
     found.seconds["load"] += copied - begin
     found.seconds["solve"] += started - copied
     return found
@@ -145,20 +137,11 @@ def _as_writable(table: Array) -> Array:
 
 
 def solve_ages(
-    X: ArrayLike,
-    W: ArrayLike,
-    Q: ArrayLike,
-    V0: ArrayLike,
-    beta: float,
-    eta: float,
-    ages: int,
-    method: str = "warm",
-    **options: Any,
+    X: ArrayLike, W: ArrayLike, Q: ArrayLike, V0: ArrayLike, beta: float, eta: float, ages: int
 ) -> tuple[Array, NDArray[np.int32], dict[str, float]]:
     """Solve a finite horizon with one sweep per age; ``V0`` is the value after the last age.
 
-    Methods ``grid``, ``binary``, ``monotone`` and ``warm`` are supported. The last two are the same here: the choice of
-    the neighbouring state is a better guess than that of another age. Other arguments and errors as for :func:`solve`.
+    Other arguments and errors as for :func:`solve`.
 
     Returns
     -------
@@ -167,35 +150,23 @@ def solve_ages(
     seconds
         Wall-clock seconds by part.
     """
-    if method not in ("grid", "binary", "monotone", "warm"):
-        raise ValueError(f"ages can be solved by 'grid', 'binary', 'monotone' and 'warm', not {method!r}")
-    given = _writable(check_arguments(X, W, Q, V0, beta, eta, 0.0, ages, method, options))
+    given = _writable(check_arguments(X, W, Q, V0, beta, eta, 0.0, ages, "warm", {}))
     grid, states = given.W.shape
     check_memory(
-        _SOLVERS[method][1](grid, states) + ages * grid * states * 12,
-        f"method {method!r} on {ages:,} ages of {grid:,} x {states} states",
+        ValueIteration.bytes(grid, states) + ages * grid * states * 12,
+        f"{ages:,} ages of {grid:,} x {states} states",
     )
-    proving = method in ("monotone", "warm")
     count = threads_for(given.W.size)
-    _compile(method, threads_for(given.W.size) > 1)
-    seconds: dict[str, float] = {}
-    with timed(seconds, "allocate"):
-        value, policy = np.empty((ages, grid, states)), np.empty((ages, grid, states), np.int32)
-    if proving:
-        with timed(seconds, "allocate"):
-            iteration = ValueIteration(given.X, given.W, given.Q, given.beta, given.eta, count)
-        with timed(seconds, "load"):
-            iteration.load(given.V0)
-        with timed(seconds, "solve"):
-            iteration.ages(value, policy)
-        return value, policy, seconds
-    following = given.V0
-    with timed(seconds, "solve"):
-        for age in range(ages - 1, -1, -1):
-            found = _SOLVERS[method][0](given._replace(V0=following, max_sweeps=1))
-            value[age], policy[age] = found.value, found.policy
-            following = found.value
-    return value, policy, seconds
+    _compile("warm", count > 1)
+    parts = Parts()
+    value, policy = np.empty((ages, grid, states)), np.empty((ages, grid, states), np.int32)
+    iteration = ValueIteration(given.X, given.W, given.Q, given.beta, given.eta, count)
+    parts("allocate")
+    iteration.load(given.V0)
+    parts("load")
+    iteration.ages(value, policy)
+    parts("solve")
+    return value, policy, parts.seconds
 
 
 @functools.cache
@@ -204,40 +175,15 @@ def _compile(method: str, parallel: bool) -> None:
     X = np.arange(1.0, 9.0)
     W = np.stack([1.2 * X + 0.5, 1.2 * X + 0.6], axis=1)
     given = check_arguments(X, W, np.full((2, 2), 0.5), np.zeros((8, 2)), 0.9, 2.0, 1e-3, 30, method, {})
-    solver = _SOLVERS[method][0]
-    solver(given)
-    if parallel and solver is _proving:
+    _run(given)
+    if parallel:
         iteration = ValueIteration(X, W, given.Q, 0.9, 2.0, 2)
         iteration.load(given.V0)
         iteration.sweep("change", 0.0, 1)
 
 
-def _solution(
-    given: Arguments,
-    seconds: dict[str, float],
-    value: Array,
-    policy: NDArray[np.int32],
-    sweeps: int,
-    maximising: int,
-    h: float,
-    proven: bool = True,
-    largest: float = 0.0,
-    slack: float = 0.0,
-    size: float = math.nan,
-    **more: Any,
-) -> Solution:
-    """Build a solution with its error bound.
-
-    ``proven`` says whether the last sweep found every maximum; ``largest`` and ``slack`` are as for
-    :func:`error_bound`, ``size`` is its ``known``.
-    """
-    proven = proven and given.bounded and given.rule != "own"
-    bound = error_bound(h, value, given.Q, given.beta, given.eta, largest, slack, size) if proven else math.inf
-    return Solution(value, policy, sweeps, maximising, h, bound, h < given.epsilon, seconds, given.method, **more)
-
-
-def _proving(given: Arguments) -> Solution:
-    """Run a method whose maximising sweeps prove themselves (:mod:`beltline.gpu_ref.value_iteration`)."""
+def _run(given: Arguments) -> Solution:
+    """Iterate by sweeps that prove themselves (:mod:`beltline.gpu_ref.value_iteration`)."""
     parts = Parts()
     sweeps = maximising = exact = 0
     iteration = ValueIteration(given.X, given.W, given.Q, given.beta, given.eta, threads_for(given.W.size))
@@ -260,24 +206,18 @@ def _proving(given: Arguments) -> Solution:
             break
         iteration.load(value)
         parts("load")
-    slack = iteration.slack() if given.bounded else 0.0
+    h, bound = iteration.h, math.inf
+    if given.bounded:
+        slack = iteration.slack()
+        bound = error_bound(h, value, given.Q, given.beta, given.eta, largest, slack, iteration.size)
     parts("solve")
     iteration.close()
-    return _solution(
-        given,
-        parts.seconds,
-        value,
-        policy,
-        sweeps,
-        maximising,
-        iteration.h,
-        largest=largest,
-        slack=slack,
-        size=iteration.size,
-        exact_sweeps=exact,
-        # A state without a choice has the value -inf.
-        complete=math.isfinite(iteration.size) or None,
-    )
+    # A state without a choice has the value -inf.
+    complete = math.isfinite(iteration.size) or None
+    return Solution(
+        value, policy, sweeps, maximising, h, bound, h < given.epsilon, parts.seconds, given.method,
+        exact_sweeps=exact, complete=complete,
+    )  # fmt: skip
 
 
 def _iterate(iteration: ValueIteration, given: Arguments, limit: int) -> None:
@@ -285,109 +225,4 @@ def _iterate(iteration: ValueIteration, given: Arguments, limit: int) -> None:
     if given.method == "mpi":
         iteration.iterate(given.epsilon, limit, FINISHING)
     else:
-        iteration.sweep(given.rule, given.epsilon, limit, given.method == "monotone")
-
-
-@njit(parallel=True, cache=True)
-def _evaluation_step(utility: Array, ev: Array, policy: NDArray[np.int32], value: Array) -> None:
-    """Make one sweep with a fixed policy."""
-    for x in prange(value.shape[0]):
-        for s in range(value.shape[1]):
-            value[x, s] = utility[x, s] + ev[s, policy[x, s]]
-
-
-def _searching(given: Arguments) -> Solution:
-    """Run a method that searches from scratch in each maximising sweep: full search, staged search, interpolation."""
-    X, W, Q, beta, eta = given.X, given.W, given.Q, given.beta, given.eta
-    seconds: dict[str, float] = {}
-    choices = None
-    interval = given.options.get("interval", 1)
-    with threads(threads_for(W.size)):
-        with timed(seconds, "allocate"):
-            value, new_value = np.empty(W.shape), np.empty(W.shape)
-            policy = np.empty(W.shape, np.int32)
-        with timed(seconds, "load"):
-            value[:] = given.V0
-            if given.method == "interp":
-                choices = np.linspace(X[0], X[-1], given.options["choices"])
-                cell = np.minimum(np.searchsorted(X, choices, side="right") - 1, X.size - 2) if X.size > 1 else 0
-                share = (choices - X[cell]) / (X[cell + 1] - X[cell]) if X.size > 1 else 0.0 * choices
-            everything = np.arange(W.size)
-        sweeps = maximising = 0
-        h = np.inf
-        with timed(seconds, "solve"):
-            while True:
-                ev = expectation(Q, value, beta)
-                if given.method == "binary":
-                    binary_search.search(X, W, ev, eta, given.options["tie"], new_value, policy)
-                elif choices is not None:
-                    if X.size > 1:
-                        ev = (1.0 - share) * ev[:, cell] + share * ev[:, cell + 1]
-                    else:
-                        ev = np.repeat(ev, choices.size, axis=1)
-                    brute_force.search(choices, W, ev, eta, everything, new_value.reshape(-1), policy.reshape(-1))
-                else:
-                    brute_force.search(X, W, ev, eta, everything, new_value.reshape(-1), policy.reshape(-1))
-                value, new_value = new_value, value
-                sweeps += 1
-                maximising += 1
-                h = sup_norm(value, new_value)
-                if h < given.epsilon or sweeps >= given.max_sweeps:
-                    break
-                # The last sweep of all maximises. If a state has no choice, the policy may lead there because its value
-                # was still finite when the policy was found. Evaluating it would make other values -inf, permanently.
-                between = min(interval - 1, given.max_sweeps - sweeps - 1) if (policy >= 0).all() else 0
-                if between > 0:
-                    utility = crra_utility(W - X[policy], eta)
-                for _ in range(between):
-                    _evaluation_step(utility, expectation(Q, value, beta), policy, new_value)
-                    value, new_value = new_value, value
-                    sweeps += 1
-        with timed(seconds, "read"):
-            value = value.copy()
-        with timed(seconds, "solve"):
-            # The staged search can miss a maximum if there are several peaks: check by an exact sweep.
-            bounding = given.bounded and given.method == "binary"
-            slack = missed_by_a_policy(X, W, ev, eta, value, policy) if bounding else 0.0
-    proven = math.isfinite(slack)
-    return _solution(
-        given, seconds, value, policy, sweeps, maximising, h, proven, slack=slack, previous=new_value, choices=choices
-    )  # fmt: skip
-
-
-def _endogenous(given: Arguments) -> Solution:
-    """Run the endogenous grid method (:mod:`beltline.gpu_ref.egm`)."""
-    seconds: dict[str, float] = {}
-    slope = marginal_wealth(given.X, given.W, given.options["marginal"])
-    with threads(threads_for(given.W.size)):
-        with timed(seconds, "allocate"):
-            solver = Endogenous(given.X, given.W, slope, given.Q, given.beta, given.eta)
-        with timed(seconds, "load"):
-            solver.load()
-        with timed(seconds, "solve"):
-            change = solver.solve(given.epsilon, given.max_sweeps)
-        with timed(seconds, "read"):
-            value, policy = solver.evaluate(given.epsilon, given.max_sweeps)
-    return _solution(given, seconds, value, policy, solver.sweeps, solver.sweeps, change)
-
-
-def _searching_bytes(grid: int, states: int) -> int:
-    """Return the bytes that :func:`_searching` allocates."""
-    return grid * states * (8 * 8 + 4)
-
-
-Solver = tuple[Callable[[Arguments], Solution], Callable[[int, int], int]]
-
-_SOLVERS: dict[str, Solver] = {
-    "grid": (_searching, _searching_bytes),
-    "binary": (_searching, _searching_bytes),
-    "grid+howard": (_searching, _searching_bytes),
-    "interp": (_searching, _searching_bytes),
-    "monotone": (_proving, ValueIteration.bytes),
-    "warm": (_proving, ValueIteration.bytes),
-    "mpi": (_proving, ValueIteration.bytes),
-    "macqueen": (_proving, ValueIteration.bytes),
-    "shift": (_proving, ValueIteration.bytes),
-    "egm": (_endogenous, Endogenous.bytes),
-}
-"""For each method the function that runs it, and one that returns the bytes it takes for given ``N_k`` and ``N_z``."""
+        iteration.sweep(given.rule, given.epsilon, limit)

@@ -12,13 +12,11 @@ sweep, ``modulus = beta max_s sum_s' Q(s, s')``:
 rule       measures                                  returns
 ========== ========================================= ==================================================================
 `change`   ``h = max |d|``                           ``TV``
-`span`     ``h = (max d - min d) / 2``               ``TV + c``, ``c = (I - beta Q)^-1 beta Q m``, ``m`` the mid-point
-                                                     of all ``d``
-`spans`    ``h = max_s (max_x d - min_x d) / 2``     the same, with ``m(s)`` the mid-point of the ``d`` of state ``s``
-`own`      the method's own, see its line            no bound on the distance from the solution on the grid
+`spans`    ``h = max_s (max_x d - min_x d) / 2``     ``TV + c``, ``c = (I - beta Q)^-1 beta Q m``, ``m(s)`` the
+                                                     mid-point of the ``d`` of state ``s``
 ========== ========================================= ==================================================================
 
-The first three stop when ``h < epsilon`` (strictly). Each of them guarantees for the value ``R`` that it returns ``|TR
+Both stop when ``h < epsilon`` (strictly). Each of them guarantees for the value ``R`` that it returns ``|TR
 - R| <= modulus h`` and ``|R - V*| <= modulus h / (1 - modulus)``, plus rounding.
 """
 
@@ -50,7 +48,7 @@ class Method:
     line
         What it does, in one line.
     rule
-        Its stopping rule: ``"change"``, ``"span"``, ``"spans"`` or ``"own"``.
+        Its stopping rule: ``"change"`` or ``"spans"``.
     options
         Names of the options it takes, with their defaults.
     """
@@ -61,36 +59,17 @@ class Method:
 
 
 METHODS: dict[str, Method] = {
-    "grid": Method("full search: every affordable choice of every state in every sweep", "change"),
-    "binary": Method(
-        "search of the assembly line, three candidates in each stage; needs objectives with a single peak",
+    "warm": Method(
+        "search from the last choice, proven by brackets; states whose choice does not change need only cached "
+        "utilities",
         "change",
-        {"tie": "corrected"},
     ),
-    "grid+howard": Method(
-        "full search in every `interval`-th sweep, policy evaluation sweeps between them",
-        "change",
-        {"interval": 20},
-    ),
-    "interp": Method(
-        "full search over `choices` equidistant x', with V interpolated linearly; stops on the change of V",
-        "own",
-        {"choices": 1000},
-    ),
-    "monotone": Method("search from the choice of the neighbouring state; brackets prove every sweep", "change"),
-    "warm": Method("as `monotone`, but states whose choice does not change need only cached utilities", "change"),
     "mpi": Method(
         "modified policy iteration: an exact sweep as in `warm`, then its policy evaluated along its paths",
         "spans",
         {"start": "given"},
     ),
-    "macqueen": Method("as `warm`, but stops on the error bounds of MacQueen and Porteus", "span", {"start": "given"}),
     "shift": Method("as `warm`, but stops on error bounds for each exogenous state", "spans", {"start": "given"}),
-    "egm": Method(
-        "endogenous grid method, with choices between grid points; stops on the change of consumption",
-        "own",
-        {"marginal": None},
-    ),
 }
 """All methods by name. ``start="stay"`` replaces ``V0`` by ``U(W(x, s) - x) / (1 - beta)`` if that is finite
 everywhere, and ``start="coarse"`` by the solution of a coarse problem, or on small grids also by the value of staying,
@@ -99,20 +78,15 @@ counts as ``solve``.
 """
 
 OPTIONS: dict[str, str] = {
-    "tie": "rule if no candidate of a stage is feasible: corrected, search below them; published, that of the paper, "
-    "which can miss the maximum (default corrected)",
-    "interval": "one full search in this number of sweeps, from 1; the others evaluate its policy (default 20)",
-    "choices": "number of equidistant choices x', from 2 (default 1000)",
     "start": "first value function: given, that of the problem; stay, that of staying at x for ever; coarse, the "
     "nearest of these and the solution on a coarse grid (default given); also with method shift on a sweep engine",
-    "marginal": "W'(x, s), an array of the shape of W, in Python only (default: computed by differences of W)",
     "steps": "policy evaluation steps after each maximising sweep, from 0 (default 20; fewer while prices move)",
 }
 """Meaning of each option of :data:`METHODS`, and of the option ``steps`` of problems of the general form, with limits
 and default, as ``beltline devices --options`` prints them."""
 
-CHOICES: dict[str, tuple[str, ...]] = {"tie": ("corrected", "published"), "start": ("given", "stay", "coarse")}
-"""Options that take one of a few words."""
+STARTS = ("given", "stay", "coarse")
+"""Values of the option ``start``."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +99,7 @@ class Solution:
         ``(N_k, N_z)``, ``float64``, units of utility.
     policy
         Index of the choice, ``(N_k, N_z)``, ``int32``: the lowest maximiser of the last maximising sweep; -1 where
-        nothing is affordable. It refers to ``choices`` if that is given, otherwise to the grid.
+        nothing is affordable.
     sweeps
         Number of sweeps over all states, with or without maximisation.
     maximising_sweeps
@@ -145,8 +119,6 @@ class Solution:
     previous
         The ``V`` from which the last maximising sweep started, so that a sweep from it gives ``policy``; ``None`` if
         not stored.
-    choices
-        ``(n,)``: the values of ``x'`` to which ``policy`` refers, if they are not the grid.
     exact_sweeps
         Number of maximising sweeps that took divide and conquer, because brackets did not finish, or on a GPU because a
         single peak was in doubt.
@@ -167,7 +139,6 @@ class Solution:
     seconds: dict[str, float] = field(default_factory=dict)
     method: str = ""
     previous: Array | None = None
-    choices: Array | None = None
     exact_sweeps: int = 0
     compared: Confirmed | None = None
     complete: bool | None = None
@@ -221,12 +192,8 @@ def check_options(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
         if name not in known:
             takes = f"takes {', '.join(known)}" if known else "takes none"
             raise ValueError(f"method {method!r} has no option {name!r}: it {takes}")
-        words = CHOICES.get(name)
-        if words is not None and value not in words:
-            raise ValueError(f"{name} must be {' or '.join(map(repr, words))}, not {value!r}")
-        least = {"interval": 1, "choices": 2}.get(name)
-        if least is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
-            raise ValueError(f"{name} must be a whole number from {least}, not {value!r}")
+        if name == "start" and value not in STARTS:
+            raise ValueError(f"start must be {' or '.join(map(repr, STARTS))}, not {value!r}")
     return {**known, **options}
 
 
@@ -262,17 +229,14 @@ def check_arguments(
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, not {method!r}")
     check_limits(epsilon, max_sweeps)
     full = check_options(method, options)
-    ordered = method not in ("grid", "grid+howard", "interp")
     if checked:
         X, W, Q, V0 = cast("tuple[Array, Array, Array, Array]", (X, W, Q, V0))
     else:
-        (X, W, Q, V0), least = measured_tables(X, W, Q, V0, beta, eta, ordered=ordered)
+        (X, W, Q, V0), least = measured_tables(X, W, Q, V0, beta, eta, ordered=True)
     # Rows of checked tables sum to 1 within the tolerance, so only with a beta near 1 can the modulus reach 1.
     near = not checked or beta > 1.0 - 2 * ROW_SUM_TOLERANCE
-    if METHODS[method].rule in ("span", "spans") and near and modulus(Q, beta) >= 1.0:
+    if METHODS[method].rule == "spans" and near and modulus(Q, beta) >= 1.0:
         raise ValueError(f"method {method!r} needs beta below 1, not {beta}")
-    if method == "binary" and (X.size < 4 or X.size & (X.size - 1)):
-        raise ValueError(f"method 'binary' needs a power of two from 4 as N_k, not {X.size}")
     start = full.get("start", "given")
     stays = not math.isnan(least)
     if start != "given" and stays and not affords(least, eta):
@@ -365,7 +329,7 @@ def error_bound(
     Parameters
     ----------
     h, value, Q, beta, eta
-        The measure of the rule `change`, `span` or `spans`; the returned value; the problem.
+        The measure of the rule `change` or `spans`; the returned value; the problem.
     largest
         If the sweep was followed by a shift, :func:`largest_before_shift`: rounding is relative to these larger values.
     slack

@@ -20,12 +20,10 @@ from numpy.typing import NDArray
 from beltline.gpu_ref.brackets import proven
 from beltline.gpu_ref.chunk_sweeps import (
     DONE,
-    FRESH,
     LIMIT,
     NOT_FINITE,
     RULES,
     UNPROVEN,
-    WARM,
     measure,
     parallel_slack,
     parallel_sweeps,
@@ -169,7 +167,6 @@ class ValueIteration:
 
     def _batch(
         self,
-        how: int,
         limit: int,
         rule: str = "change",
         epsilon: float = 0.0,
@@ -179,7 +176,7 @@ class ValueIteration:
         :mod:`beltline.gpu_ref.chunk_sweeps`.
         """
         done, code, h, moved = self._run(
-            how, RULES[rule], epsilon, limit, self._tables, self._now, self.low, self.high, *ages
+            RULES[rule], epsilon, limit, self._tables, self._now, self.low, self.high, *ages
         )
         self._now = (self._now + done) % 2
         self.sweeps += done
@@ -189,11 +186,8 @@ class ValueIteration:
         self._finite = code != NOT_FINITE
         return int(code)
 
-    def sweep(self, rule: str, epsilon: float, limit: int, fresh: bool = False) -> bool:
-        """Run maximising sweeps until the rule is met, at most ``limit``; return whether it was met.
-
-        With ``fresh``, each sweep starts from the choices of neighbouring states instead of those of the last sweep.
-        """
+    def sweep(self, rule: str, epsilon: float, limit: int) -> bool:
+        """Run maximising sweeps until the rule is met, at most ``limit``; return whether it was met."""
         t = self._tables
         batch = max(1, int(BATCH_STATES / t.W.size))
         end = self.sweeps + limit
@@ -201,7 +195,7 @@ class ValueIteration:
             code = UNPROVEN
             if self._finite and not self._to_divide:
                 before = self.sweeps
-                code = self._batch(FRESH if fresh else WARM, min(batch, end - self.sweeps), rule, epsilon)
+                code = self._batch(min(batch, end - self.sweeps), rule, epsilon)
                 if code == UNPROVEN:
                     self._next_to_divide = min(2 * self._next_to_divide, _MOST_DIVIDED) if self.sweeps == before else 1
                     self._to_divide = self._next_to_divide
@@ -257,7 +251,7 @@ class ValueIteration:
         left = values.shape[0]
         while left:
             before = self.sweeps
-            if not self._finite or self._batch(WARM, left, ages=(values[:left], policies[:left])) == UNPROVEN:
+            if not self._finite or self._batch(left, ages=(values[:left], policies[:left])) == UNPROVEN:
                 left -= self.sweeps - before
                 before = self.sweeps
                 self._divide("change", 0.0)
@@ -309,7 +303,5 @@ class ValueIteration:
         shift = _no_shift(t.Q.shape[0])
         if rule != "change":
             middle = (self.low + self.high) / 2.0
-            if rule == "span":
-                middle = np.full_like(middle, (self.low.min() + self.high.max()) / 2.0)
             shift = shifts(middle, t.Q, t.beta)
         self.size = self._copy(t, self._now, shift, value, policy)

@@ -14,11 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from beltline.gpu_ref import brute_force
+from beltline.gpu_ref.published import grid_search
+from beltline.host.devices import REFERENCES
 from beltline.host.models.aiyagari.model import aiyagari
 from beltline.host.models.aiyagari.result import Economy
 from beltline.host.models.life_cycle import life_cycle
-from beltline.host.solver.reference import AGES
 from beltline.host.solver.solve import solve
 from beltline.sim.progress import StatusLine
 from docs.tables import (
@@ -62,7 +62,7 @@ def life_cycle_tables(device: str, grid: int = 1500, states: int = 15, ages: int
     following, wrong = problem.start, 0
     furthest = 0.0
     for age in range(result.value.shape[0] - 1, -1, -1):
-        value, policy = brute_force.sweep(
+        value, policy = grid_search.sweep(
             problem.grid, problem.wealth, problem.transition, following, problem.beta, problem.eta
         )
         wrong += int((policy != result.policy[age]).sum())
@@ -76,7 +76,7 @@ def life_cycle_tables(device: str, grid: int = 1500, states: int = 15, ages: int
     print(f"| largest difference of values | {furthest:.1e} |")
     second = np.diff(result.value, 2, axis=1)
     print(f"| second differences of V above zero | {int((second > 0).sum()):,} of {second.size:,} |")
-    if device in AGES:
+    if device in REFERENCES:
         spent = []
         for _ in range(calls):
             found = solve(problem, device=device, progress=False, verify=False)

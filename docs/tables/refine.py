@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from beltline.gpu_ref import cpu
-from beltline.gpu_ref.egm import Endogenous, marginal_wealth
+from beltline.gpu_ref.published import interpolation
+from beltline.gpu_ref.published.endogenous_grid import Endogenous, marginal_wealth
 from beltline.host.analysis.between import maximise, monotone_cubics, straight
 from beltline.host.analysis.euler import errors_between, summary
 from beltline.host.analysis.policy import refined as parabola
@@ -80,7 +80,7 @@ def endogenous(problem: Problem) -> Array:
     method = Endogenous(problem.grid, problem.wealth, slope, problem.transition, problem.beta, problem.eta)
     method.load()
     if not method.solve(SETTLED, 100_000) < SETTLED:
-        raise RuntimeError(f"egm did not converge on {problem.points:,} points")
+        raise RuntimeError(f"the endogenous grid method did not converge on {problem.points:,} points")
     return method.consumption
 
 
@@ -97,15 +97,14 @@ def choices(result: Result) -> dict[str, Array]:
     """Return the choice of each method by its heading, ``(N_k, N_z)``, in units of the grid."""
     problem = result.problem
     tables = problem.grid, problem.wealth, problem.transition, result.value, problem.beta, problem.eta
-    searched = cpu.solve(*tables, INTERP_TOL, 100_000, "interp")
-    assert searched.choices is not None
+    searched = interpolation.solve(*tables, INTERP_TOL)
     found = (
         result.choice,
         parabola(problem, result.value, result.policy),
         maximise(problem, result.value, monotone_cubics).choice,
         settle(problem, result.value, straight, TOL, 100)[0].choice,
         refine(result).choice,
-        searched.choices[searched.policy],
+        interpolation.candidates(problem.grid, 1000)[searched.policy],
         problem.wealth - endogenous(problem),
     )
     return dict(zip(HEADS, found, strict=True))

@@ -21,7 +21,7 @@ from beltline.host.problem.arrays import Array
 from beltline.host.problem.problem import Problem
 from beltline.host.solver.solve import solve
 
-METHODS = ("warm", "mpi", "macqueen", "shift")
+METHODS = ("warm", "mpi", "shift")
 POINTS, STATES = 2_000, 5
 """Default size of the problems that are timed."""
 

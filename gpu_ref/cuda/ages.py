@@ -11,14 +11,9 @@ from numpy.typing import ArrayLike
 from beltline.gpu_ref.cuda.device import Clock, fetch, processors, ready, refuse, room
 from beltline.gpu_ref.cuda.device_tables import Tables, memory
 from beltline.gpu_ref.cuda.exact_sweeps import Exact
-from beltline.gpu_ref.cuda.kernels import ages_kernel, check_method, exact_kernels, kind_of
+from beltline.gpu_ref.cuda.kernels import ages_kernel, check_states, exact_kernels, kind_of
 from beltline.gpu_ref.cuda.layout import Layout
 from beltline.gpu_ref.methods import check_arguments
-
-AGES = ("monotone", "warm")
-"""Methods that :func:`solve_ages` supports. They are the same search here, since the policy of another age is no good
-guess.
-"""
 
 
 def solve_ages(
@@ -29,14 +24,13 @@ def solve_ages(
     beta: float,
     eta: float,
     ages: int,
-    method: str = "warm",
     *,
     device: int = 0,
 ) -> tuple[np.ndarray[Any, np.dtype[np.float64]], np.ndarray[Any, np.dtype[np.int32]], dict[str, float]]:
     """Solve a finite horizon on a CUDA device, all ages in one launch; ``V0`` is the value after the last age.
 
-    If single peaks are in doubt at some age, all ages are solved once more by divide and conquer. ``method`` is one of
-    :data:`AGES`; other arguments and errors as for :func:`solve`.
+    If single peaks are in doubt at some age, all ages are solved once more by divide and conquer. Other
+    arguments and errors as for :func:`solve`.
 
     Returns
     -------
@@ -45,9 +39,9 @@ def solve_ages(
     seconds
         Time of the parts.
     """
-    arguments = check_arguments(X, W, Q, V0, beta, eta, 0.0, ages, method, {})
+    arguments = check_arguments(X, W, Q, V0, beta, eta, 0.0, ages, "warm", {})
     points, states = arguments.W.shape
-    check_method(method, AGES, states)
+    check_states(states)
     cupy = ready()
     with cupy.cuda.Device(device):
         span = math.ceil(points / min(processors(cupy), points))

@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from beltline.gpu_ref.cuda.device import ready
-from beltline.gpu_ref.cuda.kernels import check_method
+from beltline.gpu_ref.cuda.kernels import check_states
 from beltline.gpu_ref.cuda.layout import Layout
 from beltline.gpu_ref.cuda.start import with_guess
 from beltline.gpu_ref.cuda.sweeps import solutions_in_turn
 from beltline.gpu_ref.methods import Arguments, Solution, check_arguments
 
-BATCHED = ("grid", "binary", "grid+howard", "monotone", "warm", "macqueen", "shift")
+BATCHED = ("warm", "shift")
 """Methods that :func:`solve_batch` supports."""
 
 
@@ -81,7 +81,9 @@ def solve_batch(
     for i, one in enumerate(arguments):
         if one.W.shape != shape:
             raise ValueError(f"problems of a batch must have one shape, but {one.W.shape} of {i} is not {shape}")
-    check_method(method, BATCHED, shape[1])
+    if method not in BATCHED:
+        raise ValueError(f"method of a batch must be {' or '.join(map(repr, BATCHED))}, not {method!r}")
+    check_states(shape[1])
     cupy = ready()
     numbers = list(devices) if devices is not None else list(range(cupy.cuda.runtime.getDeviceCount()))
     if not numbers:

@@ -70,9 +70,6 @@ class Exact:
         high, low = change.max(axis=0).get(), change.min(axis=0).get()
         if rule == "change":
             return float(np.maximum(high, -low).max()), np.zeros(self.states)
-        if rule == "span":
-            middle = np.full(self.states, (high.max() + low.min()) / 2)
-            return float((high.max() - low.min()) / 2), shifts(middle, self.Q.get(), self.beta)
         return float(((high - low) / 2).max()), shifts((high + low) / 2, self.Q.get(), self.beta)
 
 

@@ -11,39 +11,16 @@ from typing import Any
 import numpy as np
 
 from beltline.gpu_ref.cuda.device import cupy_module, room
-from beltline.gpu_ref.methods import Arguments
 
 STATES_LIMIT = 64
 """Largest ``N_z``: a thread holds the values of all exogenous states of a grid point."""
 
-WARM, PLAIN, GRID, CORRECTED, PUBLISHED, COARSE = range(6)
-"""Searches: values of the macro ``SEARCH`` of ``sweeps.cu``."""
-
-_SEARCH = {
-    "grid": GRID,
-    "grid+howard": GRID,
-    "interp": COARSE,
-    "monotone": PLAIN,
-    "warm": WARM,
-    "macqueen": WARM,
-    "shift": WARM,
-}
-RULES = {"change": 0, "own": 0, "span": 1, "spans": 1}
+RULES = {"change": 0, "spans": 1}
 """Stopping rules: values of the macro ``RULE`` of ``sweeps.cu``."""
 
 
-def check_method(method: str, known: Sequence[str], states: int) -> None:
-    """Check that a method is supported, and that a thread can hold the values of all ``states``.
-
-    Raises
-    ------
-    ValueError
-        The method is not in ``known``, or there are too many states.
-    """
-    if method not in known:
-        raise ValueError(
-            f"method {method!r} does not run on a CUDA device: choose one of {', '.join(map(repr, known))}"
-        )
+def check_states(states: int) -> None:
+    """Raise ``ValueError`` if there are more ``states`` than a thread can hold."""
     if states > STATES_LIMIT:
         raise ValueError(f"a CUDA device solves problems of at most {STATES_LIMIT} exogenous states, not {states}")
 
@@ -52,13 +29,6 @@ def kind_of(etas: Sequence[float]) -> int:
     """Return the macro ``ETA`` of the kernels: 2 or 1 if all ``etas`` are that, 0 if none is 1 or 2, otherwise 3."""
     kinds = {2 if eta == 2.0 else 1 if eta == 1.0 else 0 for eta in etas}
     return kinds.pop() if len(kinds) == 1 else 3
-
-
-def search_of(arguments: Arguments) -> int:
-    """Return the search of a method, a value of the macro ``SEARCH`` of ``sweeps.cu``."""
-    if arguments.method == "binary":
-        return CORRECTED if arguments.options["tie"] == "corrected" else PUBLISHED
-    return _SEARCH[arguments.method]
 
 
 @functools.cache
@@ -80,40 +50,37 @@ def _module(*names: str, cooperative: bool = False, **macros: int) -> Any:
 
 
 @functools.cache
-def sweeps_kernel(
-    device: int, search: int, rule: int, eta: int, states: int, points: int, threads: int, resident: int
-) -> Any:
+def sweeps_kernel(device: int, rule: int, eta: int, states: int, points: int, threads: int, resident: int) -> Any:
     """Return the kernel of the whole iteration (``sweeps.cu``), for threads that own at most ``points`` grid points."""
     with _compiling:
         module = _module(
             "sweeps_search.cu",
             "sweeps.cu",
             cooperative=True,
-            SEARCH=search,
             RULE=rule,
             ETA=eta,
             NZ=states,
             POINTS=points,
             THREADS=threads,
             BLOCKS=resident,
-            RESERVE=int(_reserve(search, states, points, threads, resident) > 0),
+            RESERVE=int(_reserve(states, points, threads, resident) > 0),
         )
         kernel = module.get_function("sweeps")
     kernel.max_dynamic_shared_size_bytes = room()
     return kernel
 
 
-def shared_bytes(search: int, states: int, points: int, threads: int, resident: int) -> int:
+def shared_bytes(states: int, points: int, threads: int, resident: int) -> int:
     """Return the bytes of shared memory of a block of ``sweeps.cu``."""
     square = (states * states + 1) // 2 * 2
     common = 8 * (square + threads // 32 * 2 * states + 2 * states + states * (states + 1))
-    return common + _reserve(search, states, points, threads, resident)
+    return common + _reserve(states, points, threads, resident)
 
 
-def _reserve(search: int, states: int, points: int, threads: int, resident: int) -> int:
+def _reserve(states: int, points: int, threads: int, resident: int) -> int:
     """Return the bytes of shared memory for cached utilities two choices away; 0 if they do not fit."""
     size = 16 * points * states * threads
-    return size if search == WARM and points * states <= 32 and size * resident <= 2**17 else 0
+    return size if points * states <= 32 and size * resident <= 2**17 else 0
 
 
 @functools.cache

@@ -40,7 +40,6 @@ def layout(
     problems: int,
     processors: int,
     *,
-    local: bool = True,
     blocks: int | None = None,
     threads: int | None = None,
     resident: int = 1,
@@ -58,23 +57,19 @@ def layout(
         Number of problems.
     processors
         Multiprocessors of the device.
-    local
-        Whether a sweep compares only the neighbours of the last choice, which takes little time.
     blocks, threads, resident
         Override these choices.
     """
     most = threads or (512 if states <= 8 else 256 if states <= 24 else 128)
     room = processors * resident
     if blocks is None:
-        if not local:
-            blocks = math.ceil(points / 32) if problems == 1 else math.ceil(points / most)
-        elif problems == 1:
+        if problems == 1:
             blocks = 1 if points <= most else math.ceil(points / (most // 2))
         else:
             blocks = math.ceil(points / (2 * most))
     blocks = max(1, min(blocks, room, points))
     span = math.ceil(points / blocks)
     blocks = math.ceil(points / span)
-    # Powers of two from 32 or 256 on, so that few kernels have to be compiled.
-    used = min(most, max(256 if local else 32, 1 << (span - 1).bit_length()))
+    # Powers of two from 256 on, so that few kernels have to be compiled.
+    used = min(most, max(256, 1 << (span - 1).bit_length()))
     return Layout(used, resident, blocks, max(1, min(problems, room // blocks)), math.ceil(span / used), span)

@@ -28,22 +28,19 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from beltline.gpu_ref.cuda.ages import AGES, solve_ages
+from beltline.gpu_ref.cuda.ages import solve_ages
 from beltline.gpu_ref.cuda.batch import BATCHED, solve_batch
 from beltline.gpu_ref.cuda.device import Clock, available, ready, refuse
 from beltline.gpu_ref.cuda.device_tables import Tables, memory
 from beltline.gpu_ref.cuda.exact_sweeps import Exact, iterate
-from beltline.gpu_ref.cuda.kernels import PLAIN, WARM, check_method, exact_kernels, kind_of, search_of
+from beltline.gpu_ref.cuda.kernels import check_states, exact_kernels, kind_of
 from beltline.gpu_ref.cuda.layout import Layout
 from beltline.gpu_ref.cuda.proven_sweeps import STEPS, bends_up, prove
 from beltline.gpu_ref.cuda.start import INNER, Start, with_guess
 from beltline.gpu_ref.cuda.sweeps import solve_in_one_launch
 from beltline.gpu_ref.methods import Arguments, Solution, check_arguments
 
-__all__ = ["AGES", "BATCHED", "METHODS", "available", "solve", "solve_ages", "solve_batch"]
-
-METHODS = ("grid", "binary", "grid+howard", "interp", "monotone", "warm", "mpi", "macqueen", "shift")
-"""Methods of ``beltline.gpu_ref.methods`` that run on a CUDA device."""
+__all__ = ["BATCHED", "available", "solve", "solve_ages", "solve_batch"]
 
 
 def solve(
@@ -71,9 +68,7 @@ def solve(
     X, W, Q, V0, beta, eta
         See :mod:`beltline.gpu_ref`.
     epsilon, max_sweeps, method, options
-        See :mod:`beltline.gpu_ref.methods`; ``method`` is one of :data:`METHODS`. Here ``monotone`` starts from the
-        last policy, as ``warm`` does, but caches no utilities: all states are searched at once, so the choice of the
-        neighbouring state is not yet known.
+        See :mod:`beltline.gpu_ref.methods`.
     device
         Number of the CUDA device.
     previous
@@ -87,7 +82,7 @@ def solve(
     contraction
         If given, the result is compared with an exact sweep, while it is copied to the host
         (:attr:`~beltline.gpu_ref.methods.Solution.compared`). It is the contraction modulus of the Bellman operator:
-        values may differ by this share of the residual, plus rounding. Not supported for a rule `own`.
+        values may differ by this share of the residual, plus rounding.
 
     Returns
     -------
@@ -99,7 +94,7 @@ def solve(
     Raises
     ------
     ValueError
-        An argument is wrong, or the method does not run on a CUDA device.
+        An argument is wrong, or there are too many exogenous states.
     MemoryError
         The problem does not fit into the memory of the device; nothing was allocated.
     RuntimeError
@@ -110,13 +105,13 @@ def solve(
     arguments = check_arguments(
         X, W, Q, V0, beta, eta, epsilon, max_sweeps, method, options, checked=known, least=least
     )
-    check_method(method, METHODS, arguments.W.shape[1])
+    check_states(arguments.W.shape[1])
     arguments = with_guess(arguments)
     cupy = ready()
     with cupy.cuda.Device(device):
         if method == "mpi":
             return _solve_mpi(cupy, arguments)
-        if search_of(arguments) in (WARM, PLAIN) and bends_up(arguments.X, arguments.W):
+        if bends_up(arguments.X, arguments.W):
             found = _solve_by_proof(cupy, arguments, previous)
             if found is not None:
                 return found

@@ -14,20 +14,16 @@
 //   POINTS    largest number of grid points of a thread
 //   THREADS   threads of a block
 //   BLOCKS    blocks that a multiprocessor holds at once
-//   SEARCH    how a sweep maximises: one of the names of `sweeps_search.cu`
-//   RULE      stopping rule: 0 `change`, 1 `span` or `spans` (gpu_ref/methods.py)
-//   RESERVE   1 if shared memory holds the utilities two choices away (WARM)
+//   RULE      stopping rule: 0 `change`, 1 `spans` (gpu_ref/methods.py)
+//   RESERVE   1 if shared memory holds the utilities two choices away
 
 // points: N_k. span: points of a block. blocks: of a team. count: number of problems. limit: largest number of sweeps.
-// interval: sweeps from one maximisation to the next. words: 32 per team, zero. expectations: two tables (NZ, N_k + 2) per
-// team, with guards that are zero. parts: two tables (blocks, 2 NZ) per team. apart: whether the rule is `spans`. guessed:
-// whether the search starts from the contents of `policy`. near: whether a team is one block whose expectations are in
-// shared memory. The rest is for COARSE: choices, the grid points below them and their weights, and memory for
-// (NZ, choices) expectations.
+// words: 32 per team, zero. expectations: two tables (NZ, N_k + 2) per team, with guards that are zero. parts: two tables
+// (blocks, 2 NZ) per team. guessed: whether the search starts from the contents of `policy`. near: whether a team is one
+// block whose expectations are in shared memory.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-    sweeps(const Problem* problems, int points, int span, int blocks, int count, int limit, int interval, u64* words,
-           double* expectations, double* parts, int apart, int guessed, int near, int coarse, const double* choices,
-           const int* left, const double* weight, double* interpolated) {
+    sweeps(const Problem* problems, int points, int span, int blocks, int count, int limit, u64* words,
+           double* expectations, double* parts, int guessed, int near) {
     extern __shared__ __align__(16) double shared[];
     double* const q = shared;                            // NZ * NZ
     double* const reduced = q + ((NZ * NZ + 1) & ~1);    // WARPS * 2 NZ
@@ -104,7 +100,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
                 for (int s = 0; s < NZ; s++) {
                     value[j][s] = problem.V0[(size_t)x * NZ + s];
                     before[j][s] = value[j][s];
-                    policy[j][s] = LOCAL && guessed ? problem.policy[(size_t)x * NZ + s] : LOCAL ? N / 2 : 0;
+                    policy[j][s] = guessed ? problem.policy[(size_t)x * NZ + s] : N / 2;
                     u_own[j][s] = u_low[j][s] = u_high[j][s] = -INFINITE;
                 }
             }
@@ -114,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 
         unsigned stale = 0;  // bits of states whose utilities in reserve belong to another choice
         auto refill = [&]() {
-#if SEARCH == WARM && RESERVE
+#if RESERVE
             if (stale == 0) return;
 #pragma unroll 1
             for (int i = 0; i < POINTS * NZ; i++) {
@@ -144,7 +140,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         while (true) {
             const double* const in = buffers + (done & 1) * table;
             double* const out = buffers + ((done + 1) & 1) * table;
-            const bool maximise = LOCAL || done % interval == 0;
             bool moves = false;
 #if RULE != 0
             const bool checking = done + 1 == next_check || done + 1 == limit;
@@ -152,20 +147,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 #pragma unroll unrolled_states
             for (int s = 0; s < NZ; s++) high_of[s] = low_of[s] = -INFINITE;
 #endif
-#if SEARCH == COARSE
-            for (int i = rank * THREADS + thread; i < NZ * coarse; i += blocks * THREADS) {
-                const int s = i / coarse, c = i % coarse;
-                const double* const e = in + s * stride + 1 + left[c];
-                // A weight of zero times -inf would give NaN.
-                interpolated[i] = weight[c] == 0.0 ? e[0] : e[0] + weight[c] * (e[1] - e[0]);
-            }
-            meet(team, false);
-#endif
 #pragma unroll unrolled_points
             for (int j = 0; j < POINTS; j++) {
                 const int x = first + j * THREADS + thread;
                 if (x >= last) continue;
-#if LOCAL
                 double e_low[NZ], e_own[NZ], e_high[NZ];
 #pragma unroll unrolled_states
                 for (int s = 0; s < NZ; s++) {
@@ -174,21 +159,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
                     e_own[s] = e[1];
                     e_high[s] = e[2];
                 }
-#endif
 #pragma unroll unrolled_states
                 for (int s = 0; s < NZ; s++) {
                     const double* const future = in + s * stride + 1;
                     const size_t own_place = (size_t)x * NZ + s;
                     double own;
                     int& p = policy[j][s];
-#if LOCAL
                     bool far = done == 0;
-#if SEARCH == PLAIN
-                    const double w = problem.W[own_place];
-                    u_low[j][s] = utility_of(X, N, w, eta, p - 1);
-                    u_own[j][s] = utility_of(X, N, w, eta, p);
-                    u_high[j][s] = utility_of(X, N, w, eta, p + 1);
-#endif
                     const double low = u_low[j][s] + e_low[s];
                     const double high = u_high[j][s] + e_high[s];
                     own = u_own[j][s] + e_own[s];
@@ -233,23 +210,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
                             own = u_own[j][s] + future[p];
                         }
                     }
-#else
-                    const double w = __ldg(problem.W + own_place);
-                    if (maximise) {
-#if SEARCH == GRID
-                        search_all(X, future, N, w, eta, own, p);
-                        if (interval > 1) u_own[j][s] = p < 0 ? -INFINITE : utility(w - X[p], eta);
-#elif SEARCH == COARSE
-                        search_all(choices, interpolated + s * coarse, coarse, w, eta, own, p);
-#else
-                        search_staged(X, future, N, w, eta, own, p);
-#endif
-                    } else {
-                        own = p < 0 ? -INFINITE : u_own[j][s] + future[p];
-                    }
-#endif
                     const double old = value[j][s];
-                    if (maximise) before[j][s] = old;
+                    before[j][s] = old;
                     value[j][s] = own;
 #if RULE == 0
                     // A value that stays -inf gives NaN here, which counts as unchanged.
@@ -266,12 +228,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             publish(out);
             done++;
 #if RULE == 0
-            if (!maximise) moves = true;
             moves = arrive(team, moves);
             refill();
             moves = wait(team, moves);
-            if ((!moves && maximise) || done == limit) {
-                // Only sweeps that maximise are compared with epsilon, and only they can end a solve below it.
+            if (!moves || done == limit) {
                 converged = !moves;
                 break;
             }
@@ -309,14 +269,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             }
             __syncthreads();
             turn ^= 1;
-            double top = -INFINITE, bottom = -INFINITE;
             measured = 0.0;
-            for (int s = 0; s < NZ; s++) {
-                top = fmax(top, extreme[s]);
-                bottom = fmax(bottom, extreme[NZ + s]);
-                measured = fmax(measured, (extreme[s] + extreme[NZ + s]) / 2);
-            }
-            if (!apart) measured = (top + bottom) / 2;
+            for (int s = 0; s < NZ; s++) measured = fmax(measured, (extreme[s] + extreme[NZ + s]) / 2);
             if (measured < epsilon || done == limit) {
                 converged = measured < epsilon;
                 break;
@@ -337,7 +291,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 
         // The expectations that the last sweep read show whether its local search was exact: it is for single peaks.
         bool doubt = false;
-#if LOCAL || STAGED
         {
             const double* const in = buffers + ((done - 1) & 1) * table;
             for (int x = first + thread; x < last; x += THREADS)
@@ -345,7 +298,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
                     doubt |= doubtful(X, in + s * stride + 1, problem.W + (size_t)(N - 1) * NZ + s, eta, N, x);
             doubt = meet(team, doubt);
         }
-#endif
 
 #if RULE == 0
         {
@@ -372,11 +324,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 #else
         // Solve (I - beta Q) c = beta Q m by elimination; the matrix is diagonally dominant, so no pivoting is needed.
         {
-            double top = -INFINITE, bottom = -INFINITE;
-            for (int s = 0; s < NZ; s++) {
-                top = fmax(top, extreme[s]);
-                bottom = fmax(bottom, extreme[NZ + s]);
-            }
             for (int i = thread; i < NZ * (NZ + 1); i += THREADS) {
                 const int row = i / (NZ + 1), column = i % (NZ + 1);
                 if (column < NZ) {
@@ -384,7 +331,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
                 } else {
                     double total = 0.0;
                     for (int s = 0; s < NZ; s++) {
-                        const double middle = apart ? (extreme[s] - extreme[NZ + s]) / 2 : (top - bottom) / 2;
+                        const double middle = (extreme[s] - extreme[NZ + s]) / 2;
                         total += beta * q[row * NZ + s] * middle;
                     }
                     system[i] = total;

@@ -18,16 +18,11 @@ from beltline.gpu_ref.cuda.device_confirmation import Comparisons
 from beltline.gpu_ref.cuda.device_tables import Tables, memory
 from beltline.gpu_ref.cuda.exact_sweeps import settle
 from beltline.gpu_ref.cuda.kernels import (
-    COARSE,
-    PLAIN,
-    PUBLISHED,
     RULES,
-    WARM,
     confirm_kernels,
     exact_kernels,
     extremes_kernels,
     kind_of,
-    search_of,
     shared_bytes,
     sweeps_kernel,
 )
@@ -51,35 +46,23 @@ class _Launch:
     near: bool
 
 
-def _prepare(cupy: Any, problems: Sequence[Arguments], search: int, plan: Layout | None) -> _Launch:
+def _prepare(cupy: Any, problems: Sequence[Arguments], plan: Layout | None) -> _Launch:
     """Choose the layout if none is given, and compile the kernel."""
     points, states = problems[0].W.shape
     if plan is None:
-        plan = layout(points, states, len(problems), processors(cupy), local=search in (WARM, PLAIN))
+        plan = layout(points, states, len(problems), processors(cupy))
     rule, eta = RULES[problems[0].rule], kind_of([problem.eta for problem in problems])
-    return _launch_of(cupy.cuda.Device().id, points, states, search, rule, eta, plan)
+    return _launch_of(cupy.cuda.Device().id, points, states, rule, eta, plan)
 
 
 @functools.lru_cache(64)
-def _launch_of(device: int, points: int, states: int, search: int, rule: int, eta: int, plan: Layout) -> _Launch:
+def _launch_of(device: int, points: int, states: int, rule: int, eta: int, plan: Layout) -> _Launch:
     """Compile the kernel for problems of one shape, on the current device."""
-    kernel = sweeps_kernel(device, search, rule, eta, states, plan.points, plan.threads, plan.resident)
-    shared = shared_bytes(search, states, plan.points, plan.threads, plan.resident)
+    kernel = sweeps_kernel(device, rule, eta, states, plan.points, plan.threads, plan.resident)
+    shared = shared_bytes(states, plan.points, plan.threads, plan.resident)
     tables = 16 * states * (points + 2)
     near = plan.blocks == 1 and (shared + tables + 1024) * plan.resident <= room()
     return _Launch(kernel, extremes_kernels(device)[0], plan, shared + tables * near, near)
-
-
-class _Choices:
-    """Equidistant choices, with the grid points below them and the weights of the points above."""
-
-    def __init__(self, X: np.ndarray[Any, np.dtype[np.float64]], count: int) -> None:
-        self.choices = np.linspace(X[0], X[-1], count)
-        self.left = np.clip(np.searchsorted(X, self.choices, side="right") - 1, 0, max(X.size - 2, 0)).astype(np.int32)
-        if X.size > 1:
-            self.weight = (self.choices - X[self.left]) / (X[self.left + 1] - X[self.left])
-        else:
-            self.weight = np.zeros(count)
 
 
 class _Check:
@@ -138,9 +121,7 @@ class _Check:
         return [None] * len(self._problems) if self._comparisons is None else self._comparisons.end()
 
 
-def _launch_sweeps(
-    launch: _Launch, problems: Sequence[Arguments], tables: Tables, guessed: bool, coarse: tuple[Any, ...]
-) -> None:
+def _launch_sweeps(launch: _Launch, problems: Sequence[Arguments], tables: Tables, guessed: bool) -> None:
     """Launch the whole iteration, and the search for the largest values of its results."""
     plan, one, at = launch.plan, problems[0], tables.addresses
     points, states = one.W.shape
@@ -154,14 +135,11 @@ def _launch_sweeps(
             np.int32(plan.blocks),
             np.int32(len(problems)),
             np.int32(min(one.max_sweeps, 2**31 - 1)),
-            np.int32(one.options.get("interval", 1)),
             at["words"],
             at["expectations"],
             at["parts"],
-            np.int32(one.rule == "spans"),
             np.int32(guessed),
             np.int32(launch.near),
-            *coarse,
         ),
         shared_mem=launch.shared,
     )
@@ -208,18 +186,13 @@ class _Group:
         self._stream = stream
         one = problems[0]
         points, states = one.W.shape
-        self._search = search_of(one)
-        self._local = self._search in (WARM, PLAIN)
-        # If single peaks are in doubt, the last sweep is repeated exactly, so a local search stores the values from
-        # which it started.
-        self._keeps = previous or self._local
         with self._on():
             self._start = Start(cupy, problems)
-            needed = memory(points, states, len(problems), previous=self._keeps, teams=launch.plan.teams)
+            needed = memory(points, states, len(problems), teams=launch.plan.teams)
             needed += self._start.memory()
             refuse(cupy, needed)
             device = cupy.cuda.Device().id
-            for kind in {kind_of([problem.eta]) for problem in problems} if self._local else ():
+            for kind in {kind_of([problem.eta]) for problem in problems}:
                 exact_kernels(device, kind)
             self._copied: tuple[Array, NDArray[np.int32], Array | None] | None = None
             self._clock = Clock(cupy)
@@ -236,25 +209,19 @@ class _Group:
 
     def load(self) -> None:
         """Allocate the tables and copy the problems to the device."""
-        one, start = self._problems[0], self._start
+        start = self._start
         with self._on():
             self._clock.restart()
             self._tables = tables = Tables(
                 self._cupy,
                 self._problems,
                 self._launch.plan,
-                self._keeps,
+                # If single peaks are in doubt, the last sweep is repeated exactly, from the values before it.
+                True,
                 self._launch.near,
                 self._check.needed,
                 start.tables(),
             )
-            self._coarse = _Choices(one.X, one.options["choices"]) if self._search == COARSE else None
-            self._extra: tuple[Any, ...] = (np.int32(0), np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0))
-            if self._coarse is not None:
-                choices = self._coarse.choices
-                room = self._cupy.empty((one.W.shape[1], choices.size))
-                given = map(self._cupy.asarray, (choices, self._coarse.left, self._coarse.weight))
-                self._extra = (np.int32(choices.size), *given, room)
             self._clock.lap("allocate")
             tables.load()
             if self._check.needed:
@@ -268,7 +235,7 @@ class _Group:
             if after is not None:
                 self._stream.wait_event(after)
             guessed = self._start.work(self._tables)
-            _launch_sweeps(self._launch, self._problems, self._tables, guessed, self._extra)
+            _launch_sweeps(self._launch, self._problems, self._tables, guessed)
 
     def compare(self) -> Any:
         """Begin the comparison with exact sweeps; return an event of the end of all computations of the group.
@@ -297,17 +264,16 @@ class _Group:
 
     def _solutions(self) -> list[Solution]:
         cupy, problems, tables, clock, check = self._cupy, self._problems, self._tables, self._clock, self._check
-        one, local = problems[0], self._local
         outcomes = tables["outcome"].get()
         settled: dict[int, Solution] = {}
         for i, problem in enumerate(problems):
-            if local and outcomes[i, 3]:
+            if outcomes[i, 3]:
                 # Its kernels wait for each other, so no other group may use the device meanwhile.
                 self._alone()
                 settled[i] = settle(cupy, problem, tables, i, outcomes[i])
         clock.lap("solve")
         values, policies, befores = self._copied or self._fetch()
-        largest = _largest(problems, outcomes) if one.rule in ("span", "spans") else np.zeros(len(problems))
+        largest = _largest(problems, outcomes) if problems[0].rule == "spans" else np.zeros(len(problems))
         clock.lap("read")
         compared = check.end()
         if check.needed:
@@ -318,26 +284,22 @@ class _Group:
             if i in settled:
                 solutions.append(replace(settled[i], seconds=seconds))
                 continue
-            sweeps, residual, converged, doubt, _, _, known, none = outcomes[i].tolist()
-            interval = int(problem.options.get("interval", 1))
-            bound = float("inf")
-            if problem.rule != "own" and not doubt and self._search != PUBLISHED:
-                bound = error_bound(
-                    residual, values[i], problem.Q, problem.beta, problem.eta, float(largest[i]), known=known
-                )
+            sweeps, residual, converged, _, _, _, known, none = outcomes[i].tolist()
+            bound = error_bound(
+                residual, values[i], problem.Q, problem.beta, problem.eta, float(largest[i]), known=known
+            )
             solutions.append(
                 Solution(
                     value=values[i],
                     policy=policies[i],
                     sweeps=int(sweeps),
-                    maximising_sweeps=(int(sweeps) + interval - 1) // interval,
+                    maximising_sweeps=int(sweeps),
                     residual=residual,
                     error_bound=bound,
                     converged=bool(converged),
                     seconds=seconds,
                     method=problem.method,
                     previous=befores[i] if befores is not None else None,
-                    choices=self._coarse.choices if self._coarse is not None else None,
                     compared=compared[i],
                     complete=none == 0.0,
                 )
@@ -398,7 +360,7 @@ def solutions_in_turn(
     """
     one = problems[0]
     points, states = one.W.shape
-    launch = _prepare(cupy, problems, search_of(one), plan)
+    launch = _prepare(cupy, problems, plan)
     count = groups(points, states, len(problems), launch.plan.teams)
     size = math.ceil(len(problems) / count)
     parts = [slice(begin, begin + size) for begin in range(0, len(problems), size)]

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from beltline.gpu_ref import binary_search, brute_force
 from beltline.gpu_ref.exact import exact_sweep
+from beltline.gpu_ref.published import grid_search, staged_search
+from beltline.gpu_ref.published.iteration import Sweep, sup_norm
 from beltline.gpu_ref.tables import Array
-from beltline.gpu_ref.vfi import Sweep, sup_norm
 
 ALPHA, BETA, DELTA, ETA, RHO, SIGMA = 0.35, 0.984, 0.01, 2.0, 0.95, 0.005
 WIDTH = 3.0
@@ -90,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     problem = headline(options.grid, options.states)
     X, W, Q = problem.X, problem.W, problem.Q
     begin = time.perf_counter()
-    counts: dict[binary_search.Rule, list[int]] = {"published": [], "corrected": []}
+    counts: dict[staged_search.Rule, list[int]] = {"published": [], "corrected": []}
     lost: list[int] = []
     own: list[int] = []
     losses = {"published": 0.0, "corrected": 0.0}
@@ -101,22 +101,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
         value, policy = exact_sweep(X, W, Q, previous, BETA, ETA)
         sweeps += 1
         if checked < options.brute:
-            differ += int(np.count_nonzero(brute_force.sweep(X, W, Q, previous, BETA, ETA)[1] != policy))
+            differ += int(np.count_nonzero(grid_search.sweep(X, W, Q, previous, BETA, ETA)[1] != policy))
             checked += 1
         truth = value, policy
         oracle: Sweep = lambda *_, truth=truth: truth  # noqa: E731
         for rule in ("published", "corrected"):
-            wrong = binary_search.wrong_states(X, W, Q, previous, BETA, ETA, rule, oracle)
+            wrong = staged_search.wrong_states(X, W, Q, previous, BETA, ETA, rule, oracle)
             counts[rule].append(wrong.count)
             losses[rule] = max(losses[rule], wrong.largest_loss)
             if rule == "published":
                 lost.append(wrong.lost)
-        iterated, own_policy = binary_search.sweep(X, W, Q, iterated, BETA, ETA, "published")
+        iterated, own_policy = staged_search.sweep(X, W, Q, iterated, BETA, ETA, "published")
         own.append(int(np.count_nonzero(own_policy != policy)))
         if sup_norm(value, previous) < options.epsilon or sweeps == options.sweeps:
             break
     if options.brute and checked < sweeps:
-        differ += int(np.count_nonzero(brute_force.sweep(X, W, Q, previous, BETA, ETA)[1] != policy))
+        differ += int(np.count_nonzero(grid_search.sweep(X, W, Q, previous, BETA, ETA)[1] != policy))
         checked += 1
     reached = np.isfinite(iterated)
     gap = np.abs(iterated[reached] - value[reached]).max(initial=0.0)

@@ -10,13 +10,13 @@ from typing import Any
 
 from beltline.host.batch.store import key
 from beltline.host.batch.worker import Settings, alternatives
-from beltline.host.devices import ARGUMENTS, DEVICES, REFERENCES, DeviceError, check_options, known
-from beltline.host.problem.checks import ProblemError, check_former_names, suggestion, whole
+from beltline.host.devices import DEVICES, REFERENCES, DeviceError, check_options, known
+from beltline.host.problem.checks import ProblemError, check_former_names, whole
 from beltline.host.problem.general import extras
 from beltline.host.problem.problem import Problem
 from beltline.host.solver.options import LEAST_TOL, UNNAMED, SolveOptions, flag, machine_method
 from beltline.host.solver.reference import check_method, check_method_options, reference_module
-from beltline.host.solver.rules import AUTO, OF_RULES, boards, check_unnamed, method_needed
+from beltline.host.solver.rules import AUTO, boards, check_names, check_unnamed
 from beltline.host.solver.session import Session, no_options
 from beltline.host.solver.solve_general import DEVICES as GENERAL_DEVICES
 from beltline.host.solver.solve_general import METHOD, check_general
@@ -100,24 +100,16 @@ def _check_method_options(device: str, method: str, options: Mapping[str, Any]) 
     ProblemError
         No method that the batch may use has an option, or its value is wrong.
     """
-    from beltline.gpu_ref.methods import METHODS
-
-    general = method in (AUTO, METHOD)
+    if method not in (AUTO, METHOD):
+        check_method_options(method, options)
+        return
+    takes = ("start", "steps") if method == AUTO else ("steps",)
+    check_names(options, f"device {device!r} in a batch", takes, ARGUMENTS_OF_BATCH)
     for name, value in options.items():
-        if not general:
-            check_method_options(method, {name: value})
-        elif name == OF_RULES and method == AUTO:
+        if name == "start":
             check_method_options("shift", {name: value})
-        elif name == "steps":
-            whole(name, value, "a whole number from 0", lambda n: n >= 0)
-        elif any(name in one.options for one in METHODS.values()):
-            raise method_needed(name)
         else:
-            takes = [OF_RULES, "steps"] if method == AUTO else ["steps"]
-            hint = suggestion(name, (*ARGUMENTS, *ARGUMENTS_OF_BATCH, *takes))
-            raise ProblemError(
-                f"device {device!r} has no option {name!r} in a batch: it takes {', '.join(takes)}{hint}"
-            )
+            whole(name, value, "a whole number from 0", lambda n: n >= 0)
 
 
 class Key:

@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 
-from beltline.gpu_ref import brute_force, vfi
+from beltline.gpu_ref.published import grid_search
 from beltline.host.models.rbc import rbc
 from beltline.host.solver.solve import solve
 from beltline.hw.interface.parameters import CLOCK_HZ
@@ -49,7 +49,7 @@ def main(argv: list[str] | None = None) -> int:
         f"max |TV - V| = {model.residual:.1e}, max |V - V*| <= {model.error_bound:.1e}."
     )
 
-    brute = vfi.solve(
+    brute = grid_search.solve(
         problem.grid,
         problem.wealth,
         problem.transition,
@@ -57,7 +57,7 @@ def main(argv: list[str] | None = None) -> int:
         problem.beta,
         problem.eta,
         arguments.tol,
-        sweep=brute_force.sweep,
+        interval=1,
     )
     wrong = int((result.policy != brute.policy).sum())
     gap = float(np.abs(result.value - brute.value).max())

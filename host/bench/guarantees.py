@@ -35,7 +35,6 @@ from beltline.host.devices.base import DeviceError
 from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.problem import Problem
 from beltline.host.results.result import Result
-from beltline.host.solver.reference import AGES
 from beltline.host.solver.solve import solve
 
 LANES = (1, 2, 4)
@@ -43,9 +42,6 @@ LANES = (1, 2, 4)
 
 SWEEPS = 3000
 """Sweep limit of every solve."""
-
-CHOICES = 100
-"""Number of choices of method ``interp``, which examines all of them in every state and sweep."""
 
 SHOWN = 5
 """Number of seeds that are listed for each way."""
@@ -137,16 +133,9 @@ def ways(drawn: Drawn, devices: Iterable[str]) -> Iterator[Way]:
 
 
 def _processor_ways(problem: Problem, device: str) -> Iterator[Way]:
-    from beltline.gpu_ref.cuda.solver import METHODS as ON_CARD
-
-    known = AGES[device] if problem.horizon is not None else tuple(METHODS) if device == "cpu" else ON_CARD
-    for method in known:
-        if method == "binary" and (problem.points < 4 or problem.points & (problem.points - 1)):
-            continue
+    for method in METHODS if problem.horizon is None else ("warm",):
         for start in _starts(problem.points) if "start" in METHODS[method].options else [None]:
             options: dict[str, Any] = {} if start is None else {"start": start}
-            if method == "interp":
-                options["choices"] = CHOICES
             name = f"{device} {method}" + ("" if start is None else f" {start}")
             baseline = "" if method == "warm" else f"{device} warm"
             yield Way(name, {"device": device, "method": method, **options}, baseline)

@@ -7,6 +7,7 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from beltline.gpu_ref import cpu
 from beltline.gpu_ref.exact import exact_sweep
 from beltline.gpu_ref.memory import check_memory
-from beltline.gpu_ref.methods import METHODS
+from beltline.gpu_ref.published import endogenous_grid, grid_search, interpolation, staged_search, staged_search_cuda
 from beltline.host.bench import energy
 from beltline.host.bench.rows import EPSILON, OTHER, Row
 from beltline.host.models.rbc import rbc
@@ -40,6 +41,18 @@ BATCH = 1000
 """Number of calibrations of a batch on a GPU."""
 
 Report = Callable[[str], None]
+
+BASELINES: dict[str, Callable[..., Any]] = {
+    "grid": partial(grid_search.solve, interval=1),
+    "grid+howard": grid_search.solve,
+    "binary": staged_search.solve,
+    "interp": interpolation.solve,
+    "egm": endogenous_grid.solve,
+}
+"""Published methods, as the table calls them, and the functions that solve by them on the processor."""
+
+APPROXIMATE = ("interp", "egm")
+"""Those whose solution is not that of the grid."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +172,19 @@ def _medians(runs: list[dict[str, float]]) -> dict[str, float]:
     }
 
 
+def _solved(problem: Problem, device: str, method: str, options: dict[str, Any]) -> tuple[Any, str, dict[str, float]]:
+    """Solve by a method of ``bl.solve`` or a baseline; return the result, why it failed, and the times of its parts."""
+    if method in BASELINES:
+        run = BASELINES[method] if device == "cpu" else staged_search_cuda.solve
+        found = run(*_tables(problem), epsilon=EPSILON, **options)
+        return found, "" if found.converged else "sweep limit", found.seconds
+    result = solve(problem, tol=EPSILON, device=device, method=method, progress=False, **options)
+    failed = "" if result.success else result.status
+    if result.method != method:
+        failed = f"{result.status}; solved by method {result.method}"
+    return result, failed, result.timing
+
+
 def reference_row(bench: Bench, device: str, method: str, options: dict[str, Any], grid: int) -> Row:
     """Return the row of one method in double precision on a processor or a GPU, as a user calls it."""
     given = bench.problem(grid)
@@ -173,8 +199,8 @@ def reference_row(bench: Bench, device: str, method: str, options: dict[str, Any
             meter.start()
             metered = 0
         called = time.perf_counter()
-        result = solve(given, tol=EPSILON, device=device, method=method, progress=False, **options)
-        runs.append(result.timing | {"call": time.perf_counter() - called})
+        result, failed, timing = _solved(given, device, method, options)
+        runs.append(timing | {"call": time.perf_counter() - called})
         metered += 1
         # A first call that takes much longer than calls on the grid before may have compiled, so it does not count.
         if runs[-1]["call"] > QUICK and (len(runs) > 1 or runs[-1]["call"] < COMPILES * before):
@@ -185,13 +211,11 @@ def reference_row(bench: Bench, device: str, method: str, options: dict[str, Any
             break
     joules = meter.joules() / metered
     part = _medians(runs)
-    own = METHODS[method].rule == "own"
-    residual, differences, gap, agrees = judge(
-        given, result.value, result.policy, result.error_bound, bench.answer(grid), own
-    )
-    note = OTHER if own else ""
-    if not result.success or result.method != method:
-        note = f"{result.status}; solved by method {result.method}" if result.method != method else result.status
+    own = method in APPROXIMATE
+    policy = result.policy
+    if method == "interp":
+        policy = interpolation.nearest(given.grid, interpolation.candidates(given.grid, options["choices"]))[policy]
+    residual, differences, gap, agrees = judge(given, result.value, policy, result.error_bound, bench.answer(grid), own)
     return Row(
         device,
         label,
@@ -206,9 +230,9 @@ def reference_row(bench: Bench, device: str, method: str, options: dict[str, Any
         error_bound=result.error_bound,
         policy_differences=differences,
         value_difference=gap,
-        agrees=agrees and result.success and result.method == method,
+        agrees=agrees and not failed,
         kind="measured",
-        note=note,
+        note=failed or (OTHER if own else ""),
         call=statistics.median(run["call"] for run in runs),
         joules=joules,
     )

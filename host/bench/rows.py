@@ -10,7 +10,7 @@ EPSILON = 1e-10
 """Tolerance of every solve of the table, unless its note names another one."""
 
 PUBLISHED = "binary"
-"""Method that stands for the published CPU and CUDA programs."""
+"""Baseline that stands for the published CPU and CUDA programs."""
 
 
 OTHER = "another fixed point"

@@ -6,7 +6,8 @@ budget; the report then says so. Times are wall-clock seconds of this computer w
 solve is quick. Rows of the machine are *modelled*: clock cycles, counted in simulation or by the formula that
 simulation confirms, over a stated clock frequency. ``ratio`` is the total time of the published algorithm over that of
 the row, on the same device and grid in the same run. The published algorithm is the binary search of Aldrich et al.,
-here method ``binary``, in our own implementation. The table also has the time of ``bl.solve`` from call to return, with
+here ``binary``, in our own implementation
+(:mod:`beltline.gpu_ref.published`). The table also has the time of ``bl.solve`` from call to return, with
 its checks and verification, and the energy in joules that the call used, where the platform measures it
 (:mod:`beltline.host.bench.energy`).
 """
@@ -28,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from beltline.gpu_ref.memory import available
+from beltline.gpu_ref.methods import METHODS
 from beltline.host import __version__
 from beltline.host.bench import energy
 from beltline.host.bench.figure import figure_of
@@ -65,16 +67,14 @@ VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("grid+howard", {}),
     ("interp", {"choices": 100}),
     ("interp", {"choices": 1000}),
-    ("monotone", {}),
     ("warm", {}),
     ("mpi", {}),
-    ("macqueen", {"start": "stay"}),
     ("shift", {}),
     ("shift", {"start": "stay"}),
     ("shift", {"start": "coarse"}),
     ("egm", {}),
 )
-"""Methods and options that are timed on the processor, and on a GPU if they run there."""
+"""Methods and published baselines with their options. On a GPU the only baseline is :data:`PUBLISHED`."""
 
 RTL_GRID, RTL_TOL = 16, 1e-3
 """Grid and tolerance of the only row for which the gateware is simulated."""
@@ -197,7 +197,7 @@ def bench(
             run.notes.append(f"gpu batch of {BATCH:,}: {error}")
     throughput = _rates(run, cuda is not None)
     for method, options in sorted(VARIANTS, key=lambda variant: SLOW.index(variant[0]) if variant[0] in SLOW else -1):
-        for device in ("gpu", "cpu") if cuda is not None and method in cuda.METHODS else ("cpu",):
+        for device in ("gpu", "cpu") if cuda is not None and method in (*METHODS, PUBLISHED) else ("cpu",):
             run.by_grid(
                 device,
                 method_label(method, options),

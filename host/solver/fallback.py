@@ -1,11 +1,10 @@
-"""Replacement of an accelerated method that failed by a more robust one; the message of the result says so."""
+"""Replacement of accelerated sweeps of the accelerator, if they failed, by plain ones."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
 
-from beltline.gpu_ref.timing import added
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
 from beltline.host.solver.options import SolveOptions
@@ -38,26 +37,3 @@ def or_plain(result: Result, again: Callable[[], Result], what: str = "shifted o
     if not other.success:
         return result
     return replace(other, message=f"{other.message} Plain sweeps replaced {what}, which had failed: {result.message}")
-
-
-def or_other(result: Result, method: str, solve: Callable[[str], Result]) -> Result:
-    """Return the result of a solver in double precision or, if it failed, that of another method if it succeeds.
-
-    Parameters
-    ----------
-    result
-    method
-        The other method, such as ``warm``. It is tried after any failure of a different one: that may have begun from a
-        bad first guess, needed more sweeps, or missed a maximum, so that its failure does not tell whether the other
-        method fails, too.
-    solve
-        Solves by a method.
-    """
-    if result.success or result.method == method:
-        return result
-    other = solve(method)
-    if not other.success:
-        return result
-    why = result.message[:1].lower() + result.message[1:]
-    message = f"{other.message} Method {method!r} replaced {result.method!r}, which had failed: {why}"
-    return replace(other, message=message, timing=added(result.timing, other.timing))

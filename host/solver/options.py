@@ -7,6 +7,7 @@ import importlib.util
 import math
 import os
 import sys
+import warnings
 from dataclasses import InitVar, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
@@ -37,6 +38,9 @@ MachineMethod = Literal["shift"]
 
 UNNAMED = "auto"
 """Name of the device that stands for a choice by rules (:mod:`beltline.host.solver.rules`)."""
+
+FORMER_METHODS = ("monotone", "macqueen")
+"""Methods of earlier versions, in place of which the default is used."""
 
 COMPILED = " (compiled when first used, then cached)"
 """What lines of progress say where compilation may take long."""
@@ -157,6 +161,16 @@ class SolveOptions:
         return self.method == "shift"
 
 
+def current(method: Any) -> Any:
+    """Return ``method``, or None, the default, for a former one; a warning then says what to write."""
+    if method in FORMER_METHODS:
+        warnings.warn(
+            f"method={method!r} is deprecated: leave method out, which chooses the fastest", DeprecationWarning, 6
+        )
+        return None
+    return method
+
+
 def options_with(tol: float | None, *others: Any, **more: Any) -> SolveOptions:
     """Return :class:`SolveOptions` with the tolerance ``tol``; with None each problem has its default tolerance.
 
@@ -165,6 +179,8 @@ def options_with(tol: float | None, *others: Any, **more: Any) -> SolveOptions:
     >>> options_with(None).lowers_tol, options_with(1e-6).tol
     (True, 1e-06)
     """
+    if "method" in more:
+        more["method"] = current(more["method"])
     options = SolveOptions(TOL if tol is None else tol, *others, **more)
     return replace(options, lowers_tol=True) if tol is None else options
 
@@ -195,7 +211,7 @@ def checked_options(
     >>> checked_options(1e-6, 100, True, None, None, None, None, None, "warm", "cpu").tol
     1e-06
     """
-    name = device if isinstance(device, str) else None
+    method, name = current(method), device if isinstance(device, str) else None
     machine = value_bits, amount_bits, timeout, checkpoint, checkpoint_every
     if all(one is None for one in machine):
         try:

@@ -6,7 +6,6 @@ exact sweep on the problem's tables.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import importlib
 import math
@@ -17,18 +16,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.gpu_ref.timing import timed
+from beltline.gpu_ref.timing import added, timed
 from beltline.host.devices import ARGUMENTS
 from beltline.host.devices.base import DeviceError, Progress
 from beltline.host.problem.checks import ProblemError, shown, suggestion
-from beltline.host.problem.concavity import with_concave_start
 from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
-from beltline.host.solver.fallback import or_other
 from beltline.host.solver.judgement import LIMITED, RESCALE, judged, lowers, promised
 from beltline.host.solver.options import COMPILED, SolveOptions
-from beltline.host.solver.rules import AUTO, check_rule_options, ways
+from beltline.host.solver.rules import AUTO, Way, check_names, ways
 from beltline.host.solver.solve_general import METHOD as BRACKETS
 from beltline.host.solver.solve_general import by_brackets
 from beltline.host.solver.tolerance import usual_utility
@@ -38,22 +35,30 @@ if TYPE_CHECKING:
     from beltline.gpu_ref.comparison import Confirmed
     from beltline.gpu_ref.methods import Method, Solution
 
-AGES = {"cpu": ("grid", "binary", "monotone", "warm"), "gpu": ("monotone", "warm")}
-"""Methods for problems with a finite horizon, by device."""
+BASELINES = {
+    "grid": "grid_search",
+    "grid+howard": "grid_search",
+    "binary": "staged_search",
+    "interp": "interpolation",
+    "egm": "endogenous_grid",
+}
+"""Former methods, and the modules of ``beltline.gpu_ref.published`` in which they are baselines now."""
 
 MEASURES = {
     "change": "The largest change of V",
-    "span": "Half the spread of the changes of V",
     "spans": "Half the spread of the changes of V in each exogenous state",
-    "own": "The largest change of V",
 }
-"""What the stopping rules of the methods measure, in words; method ``egm`` measures consumption."""
+"""What the stopping rules of the methods measure, in words."""
 
 SLOW = 1000
 """A method that has not converged after this number of sweeps or more counts as slow."""
 
-NEED_CONCAVE_START = ("binary",)
-"""Methods whose search needs objectives with a single peak, and so a concave first guess."""
+FALLBACK = Way("warm", why="the methods before it failed")
+"""The method that is tried after any failure of others: these may have begun from a bad first guess, needed more
+sweeps, or missed a maximum."""
+
+GENERAL = Way(BRACKETS, why="the methods before it were slow")
+"""The method of the general form, which takes few sweeps where both others and :data:`FALLBACK` are slow."""
 
 
 class _Found(NamedTuple):
@@ -93,11 +98,6 @@ class _Found(NamedTuple):
     complete: bool | None = None
 
     @property
-    def exact(self) -> bool:
-        """Whether the rule guarantees an error bound."""
-        return self.rule != "own"
-
-    @property
     def infeasible(self) -> bool:
         """Whether some state has no choice."""
         return bool(self.policy.min() < 0) if self.complete is None else not self.complete
@@ -108,8 +108,7 @@ def solve_reference(
 ) -> Result:
     """Solve a problem of the simple form in double precision.
 
-    If a method fails, the method ``warm`` is tried with the same limit of sweeps. If ``warm`` succeeds, its result is
-    returned, and the message says so. So no method fails where ``warm`` succeeds.
+    If a method fails, others are tried (:func:`_or_others`), and the message of the result says so.
 
     Parameters
     ----------
@@ -132,119 +131,91 @@ def solve_reference(
     DeviceError
         The device cannot be used on this computer.
     """
-    if options.method in (None, AUTO):
-        return _by_rule(problem, options, device, more, report)
-    return _or_warm(problem, options, device, _solved(problem, options, device, more, report), report)
+    named = options.method not in (None, AUTO)
+    if not named:
+        check_names(more, f"device {device!r}")
+    first, *others = [Way(check_method(options.method), more)] if named else ways(problem, device, more)
+    result = _solved(problem, options, device, first, report)
+    return _or_others(result, problem, options, device, others, report)
 
 
-def _by_rule(
-    problem: Problem, options: SolveOptions, device: str, more: dict[str, Any], report: Progress | None
-) -> Result:
-    """Solve by the first method of the rules that succeeds, or by ``warm``; if all fail, return the first result."""
-    check_rule_options(more, f"device {device!r}")
-    first: Result | None = None
-    for way in ways(problem, device):
-        if report and first is not None:
-            report(f"method {first.method} failed; solving by method {way.method}")
-        result = _solved(problem, replace(options, method=way.method), device, {**way.options, **more}, report)
-        if result.success and first is not None:
-            result = replace(result, message=f"{result.message} Method {first.method!r}, tried before, had failed.")
-        if result.success or result.status == Outcome.INFEASIBLE:
-            return replace(result, chosen=f"{device}, {way}: chosen because {way.why}")
-        first = first or replace(result, chosen=f"{device}, {way}: chosen because {way.why}")
-    assert first is not None
-    return _or_warm(problem, options, device, first, report)
+def _or_others(
+    first: Result, problem: Problem, options: SolveOptions, device: str, others: Sequence[Way] = (),
+    report: Progress | None = None,
+) -> Result:  # fmt: skip
+    """Return ``first`` or, if it failed, the first success of ``others``, ``warm`` and the method of the general form.
 
-
-def _or_warm(
-    problem: Problem, options: SolveOptions, device: str, result: Result, report: Progress | None = None
-) -> Result:
-    """Return ``result`` or, if it failed and ``warm`` succeeds, the result of ``warm`` (:func:`or_other`).
-
-    If both are slow, the result may be that of the method of the general form, which then takes few sweeps.
+    The last one is tried only if the others are slow. If none succeeds, return ``first``.
     """
-
-    def other(method: str) -> Result:
+    if first.success or first.status == Outcome.INFEASIBLE:
+        return first
+    slow = first.status == Outcome.LIMIT and options.max_sweeps >= SLOW and problem.horizon is None
+    timing = first.timing
+    for way in [*others, FALLBACK, *([GENERAL] if slow else [])]:
+        if way.method == first.method:
+            continue
         if report:
-            report(f"method {result.method} failed; solving by method {method}")
-        if method == BRACKETS:
-            return _by_brackets(problem, options, report)
-        return _solved(problem, replace(options, method=method), device, {}, report)
+            report(f"method {first.method} failed; solving by method {way.method}")
+        try:
+            other = (_by_brackets if way is GENERAL else _solved)(problem, options, device, way, report)
+        except MemoryError:
+            break
+        timing = added(timing, other.timing)
+        if other.success:
+            why = first.message[:1].lower() + first.message[1:]
+            message = f"{other.message} Method {way.method!r} replaced {first.method!r}, which had failed: {why}"
+            return replace(other, message=message, timing=timing)
+    return first
 
-    found = or_other(result, "warm", other)
-    slow = found.status == Outcome.LIMIT and options.max_sweeps >= SLOW and problem.horizon is None
-    # That method does not solve a problem that is too large for its memory.
-    with contextlib.suppress(MemoryError):
-        return or_other(found, BRACKETS, other) if slow else found
-    return found
 
-
-def _by_brackets(problem: Problem, options: SolveOptions, report: Progress | None) -> Result:
+def _by_brackets(problem: Problem, options: SolveOptions, device: str, way: Way, report: Progress | None) -> Result:
     solution, timing = by_brackets(problem, options, report)
     found = _Found(
         np.ascontiguousarray(solution.value[0]), np.ascontiguousarray(solution.policy[0]), solution.sweeps,
         solution.residual, solution.success, "change", solution.error_bound, timing,
     )  # fmt: skip
-    return _result(problem, options, "cpu", BRACKETS, found, report, "")
+    return _result(problem, options, "cpu", way, found, report)
 
 
-def _solved(
-    problem: Problem, options: SolveOptions, device: str, more: dict[str, Any], report: Progress | None
-) -> Result:
-    """Solve as :func:`solve_reference` does, but only by the method of ``options``."""
-    method = check_method(options.method)
+def _solved(problem: Problem, options: SolveOptions, device: str, way: Way, report: Progress | None) -> Result:
+    """Solve by one method in double precision."""
+    method, more = way.method, way.options
     check_method_options(method, more)
-    if problem.horizon is not None and method not in AGES[device]:
-        raise ProblemError(
-            f"method of a problem with a horizon must be one of {', '.join(map(repr, AGES[device]))} on device "
-            f"{device!r}, not {method!r}"
-        )
+    if problem.horizon is not None and method != "warm":
+        raise ProblemError(f"method of a problem with a horizon must be 'warm', not {method!r}")
     timing: dict[str, float] = {}
-    begun, note = _begun(problem, method)
-    tables = (problem.grid, problem.wealth, problem.transition, begun.start, problem.beta, problem.eta, options.tol)
+    tables = (problem.grid, problem.wealth, problem.transition, problem.start, problem.beta, problem.eta)
     if report:
         report(f"solving on the {device} by method {method}{COMPILED}")
     try:
         with timed(timing, "open"):
             module = reference_module(device)
         if problem.horizon is None:
-            known: dict[str, Any] = {"checked": checked(begun)}
+            known: dict[str, Any] = {"checked": checked(problem)}
             if known["checked"] and more.get("start", "given") != "given":
                 known["least"] = problem.least_left
             if device == "cpu":
                 # Verification bounds the error itself.
                 known["bounded"] = not options.verify
             else:
-                # Binary search has an error bound without verification only if the last sweep is repeated from the
-                # value before it, which the solver must then return.
-                known["previous"] = method == "binary" and not options.verify
-                known["contraction"] = (
-                    problem.modulus if confirms(problem, options.verify, _methods()[method].rule) else None
-                )
-            solution = module.solve(*tables, options.max_sweeps, method=method, **known, **more)
-            policy, rule = solution.policy, _methods()[method].rule
-            if solution.choices is not None:
-                policy = nearest_index(problem.grid, solution.choices)[policy]
-            if rule == "own":
-                policy = np.minimum(policy, highest_affordable(problem))
-            found = _Found(
-                solution.value, policy, solution.sweeps, solution.residual, solution.converged, rule,
-                solution.error_bound if device == "cpu" else _bound(problem, solution), timing | solution.seconds,
-                solution.compared, solution.complete if rule != "own" else None,
-            )  # fmt: skip
+                known["previous"] = False
+                known["contraction"] = problem.modulus if confirms(problem, options.verify) else None
+            one = module.solve(*tables, options.tol, options.max_sweeps, method=method, **known, **more)
+            found = _found(method, one)
         else:
-            value, policy, seconds = module.solve_ages(*tables[:-1], problem.horizon, method=method, **more)
-            # Verification computes a bound of its own.
-            bound = math.inf if options.verify else _ages_bound(problem, value, policy, method)
-            found = _Found(value, policy, problem.horizon, 0.0, True, "change", bound, timing | seconds)
+            value, policy, seconds = module.solve_ages(*tables, problem.horizon)
+            found = _Found(value, policy, problem.horizon, 0.0, True, "change", math.inf, seconds)
     except (ValueError, MemoryError) as error:
         raise ProblemError(f"{error}") from error
-    return _result(problem, options, device, method, found, report, note)
+    return _result(problem, options, device, way, found._replace(timing=timing | found.timing), report)
 
 
-def _begun(problem: Problem, method: str) -> tuple[Problem, str]:
-    """Return ``problem`` with a first guess that suits ``method``, and a note (:func:`with_concave_start`)."""
-    return with_concave_start(problem) if method in NEED_CONCAVE_START else (problem, "")
+def _found(method: str, one: Solution) -> _Found:
+    """Return what a solver returned, without the tables that only it needs."""
+    return _Found(
+        one.value, one.policy, one.sweeps, one.residual, one.converged, _methods()[method].rule, one.error_bound,
+        dict(one.seconds), one.compared, one.complete,
+    )  # fmt: skip
 
 
 @functools.cache
@@ -269,6 +240,11 @@ def check_method(method: object) -> str:
     ProblemError
         It is not.
     """
+    if isinstance(method, str) and method in BASELINES:
+        raise ProblemError(
+            f"method {method!r} is a published baseline, no longer a method of bl.solve: leave method out, or call "
+            f"beltline.gpu_ref.published.{BASELINES[method]}.solve"
+        )
     if not isinstance(method, str) or method not in _methods():
         choices = ", ".join(map(repr, (*_methods(), AUTO)))
         raise ProblemError(f"method must be one of {choices}, not {shown(method)}")
@@ -311,36 +287,29 @@ def solve_batch(problems: Sequence[Problem], options: SolveOptions, method: str,
         raise ProblemError(
             f"method of a batch on a GPU must be one of {', '.join(map(repr, module.BATCHED))}, not {shown(method)}"
         )
-    begun = [_begun(one, method) for one in problems]
-    tables = [(one.grid, one.wealth, one.transition, one.start, one.beta, one.eta) for one, _ in begun]
-    rule = _methods()[method].rule
+    tables = [(one.grid, one.wealth, one.transition, one.start, one.beta, one.eta) for one in problems]
     results: dict[int, Result] = {}
 
     def seen(i: int, one: Solution) -> None:
         """Make and verify a result, while other problems are solved."""
-        found = _Found(
-            one.value, one.policy, one.sweeps, one.residual, one.converged, rule, _bound(problems[i], one),
-            dict(one.seconds), one.compared, one.complete,
-        )  # fmt: skip
-        results[i] = _result(problems[i], options, "gpu", method, found, None, begun[i][1])
+        results[i] = _result(problems[i], options, "gpu", Way(method), _found(method, one), None)
 
     try:
-        # As in _solved: binary search without verification needs the value before the last sweep for its bound.
         known = {
-            "previous": method == "binary" and not options.verify,
-            "checked": all(checked(one) for one, _ in begun),
-            "contractions": [one.modulus for one in problems] if confirms(problems[0], options.verify, rule) else None,
+            "previous": False,
+            "checked": all(checked(one) for one in problems),
+            "contractions": [one.modulus for one in problems] if confirms(problems[0], options.verify) else None,
         }
         module.solve_batch(tables, options.tol, options.max_sweeps, method, seen=seen, **known, **more)
     except (ValueError, MemoryError) as error:
         raise ProblemError(f"{error}") from error
-    return [_or_warm(problem, options, "gpu", results[i]) for i, problem in enumerate(problems)]
+    return [_or_others(results[i], problem, options, "gpu") for i, problem in enumerate(problems)]
 
 
 def _result(
-    problem: Problem, options: SolveOptions, device: str, method: str, found: _Found, report: Progress | None, note: str
+    problem: Problem, options: SolveOptions, device: str, way: Way, found: _Found, report: Progress | None
 ) -> Result:
-    """Return what a solver found as a result, verified if the options ask for it; ``note`` ends the message."""
+    """Return what a solver found as a result, verified if the options ask for it."""
     timing, change = found.timing, found.change
     if found.infeasible:
         quality = Verification(math.inf, math.inf, False)
@@ -348,21 +317,19 @@ def _result(
         if report:
             report("verifying with an exact sweep in double precision")
         with timed(timing, "verify"):
-            h = change if found.exact else math.inf
-            quality = measure(problem, found.value, found.policy, h, device, found.compared)
+            quality = measure(problem, found.value, found.policy, change, device, found.compared)
     else:
-        quality = Verification(problem.modulus * change if found.exact else math.inf, found.bound, False)
-    outcome, message = _outcome(problem, options, method, found, quality)
+        quality = Verification(problem.modulus * change, found.bound, False)
+    outcome, message = _outcome(problem, options, found, quality)
     if quality.independent and not options.verify:
         message += " Its error has no bound without verification, so the result was verified although verify is False."
-    # Approximate methods keep the policy that belongs to their value.
-    policy = found.policy if quality.policy is None or not found.exact else quality.policy
+    chosen = f"{device}, {way}: chosen because {way.why}" if way.why and options.method in (None, AUTO) else ""
     return Result(
         value=found.value,
-        policy=policy,
+        policy=found.policy if quality.policy is None else quality.policy,
         success=outcome in (Outcome.CONVERGED, Outcome.FINISHED),
         status=outcome.value,
-        message=f"{message} {note}".strip(),
+        message=message,
         sweeps=found.sweeps,
         change=change,
         residual=quality.residual,
@@ -377,7 +344,8 @@ def _result(
         value_bits=None,
         build_hash=0,
         problem=problem,
-        method=method,
+        method=way.method,
+        chosen=chosen,
     )
 
 
@@ -398,90 +366,27 @@ def reference_module(device: str) -> Any:
     return module
 
 
-def _bound(problem: Problem, found: Solution) -> float:
-    """Return the error bound of a GPU's solution; that of binary search only if its last sweep is proven."""
-    if found.method != "binary" or not math.isfinite(found.error_bound):
-        return found.error_bound
-    if found.previous is None:
-        return math.inf
-    missed = _missed(problem, found.previous, found.value, found.policy)
-    return found.error_bound + missed / (1.0 - problem.modulus)
-
-
-def _missed(
-    problem: Problem, following: NDArray[np.float64], value: NDArray[np.float64], policy: NDArray[np.int32]
-) -> float:
-    """Return by how much a sweep from ``following`` may have missed a maximum, in units of utility.
-
-    Infinity where that cannot be bounded. All tables are ``(N_k, N_z)``.
-    """
-    from beltline.gpu_ref.brackets import missed_by_a_policy
-    from beltline.gpu_ref.tables import check_tables, expectation
-
-    X, W, Q, V = check_tables(
-        problem.grid, problem.wealth, problem.transition, following, problem.beta, problem.eta, ordered=True
-    )
-    own = np.ascontiguousarray(policy, np.int32)
-    return missed_by_a_policy(X, W, expectation(Q, V, problem.beta), problem.eta, value, own)
-
-
-def _ages_bound(problem: Problem, value: NDArray[np.float64], policy: NDArray[np.int32], method: str) -> float:
-    """Return a bound on the error of the values of all ages, ``(T, N_k, N_z)``, against the solution on the grid.
-
-    The error of an age is the discounted error of the next age, plus its own rounding, plus what its search may have
-    missed.
-    """
-    from beltline.gpu_ref.methods import largest_value, sweep_rounding
-
-    error = bound = 0.0
-    following = problem.start
-    for age in range(value.shape[0] - 1, -1, -1):
-        missed = 0.0 if method == "grid" else _missed(problem, following, value[age], policy[age])
-        largest = max(largest_value(following), largest_value(value[age]))
-        error = problem.modulus * error + sweep_rounding(largest, problem.states, problem.eta) + missed
-        bound = max(bound, error)
-        following = value[age]
-    return bound
-
-
-def highest_affordable(problem: Problem) -> NDArray[np.int32]:
-    """Return the index of the highest affordable grid point of each state, ``(N_k, N_z)``."""
-    return (np.searchsorted(problem.grid, problem.wealth) - 1).astype(np.int32)
-
-
-def nearest_index(grid: NDArray[np.float64], choices: NDArray[np.float64]) -> NDArray[np.int32]:
-    """Return the index of the grid point nearest to each choice."""
-    right = np.clip(np.searchsorted(grid, choices), 1, grid.size - 1)
-    return (right - (choices - grid[right - 1] <= grid[right] - choices)).astype(np.int32)
-
-
-def _outcome(
-    problem: Problem, options: SolveOptions, method: str, found: _Found, quality: Verification
-) -> tuple[Outcome, str]:
+def _outcome(problem: Problem, options: SolveOptions, found: _Found, quality: Verification) -> tuple[Outcome, str]:
     sweeps, tol, max_sweeps = found.sweeps, options.tol, options.max_sweeps
     after = f"after {sweeps:,} sweep{'' if sweeps == 1 else 's'}"
     if found.infeasible:
         return Outcome.INFEASIBLE, f"No affordable choice of some state had a finite utility {after}."
     if quality.missed:
         return Outcome.NOT_VERIFIED, f"The run ended {after}, but {quality.missed}."
-    rule = found.rule
     bound, usual = quality.error_bound, functools.partial(usual_utility, problem)
     if problem.horizon is not None:
         text = f"All {sweeps:,} age{' was' if sweeps == 1 else 's were'} solved."
         return judged(Outcome.FINISHED, text, found.value, bound, RESCALE, 0.0, usual)
-    what = "The largest change of consumption" if method == "egm" else MEASURES[rule]
+    what = MEASURES[found.rule]
     if found.converged:
         text = f"{what} fell below {tol:g} {after}."
-        if rule == "own":
-            text += f" Method {method!r} is an approximation: the residual shows how close it is to the exact solution."
-            return judged(Outcome.CONVERGED, text, found.value, bound, "use an exact method", 0.0, usual)
         cure, accepted = lowers(quality.residual, bound, problem.modulus), promised(options, problem.modulus)
         return judged(Outcome.CONVERGED, text, found.value, bound, cure, accepted, usual)
     from beltline.gpu_ref.methods import largest_value, sweep_rounding
 
     largest = largest_value(found.value)
     rounding = sweep_rounding(largest, problem.states, problem.eta)
-    if rule != "own" and found.change <= rounding:
+    if found.change <= rounding:
         text = (
             f"{what} is {found.change:.3g} {after}, not below {tol:g}. More sweeps may not reduce it, as values of up "
             f"to {largest:.3g} are rounded by up to {rounding:.3g} in double precision; the error bound includes this."

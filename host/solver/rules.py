@@ -7,7 +7,7 @@ measures these on models of the literature, and prints every method beside the o
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,13 +20,12 @@ from beltline.host.solver.options import UNNAMED
 AUTO = UNNAMED
 """Name of the method that stands for a choice by these rules."""
 
-OF_RULES = "start"
-"""The option of the methods that needs no method to be named: all that the rules choose for an infinite horizon have
-it.
-"""
-
 OF_GENERAL = ("steps", "update", "update_every")
 """Options of problems of the general form only."""
+
+OF_RULES = ("start", "steps", "update")
+"""The options that need neither a device nor a method to be named: ``start`` of the simple form, whose methods for an
+infinite horizon all have it, and those of the general form."""
 
 GPU_STATES = 2**18
 """Number of states (grid points times exogenous states) from which a GPU saves more time than its start-up in a new
@@ -46,8 +45,8 @@ class Way:
         return f"{self.method} ({given})" if given else self.method
 
 
-def ways(problem: Problem, device: str = "cpu") -> list[Way]:
-    """Return the exact methods that suit ``problem`` on ``"cpu"`` or ``"gpu"``, the fastest first.
+def ways(problem: Problem, device: str = "cpu", more: Mapping[str, Any] | None = None) -> list[Way]:
+    """Return the methods that suit ``problem`` on ``"cpu"`` or ``"gpu"``, the fastest first, with options ``more``.
 
     The solver tries the next one where a method fails.
 
@@ -56,11 +55,13 @@ def ways(problem: Problem, device: str = "cpu") -> list[Way]:
     mpi (start=coarse)
     """
     if problem.horizon is not None:
-        return [Way("warm", why="a finite horizon takes one sweep for each age, and this method sweeps fastest")]
-    evaluated = Way("mpi", {"start": "coarse"}, "policies evaluated along their paths leave few sweeps to make")
+        why = "a finite horizon takes one sweep for each age, and this method sweeps fastest"
+        return [Way("warm", more or {}, why)]
+    options = {"start": "coarse", **(more or {})}
+    evaluated = Way("mpi", options, "policies evaluated along their paths leave few sweeps to make")
     if device == "gpu":
         why = "it needs the fewest steps on a GPU, where a sweep takes little time"
-        return [Way("shift", {"start": "coarse"}, why), evaluated]
+        return [Way("shift", options, why), evaluated]
     return [evaluated]
 
 
@@ -97,51 +98,34 @@ def check_unnamed(method: str | None, options: Mapping[str, Any]) -> None:
     """
     from beltline.gpu_ref.methods import METHODS
 
-    of_methods = {name: [method for method, has in METHODS.items() if name in has.options] for name in options}
+    takes = METHODS[method].options if method in METHODS else OF_RULES
     for name in options:
-        if name == OF_RULES and method is None:
-            continue
-        devices = [device for device, has in DEVICES.items() if name in has.options]
-        if devices and not (method is not None and of_methods[name]):
-            raise ProblemError(f"option {name!r} needs a device that has it: {_named('device', devices)}")
-        if method is not None:
-            continue
-        if not of_methods[name]:
-            known = {option for has in DEVICES.values() for option in has.options}
-            known |= {option for has in METHODS.values() for option in has.options}
-            raise ProblemError(
-                f"no device and no method has an option {name!r}: their options are {', '.join(sorted(known))}"
-                f"{suggestion(name, sorted(known | {*ARGUMENTS}))}"
-            )
-        raise method_needed(name)
+        devices = [f"device={device!r}" for device, has in DEVICES.items() if name in has.options]
+        if name not in takes and devices:
+            raise ProblemError(f"option {name!r} needs a device that has it: add {' or '.join(devices)}")
+    if method is None:
+        check_names(options, "bl.solve without a named device")
 
 
-def method_needed(name: str) -> ProblemError:
-    """Return the error for an option of some methods, of which none is named."""
-    from beltline.gpu_ref.methods import METHODS
+def check_names(
+    options: Mapping[str, Any], what: str, takes: Sequence[str] = OF_RULES, others: Sequence[str] = ()
+) -> None:
+    """Check the names of the options of a solve in double precision for which no method is named.
 
-    having = [method for method, has in METHODS.items() if name in has.options]
-    return ProblemError(f"option {name!r} needs a method that has it: {_named('method', having)}")
-
-
-def check_rule_options(options: Mapping[str, Any], what: str) -> None:
-    """Check the options of a solve by these rules, which take ``start`` only; ``what`` begins the message.
+    ``what`` begins the message, and ``takes`` are the options; a mistyped name may mean one of ``others``.
 
     Raises
     ------
     ProblemError
-        There is another option.
+        An option belongs to a method that must then be named, or to nothing.
     """
     from beltline.gpu_ref.methods import METHODS
 
     for name in options:
-        if name == OF_RULES:
+        if name in takes:
             continue
-        if any(name in has.options for has in METHODS.values()):
-            raise method_needed(name)
-        hint = suggestion(name, (*ARGUMENTS, OF_RULES))
-        raise ProblemError(f"{what} has no option {name!r}: it takes {OF_RULES} if no method is named{hint}")
-
-
-def _named(what: str, names: Iterable[str]) -> str:
-    return f"add {' or '.join(f'{what}={name!r}' for name in names)}"
+        having = [f"method={method!r}" for method, has in METHODS.items() if name in has.options]
+        if having:
+            raise ProblemError(f"option {name!r} needs a method that has it: add {' or '.join(having)}")
+        hint = suggestion(name, (*ARGUMENTS, *others, *takes))
+        raise ProblemError(f"{what} has no option {name!r}: it takes {', '.join(takes)}{hint}")

@@ -309,12 +309,9 @@ def checked(problem: Problem) -> bool:
     return not written
 
 
-def confirms(problem: Problem, verify: bool, rule: str) -> bool:
-    """Return whether a GPU compares a solution with an exact sweep before it is copied to the host.
-
-    ``rule`` is the stopping rule of the method.
-    """
-    return verify and rule != "own" and problem.points * problem.states >= GPU_COMPARES
+def confirms(problem: Problem, verify: bool) -> bool:
+    """Return whether a GPU compares a solution with an exact sweep before it is copied to the host."""
+    return verify and problem.points * problem.states >= GPU_COMPARES
 
 
 def rounding_of_choices(

@@ -9,9 +9,10 @@ import numba
 import numpy as np
 import pytest
 
-from beltline.gpu_ref import brackets, brute_force, extended
+from beltline.gpu_ref import brackets, extended
 from beltline.gpu_ref.brackets import Swept, proven_sweep
 from beltline.gpu_ref.exact import exact_sweep
+from beltline.gpu_ref.published import grid_search
 from beltline.gpu_ref.random_problems import random_problem as random_concave
 from beltline.gpu_ref.tables import Array, expectation
 from beltline.gpu_ref.utility import crra_utility
@@ -57,7 +58,7 @@ def random_tables(rng: np.random.Generator) -> Tables:
 
 def check(tables: Tables, swept: Swept) -> None:
     X, W, Q, V, beta, eta = tables
-    value, policy = brute_force.sweep(*tables)
+    value, policy = grid_search.sweep(*tables)
     feasible = policy >= 0
     np.testing.assert_array_equal(swept.policy >= 0, feasible)
     assert (swept.value[~feasible] == -np.inf).all()
@@ -127,7 +128,7 @@ def test_candidates_without_a_feasible_plan() -> None:
         V[: int(rng.integers(0, X.size)), 0] = -np.inf
         tables = X, W, np.eye(W.shape[1]), V, beta, eta
         swept = proven_sweep(*tables, np.zeros(W.shape))
-        value, policy = brute_force.sweep(*tables)
+        value, policy = grid_search.sweep(*tables)
         np.testing.assert_array_equal(swept.policy < 0, policy < 0)
         finite = policy >= 0
         np.testing.assert_allclose(swept.value[finite], value[finite], rtol=1e-13)
@@ -139,7 +140,7 @@ def test_consumption_so_small_that_utility_overflows() -> None:
     V = np.zeros((4, 1))
     tables = X, W, np.eye(1), V, 0.9, 10.0
     swept = proven_sweep(*tables, np.full((4, 1), 3))
-    value, policy = brute_force.sweep(*tables)
+    value, policy = grid_search.sweep(*tables)
     np.testing.assert_array_equal(swept.policy, policy)
     np.testing.assert_array_equal(swept.value, value)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numba
 import numpy as np
 import pytest
@@ -11,16 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import beltline.gpu_ref.memory
-from beltline.gpu_ref import binary_search, brute_force, cpu, crra_utility, exact_sweep, random_problem, vfi
-from beltline.gpu_ref.egm import Endogenous
+from beltline.gpu_ref import cpu, crra_utility, exact_sweep, random_problem
 from beltline.gpu_ref.methods import METHODS, error_bound
+from beltline.gpu_ref.published import grid_search, iteration
 from beltline.gpu_ref.published import search_rule as published_rule
 from beltline.gpu_ref.threads import THREADS_WORTH, threads_for
-from support.fakes import interrupt_main_after
-
-EXACT = ("grid", "monotone", "warm")
-"""Methods that stop by the change, and find the same as full search in every sweep, whatever V is."""
-PROVEN = tuple(name for name, method in METHODS.items() if method.rule != "own")
 
 
 @pytest.fixture(autouse=True)
@@ -117,12 +110,11 @@ def test_a_start_that_some_state_cannot_afford_is_replaced_in_checked_tables_too
 
 @settings(derandomize=True, deadline=None, max_examples=60)
 @given(seed=st.integers(0, 2**32 - 1), tolerance=st.integers(2, 9))
-def test_exact_methods_have_the_bits_of_brute_force(seed, tolerance):
+def test_plain_sweeps_have_the_bits_of_full_search(seed, tolerance):
     for arguments in (random_problem(np.random.default_rng(seed)).arguments, any_problem(seed)):
         epsilon, limit = 10.0**-tolerance, 40
-        oracle = vfi.solve(*arguments, epsilon, limit, brute_force.sweep)
-        for method in EXACT:
-            same(cpu.solve(*arguments, epsilon, limit, method), oracle)
+        oracle = grid_search.solve(*arguments, epsilon, limit, interval=1)
+        same(cpu.solve(*arguments, epsilon, limit), oracle)
 
 
 @settings(derandomize=True, deadline=None, max_examples=40)
@@ -135,16 +127,13 @@ def test_every_proven_bound_holds(seed):
     problem = random_problem(rng, grid=int(2 ** rng.integers(2, 7)))
     X, W, Q, V0, beta, eta = problem.arguments
     beta = min(beta, 0.9)
-    truth = vfi.solve(X, W, Q, V0, beta, eta, 1e-11 * max(1.0, np.abs(V0).max()))
-    for method in PROVEN:
+    truth = iteration.solve(X, W, Q, V0, beta, eta, 1e-11 * max(1.0, np.abs(V0).max()))
+    for method in METHODS:
         start = "stay" if "start" in METHODS[method].options and rng.random() < 0.5 else None
         options = {"start": start} if start else {}
         found = cpu.solve(X, W, Q, V0, beta, eta, 1e-7, method=method, **options)
         assert found.converged
         assert found.residual < 1e-7
-        if method == "binary" and found.error_bound == np.inf:
-            # On a coarse grid V need not stay concave, and the staged search then has no bound.
-            continue
         error = np.abs(found.value - truth.value).max()
         assert error <= found.error_bound + truth.error_bound
         change = np.abs(exact_sweep(X, W, Q, found.value, beta, eta)[0] - found.value).max()
@@ -152,17 +141,16 @@ def test_every_proven_bound_holds(seed):
         least = error_bound(found.residual, found.value, Q, beta, eta)
         # A shift and a proof by brackets add some rounding, but not much.
         assert least <= found.error_bound <= least + 1e-11 * max(1.0, np.abs(found.value).max())
-        assert found.error_bound == least or method not in ("grid", "grid+howard")
         assert set(found.seconds) == {"allocate", "load", "solve", "read"}
         assert found.method == method
 
 
-@pytest.mark.parametrize("method", PROVEN)
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("eta", [1.0, 2.0, 3.5])
 def test_headline_policies(method, eta):
     """The policy is that of the exact solution, except for ties within the error of the value."""
     X, W, Q, V0, beta, _ = headline(256)
-    exact = vfi.solve(X, W, Q, V0, beta, eta, 1e-10)
+    exact = iteration.solve(X, W, Q, V0, beta, eta, 1e-10)
     found = cpu.solve(X, W, Q, V0, beta, eta, 1e-8, method=method)
     assert found.converged
     for x, s in np.argwhere(found.policy != exact.policy):
@@ -173,9 +161,6 @@ def test_headline_policies(method, eta):
 
 @pytest.mark.parametrize(("method", "options", "sweeps"), [
     ("warm", {}, 1353),
-    ("monotone", {}, 1353),
-    ("binary", {}, 1353),
-    ("macqueen", {}, None),
     ("shift", {}, None),
     ("shift", {"start": "stay"}, None),
     ("shift", {"start": "coarse"}, None),
@@ -223,57 +208,16 @@ def test_policy_evaluation_does_not_mislead_the_search():
     found = cpu.solve(*arguments, 1e-10, method="mpi")
     assert 0 < found.exact_sweeps <= found.maximising_sweeps < found.sweeps
     np.testing.assert_array_equal(found.policy, cpu.solve(*arguments, 1e-10).policy)
-    howard = cpu.solve(*headline(128), 1e-10, method="grid+howard")
-    assert howard.sweeps == 20 * (howard.maximising_sweeps - 1) + 1
-    np.testing.assert_array_equal(howard.policy, cpu.solve(*headline(128), 1e-10).policy)
-
-
-def test_published_tie_rule_loses_states():
-    found = cpu.solve(*headline(64), 1e-10, method="binary", tie="published")
-    assert np.count_nonzero(found.policy < 0) == 2
-
-
-def test_interpolation():
-    """With the grid as choices, interpolation is full search; with other choices, its fixed point is near."""
-    arguments = headline(128)
-    exact = cpu.solve(*arguments, 1e-8, method="grid")
-    same_points = cpu.solve(*arguments, 1e-8, method="interp", choices=128)
-    np.testing.assert_array_equal(same_points.choices[same_points.policy], arguments[0][exact.policy])
-    np.testing.assert_allclose(same_points.value, exact.value, rtol=1e-12)
-    coarse = cpu.solve(*arguments, 1e-8, method="interp", choices=100)
-    assert coarse.choices.shape == (100,)
-    assert coarse.error_bound == np.inf
-    assert np.abs(coarse.value - exact.value).max() < 5e-3
-
-
-def test_endogenous_grid():
-    """The solution is Brock and Mirman's closed form for log utility and full depreciation."""
-    alpha, beta, grid = 0.35, 0.95, 2000
-    X = np.linspace(0.05, 0.5, grid)
-    W = np.stack([0.95 * X**alpha, 1.05 * X**alpha], axis=1)
-    slope = alpha * W / X[:, None]
-    Q = np.array([[0.8, 0.2], [0.3, 0.7]])
-    for marginal, error in ((slope, 2e-5), (None, 2e-4)):
-        found = cpu.solve(X, W, Q, np.zeros((grid, 2)), beta, 1.0, 1e-10, method="egm", marginal=marginal)
-        assert found.converged
-        inside = alpha * beta * W
-        assert np.abs(X[found.policy] - inside)[200:-200].max() <= (X[1] - X[0]) / 2 + error
-        exact = cpu.solve(X, W, Q, np.zeros((grid, 2)), beta, 1.0, 1e-10, method="shift")
-        assert np.abs(found.value - exact.value).max() < 1e-4
 
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"method": "magic"}, r"^method must be one of 'grid', .*, not 'magic'$"),
+        ({"method": "magic"}, r"^method must be one of 'warm', 'mpi', 'shift', not 'magic'$"),
         ({"method": "warm", "interval": 3}, r"^method 'warm' has no option 'interval': it takes none$"),
-        ({"method": "grid+howard", "interval": 0}, r"^interval must be a whole number from 1, not 0$"),
-        ({"method": "interp", "choices": 1}, r"^choices must be a whole number from 2, not 1$"),
-        ({"method": "binary", "tie": "other"}, r"^tie must be 'corrected' or 'published', not 'other'$"),
         ({"method": "shift", "start": "here"}, r"^start must be 'given' or 'stay' or 'coarse', not 'here'$"),
         ({"epsilon": -1.0}, r"^epsilon must not be negative, not -1.0$"),
         ({"max_sweeps": 0}, r"^max_sweeps must be at least 1, not 0$"),
-        ({"method": "egm", "marginal": [[1.0]]}, r"^marginal must have shape \(16, 4\), not \(1, 1\)$"),
     ],
 )
 def test_refusals(change, sentence):
@@ -286,8 +230,6 @@ def test_other_refusals():
     X, W, Q, V0, _, eta = headline(16)
     with pytest.raises(ValueError, match=r"^method 'shift' needs beta below 1, not 1.0$"):
         cpu.solve(X, W, Q, V0, 1.0, eta, 1e-6, method="shift")
-    with pytest.raises(ValueError, match=r"^method 'binary' needs a power of two from 4 as N_k, not 100$"):
-        cpu.solve(*headline(100), 1e-6, method="binary")
     with pytest.raises(ValueError, match=r"^W must not fall in x"):
         cpu.solve(X, W[::-1], Q, V0, 0.9, eta, 1e-6)
 
@@ -301,22 +243,7 @@ def test_what_does_not_fit_is_refused_before_it_is_allocated(method, monkeypatch
         cpu.solve(*headline(1024), 1e-6, method=method)
 
 
-def test_memory_does_not_grow_with_the_square_of_the_grid():
-    for _, needs in cpu._SOLVERS.values():
-        assert needs(2**20, 4) <= 17 * needs(2**16, 4)
-
-
-def test_choices_off_the_grid_are_rounded_to_what_is_affordable():
-    """A choice is rounded down if the grid point nearest to it would cost all cash on hand."""
-    X, W = np.arange(5.0), np.array([0.8, 1.9, 2.9, 3.9, 4.9])[:, None]
-    solver = Endogenous(X, W, np.ones(W.shape), np.eye(1), 0.9, 2.0)
-    solver.load()
-    solver._c[:] = 0.2
-    _, policy = solver.evaluate(1e-6, 1000)
-    assert policy[:, 0].tolist() == [0, 1, 2, 3, 4]
-
-
-@pytest.mark.parametrize("method", ["warm", "shift", "mpi", "grid+howard"])
+@pytest.mark.parametrize("method", ["warm", "shift", "mpi"])
 def test_no_more_sweeps_than_the_limit(method):
     for limit in (1, 2, 7, 22, 43):
         found = cpu.solve(*headline(64), 0.0, limit, method=method)
@@ -326,46 +253,10 @@ def test_no_more_sweeps_than_the_limit(method):
 def test_limit_and_nothing_to_choose():
     short = cpu.solve(*headline(64), 0.0, 3)
     assert (short.sweeps, short.converged) == (3, False)
-    for method in ("warm", "monotone", "mpi", "shift", "grid", "grid+howard"):
+    for method in METHODS:
         X, W = np.array([1.0, 2.0, 3.0, 4.0]), np.array([[0.5], [2.5], [4.5], [6.5]])
         found = cpu.solve(X, W, [[1.0]], np.zeros((4, 1)), 0.9, 2.0, 1e-9, method=method)
         assert found.converged
         assert found.value[0, 0] == -np.inf
         assert found.policy[0, 0] == -1
         assert np.isfinite(found.value[2:]).all()
-
-
-@pytest.mark.parametrize("method", ["grid", "binary", "interp"])
-def test_searches_return_to_python_between_batches(method, monkeypatch):
-    X, W, Q, V0, *_ = headline(64)
-    options = {"choices": 50} if method == "interp" else {}
-    whole = cpu.solve(X, W, Q, V0, 0.95, 2.0, 1e-6, method=method, **options)
-    module = binary_search if method == "binary" else brute_force
-    monkeypatch.setattr(module, "BATCH", 256)
-    sizes = []
-    search = module._search
-
-    def counted(points, wealth, ev, eta, which, *found):
-        # A batch is a number of states, or of candidates of all of them.
-        sizes.append(wealth.size if method == "binary" else which.size * points.size)
-        search(points, wealth, ev, eta, which, *found)
-
-    monkeypatch.setattr(module, "_search", counted)
-    parts = cpu.solve(X, W, Q, V0, 0.95, 2.0, 1e-6, method=method, **options)
-    assert max(sizes) <= 256
-    assert len(sizes) > 2 * parts.sweeps or method == "binary"
-    assert (whole.value == parts.value).all()
-    assert (whole.policy == parts.policy).all()
-    assert whole.sweeps == parts.sweeps
-
-
-def test_a_search_is_interrupted_within_a_sweep():
-    # A sweep takes minutes.
-    X, W, Q, V0, *_ = headline(65_536)
-    cpu.solve(X[:64], W[:64], Q, V0[:64], 0.95, 3.3, 1e-6, method="grid")
-    timer = interrupt_main_after(0.5)
-    begin = time.perf_counter()
-    with pytest.raises(KeyboardInterrupt):
-        cpu.solve(X, W, Q, V0, 0.95, 3.3, 1e-6, method="grid")
-    timer.cancel()
-    assert time.perf_counter() - begin < 10.0

@@ -9,7 +9,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from beltline.gpu_ref import brute_force, extended, vfi
+from beltline.gpu_ref import extended
+from beltline.gpu_ref.published import grid_search, iteration
 from beltline.gpu_ref.random_problems import random_problem
 
 pytestmark = pytest.mark.skipif(not extended.available(), reason="numpy.longdouble is a double here")
@@ -82,7 +83,7 @@ def test_ages_add_up() -> None:
 @pytest.mark.parametrize("seed", range(10))
 def test_iteration_in_double_precision_is_within_its_bound(seed: int) -> None:
     problem = random_problem(np.random.default_rng(seed), 40)
-    found = vfi.solve(*problem.arguments, 1e-9, sweep=brute_force.sweep)
+    found = iteration.solve(*problem.arguments, 1e-9, sweep=grid_search.sweep)
     exact = extended.solve(problem.X, problem.W, problem.Q, problem.beta, problem.eta)
     assert exact.error < 1e-3 * found.error_bound
     assert exact.distance(found.value) <= found.error_bound

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from beltline.gpu_ref import cpu, extended, vfi
+from beltline.gpu_ref import cpu, extended
 from beltline.gpu_ref.methods import largest_value, modulus, shifts, sweep_rounding
+from beltline.gpu_ref.published import iteration
 from beltline.gpu_ref.random_problems import random_problem
 
 precise = pytest.mark.skipif(not extended.available(), reason="numpy.longdouble is a double here")
@@ -27,7 +28,7 @@ def test_the_bound_counts_rounding(seed: int) -> None:
 def test_the_bound_adds_up_all_sweeps_to_come() -> None:
     X, W, Q, V0, _, eta = random_problem(np.random.default_rng(3), 30).arguments
     beta = 0.98
-    found = vfi.solve(X, W, Q, np.full(V0.shape, 1e3), beta, eta, 1e-3)
+    found = iteration.solve(X, W, Q, np.full(V0.shape, 1e3), beta, eta, 1e-3)
     distance = extended.solve(X, W, Q, beta, eta).distance(found.value)
     assert 20.0 * found.residual < distance <= found.error_bound
 

@@ -8,20 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from beltline.gpu_ref import (
-    binary_search,
-    brute_force,
-    check_tables,
-    crra_utility,
-    exact_sweep,
-    random_problem,
-    search_states,
-)
+from beltline.gpu_ref import check_tables, crra_utility, exact_sweep, random_problem
+from beltline.gpu_ref.published import grid_search, staged_search
 from beltline.gpu_ref.tables import ROW_SUM_TOLERANCE, ends_of, measured_tables
 from beltline.gpu_ref.threads import THREADS_WORTH
 
 Array = NDArray[np.float64]
-SWEEPS = [brute_force.sweep, exact_sweep]
+SWEEPS = [grid_search.sweep, exact_sweep]
 CURVATURES = [0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0]
 
 
@@ -104,7 +97,7 @@ def test_concave_problems(seed):
 def test_exact_has_the_bits_of_brute_force(eta):
     for seed in range(1000, 1100):
         arguments = any_problem(np.random.default_rng(seed), eta)
-        value, policy = brute_force.sweep(*arguments)
+        value, policy = grid_search.sweep(*arguments)
         other_value, other_policy = exact_sweep(*arguments)
         np.testing.assert_array_equal(other_value, value)
         np.testing.assert_array_equal(other_policy, policy)
@@ -118,13 +111,13 @@ def test_exact_where_the_concave_search_fails():
         problem = random_problem(rng, grid=64, kind="general")
         X, W, Q, V, beta, eta = problem.arguments
         V = V + rng.normal(0.0, 0.1, V.shape)
-        policy = brute_force.sweep(X, W, Q, V, beta, eta)[1]
-        wrong += (binary_search.sweep(X, W, Q, V, beta, eta)[1] != policy).any()
+        policy = grid_search.sweep(X, W, Q, V, beta, eta)[1]
+        wrong += (staged_search.sweep(X, W, Q, V, beta, eta)[1] != policy).any()
         np.testing.assert_array_equal(exact_sweep(X, W, Q, V, beta, eta)[1], policy)
     assert wrong > 30
 
 
-@pytest.mark.parametrize("sweep", [*SWEEPS, binary_search.sweep])
+@pytest.mark.parametrize("sweep", [*SWEEPS, staged_search.sweep])
 def test_ties_go_to_the_lowest_index(sweep):
     tied = 0
     for seed in range(50):
@@ -151,7 +144,7 @@ def test_flat_objective_takes_the_lowest(sweep):
     assert (policy == 0).all()
 
 
-@pytest.mark.parametrize("sweep", [*SWEEPS, binary_search.sweep])
+@pytest.mark.parametrize("sweep", [*SWEEPS, staged_search.sweep])
 def test_no_feasible_choice(sweep):
     X = np.array([1.0, 2.0, 3.0, 4.0])
     W = np.array([[0.5], [1.0], [1.5], [9.0]])
@@ -165,11 +158,11 @@ def test_corrected_rule_on_concave_problems(points):
     published = 0
     for seed in range(40):
         problem = random_problem(np.random.default_rng([points, seed]), grid=2**points)
-        value, policy = brute_force.sweep(*problem.arguments)
-        ours, found = binary_search.sweep(*problem.arguments)
+        value, policy = grid_search.sweep(*problem.arguments)
+        ours, found = staged_search.sweep(*problem.arguments)
         np.testing.assert_array_equal(found, policy)
         np.testing.assert_array_equal(ours, value)
-        wrong = binary_search.wrong_states(*problem.arguments, rule="published")
+        wrong = staged_search.wrong_states(*problem.arguments, rule="published")
         lost = problem.W <= problem.X[2**points // 4] if points > 2 else np.zeros(policy.shape, dtype=bool)
         np.testing.assert_array_equal(wrong.states, np.flatnonzero(lost))
         assert wrong.lost == wrong.count
@@ -179,24 +172,24 @@ def test_corrected_rule_on_concave_problems(points):
 
 def test_chosen_states():
     problem = random_problem(np.random.default_rng(7), grid=50, states=3)
-    value, policy = brute_force.sweep(*problem.arguments)
+    value, policy = grid_search.sweep(*problem.arguments)
     states = np.array([149, 0, 77, 77, 3])
-    some_value, some_policy = search_states(*problem.arguments, states)
+    some_value, some_policy = grid_search.search_states(*problem.arguments, states)
     np.testing.assert_array_equal(some_value, value.ravel()[states])
     np.testing.assert_array_equal(some_policy, policy.ravel()[states])
     with pytest.raises(IndexError, match=r"^states must lie in 0 \.\. 149, not in 5 \.\. 150$"):
-        search_states(*problem.arguments, [150, 5])
+        grid_search.search_states(*problem.arguments, [150, 5])
 
 
 def test_brute_force_across_blocks():
     """The best candidate is found in a later block, and a tie across the border of two blocks goes to the first."""
-    X = np.arange(1.0, 2 * brute_force.BLOCK + 4)
+    X = np.arange(1.0, 2 * grid_search.BLOCK + 4)
     W = np.full((X.size, 1), 1e9)
     V = np.zeros((X.size, 1))
-    V[[brute_force.BLOCK - 1, brute_force.BLOCK, X.size - 1], 0] = 2e9
-    assert (brute_force.sweep(X, W, [[1.0]], V, 0.5, 5.0)[1] == brute_force.BLOCK - 1).all()
+    V[[grid_search.BLOCK - 1, grid_search.BLOCK, X.size - 1], 0] = 2e9
+    assert (grid_search.sweep(X, W, [[1.0]], V, 0.5, 5.0)[1] == grid_search.BLOCK - 1).all()
     V[-1] = 3e9
-    assert (brute_force.sweep(X, W, [[1.0]], V, 0.5, 5.0)[1] == X.size - 1).all()
+    assert (grid_search.sweep(X, W, [[1.0]], V, 0.5, 5.0)[1] == X.size - 1).all()
 
 
 def test_utility():
@@ -298,7 +291,7 @@ def test_ends_are_the_lowest_and_the_highest_entry(size):
 def test_staged_search_errors():
     problem = random_problem(np.random.default_rng(0), grid=48)
     with pytest.raises(ValueError, match=r"^the staged search needs a power of two from 4 as N_k, not 48$"):
-        binary_search.sweep(*problem.arguments)
+        staged_search.sweep(*problem.arguments)
     problem = random_problem(np.random.default_rng(0), grid=16)
     with pytest.raises(ValueError, match=r"^rule must be 'published' or 'corrected', not 'right'$"):
-        binary_search.sweep(*problem.arguments, rule="right")
+        staged_search.sweep(*problem.arguments, rule="right")

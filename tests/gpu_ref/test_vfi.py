@@ -7,8 +7,11 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from beltline.gpu_ref import binary_search, brute_force, exact_sweep, random_problem, solve, wrong_states
+from beltline.gpu_ref import exact_sweep, random_problem
+from beltline.gpu_ref.published import grid_search, staged_search
 from beltline.gpu_ref.published import search_rule as published_rule
+from beltline.gpu_ref.published.iteration import solve
+from beltline.gpu_ref.published.staged_search import wrong_states
 
 SWEEPS_TO_CONVERGE = 1353
 """Number of sweeps at epsilon = 1e-10, the same for every grid that was tried."""
@@ -47,14 +50,14 @@ def test_sweeps_of_the_headline_problem(grid):
     assert abs(solution.sweeps - SWEEPS_TO_CONVERGE) <= 1
     assert solution.residual < 1e-10
     X, W, Q, _, beta, eta = tables(grid)
-    value, policy = brute_force.sweep(X, W, Q, solution.previous, beta, eta)
+    value, policy = grid_search.sweep(X, W, Q, solution.previous, beta, eta)
     np.testing.assert_array_equal(value, solution.value)
     np.testing.assert_array_equal(policy, solution.policy)
     assert np.abs(solution.value - solution.previous).max() == solution.residual
 
 
 def test_all_sweeps_give_the_same_solution():
-    ours = [solve(*tables(64), 1e-10, sweep=sweep) for sweep in (brute_force.sweep, exact_sweep, binary_search.sweep)]
+    ours = [solve(*tables(64), 1e-10, sweep=sweep) for sweep in (grid_search.sweep, exact_sweep, staged_search.sweep)]
     for other in ours[1:]:
         assert other.sweeps == ours[0].sweeps
         np.testing.assert_array_equal(other.value, ours[0].value)
@@ -83,7 +86,7 @@ def test_published_rule_at_the_headline_size():
     np.testing.assert_array_equal(found.states, np.flatnonzero(arguments[1] <= arguments[0][16_384]))
     assert wrong_states(*arguments, rule="corrected", oracle=exact_sweep).count == 0
     states = np.concatenate([found.states, np.arange(0, 262_144, 997)])
-    value, policy = brute_force.search_states(*arguments, states)
+    value, policy = grid_search.search_states(*arguments, states)
     true_value, true_policy = exact_sweep(*arguments)
     np.testing.assert_array_equal(value, true_value.ravel()[states])
     np.testing.assert_array_equal(policy, true_policy.ravel()[states])
@@ -148,7 +151,7 @@ def test_promises_of_random_problems():
         assert (np.diff(slopes, axis=0) <= 1e-8 * (1 + np.abs(p.V0).max())).all()
         assert 0.5 < p.beta < 0.99
         assert 0.2 <= p.eta <= 10
-        value, policy = brute_force.sweep(*p.arguments)
+        value, policy = grid_search.sweep(*p.arguments)
         assert np.abs(p.V0).max() < 1e4
         assert np.abs(value).max() < 2e4
         assert (policy >= 0).all()

@@ -410,17 +410,17 @@ FAULTS = (
     ),
     Fault(
         "the staged search continues to the right if no candidate is affordable",
-        HERE + "binary_search.py",
+        HERE + "published/staged_search.py",
         "j = 0 if left else 2",
         "j = 2 if left else 0",
         (TESTS + "test_sweeps.py::test_corrected_rule_on_concave_problems",),
     ),
     Fault(
         "the endogenous grid method chooses a point that costs all cash on hand",
-        HERE + "egm.py",
+        HERE + "published/endogenous_grid.py",
         "        policy -= (self.X[policy] >= self._W) & (policy > 0)\n",
         "",
-        (TESTS + "test_cpu.py::test_choices_off_the_grid_are_rounded_to_what_is_affordable",),
+        (TESTS + "published/test_baselines.py::test_choices_off_the_grid_are_rounded_to_what_is_affordable",),
     ),
     Fault(
         "policy iteration makes one policy evaluation sweep too many",
@@ -428,13 +428,6 @@ FAULTS = (
         "self.evaluate(limit - self.sweeps - 1)",
         "self.evaluate(limit - self.sweeps)",
         (TESTS + "test_cpu.py::test_no_more_sweeps_than_the_limit[mpi]",),
-    ),
-    Fault(
-        "a staged search that may have missed a peak gets a finite bound",
-        HERE + "brackets.py",
-        "if gap <= swept.slack else math.inf",
-        "if gap < math.inf else math.inf",
-        (TRUST + "test_search_for_one_peak_is_verified_where_there_may_be_more",),
     ),
     Fault(
         "a table of wealth that falls is accepted",
@@ -459,7 +452,7 @@ FAULTS = (
     ),
     Fault(
         "plain iteration ends if the change equals epsilon",
-        HERE + "vfi.py",
+        HERE + "published/iteration.py",
         "if residual < epsilon or done >= max_sweeps:",
         "if residual <= epsilon or done >= max_sweeps:",
         (TESTS + "test_vfi.py::test_the_change_must_be_below_epsilon",),

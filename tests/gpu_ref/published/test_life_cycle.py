@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from beltline.gpu_ref import brute_force, cpu
+from beltline.gpu_ref import cpu
+from beltline.gpu_ref.published import grid_search
 from beltline.gpu_ref.published.life_cycle import PRINTED, defective_life, tables
 from beltline.gpu_ref.random_problems import random_problem
 from beltline.gpu_ref.value_iteration import ValueIteration
@@ -14,7 +15,7 @@ from beltline.gpu_ref.value_iteration import ValueIteration
 def brute(X, W, Q, V0, beta, eta, ages):
     values, policies = np.empty((ages, *W.shape)), np.empty((ages, *W.shape), np.int32)
     for age in range(ages - 1, -1, -1):
-        values[age], policies[age] = brute_force.sweep(X, W, Q, V0, beta, eta)
+        values[age], policies[age] = grid_search.sweep(X, W, Q, V0, beta, eta)
         V0 = values[age]
     return values, policies
 
@@ -72,7 +73,7 @@ def test_ages_have_the_bits_of_brute_force(seed, threads, monkeypatch):
     eta = 2.0 if seed % 2 else given.eta
     monkeypatch.setattr(cpu, "threads_for", lambda states: threads)
     arguments = (given.X, given.W, given.Q, given.V0, given.beta, eta)
-    value, policy, _ = cpu.solve_ages(*arguments, 4, "monotone")
+    value, policy, _ = cpu.solve_ages(*arguments, 4)
     exact, choices = brute(*(np.ascontiguousarray(table) for table in arguments[:4]), given.beta, eta, 4)
     # If single peaks are in doubt, the exact search may decide a near tie the other way.
     assert value == pytest.approx(exact, rel=1e-13, abs=1e-13)

@@ -200,7 +200,7 @@ def test_what_only_solve_solves_is_refused_with_its_name() -> None:
                 "problem 2, 'firm': a problem of the general form is solved by method 'brackets', not by 'shift'",
             ],
         ),
-        ({"method": "brackets"}, ["", "method must be one of 'grid', ", ""]),
+        ({"method": "brackets"}, ["", "method must be one of 'warm', ", ""]),
     ],
 )
 def test_the_number_of_a_problem_that_does_not_fit_is_reported(options: dict[str, Any], errors: list[str]) -> None:

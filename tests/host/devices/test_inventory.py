@@ -71,7 +71,7 @@ def test_every_option_of_a_method_is_described_with_its_default() -> None:
     options = [(name, default) for method in METHODS.values() for name, default in method.options.items()]
     assert {name for name, _ in options} == set(described)
     for name, default in options:
-        assert (f"(default {default})" if default is not None else "(default: computed") in described[name]
+        assert f"(default {default})" in described[name]
 
 
 def test_options_of_a_device_are_the_arguments_of_its_function() -> None:

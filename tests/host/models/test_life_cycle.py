@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import beltline as bl
-from beltline.gpu_ref import brute_force
+from beltline.gpu_ref.published import grid_search
 from beltline.gpu_ref.published.life_cycle import tables
 from beltline.host.cli.main import main
 from beltline.host.devices import open_device
@@ -56,7 +56,7 @@ def test_every_choice_of_every_age_is_that_of_full_search(device: str) -> None:
     result = bl.solve(problem, device=device, progress=False)
     following = problem.start
     for age in range(9, -1, -1):
-        value, policy = brute_force.sweep(
+        value, policy = grid_search.sweep(
             problem.grid, problem.wealth, problem.transition, following, problem.beta, problem.eta
         )
         assert (result.policy[age] == policy).all()

@@ -29,15 +29,12 @@ DEVICES: dict[str, dict[str, Any]] = {
     "folded line": {"device": "emulator", "fold": 2},
     "lanes": {"device": "emulator", "lanes": 8},
     "shift on lanes": {"device": "emulator", "lanes": 8, "method": "shift"},
-    **{
-        method: {"device": "cpu", "method": method}
-        for method in ("grid", "binary", "grid+howard", "monotone", "warm", "mpi", "macqueen", "shift")
-    },
+    **{method: {"device": "cpu", "method": method} for method in ("warm", "mpi", "shift")},
 }
 
-STAGED = ("line", "folded line", "lanes", "shift on lanes", "binary")
+STAGED = ("line", "folded line", "lanes", "shift on lanes")
 
-AGES = ("line", "folded line", "grid", "binary", "monotone", "warm")
+AGES = ("line", "folded line", "warm")
 """Methods that solve problems with a horizon."""
 
 
@@ -113,15 +110,13 @@ def test_an_age_loop_is_a_horizon(name: str) -> None:
 @pytest.mark.parametrize("name", AGES)
 def test_a_transition_path_takes_the_value_of_the_next_date(name: str, results: dict[str, bl.Result]) -> None:
     rates = np.linspace(0.01, 0.03, 8)
-    following = exact = results["grid"].value
+    following = exact = results["warm"].value
     for rate in rates[::-1]:
         wealth = (1 + rate) * SAVINGS.grid[:, None] + np.array([0.3, 1.0, 1.7])
         found = bl.solve(replace(SAVINGS, horizon=1, wealth=wealth, start=following), progress=False, **DEVICES[name])
         assert found.success, found.message
         following = found.value[0]
-        best = bl.solve(
-            replace(SAVINGS, horizon=1, wealth=wealth, start=exact), device="cpu", method="grid", progress=False
-        )
+        best = bl.solve(replace(SAVINGS, horizon=1, wealth=wealth, start=exact), device="cpu", progress=False)
         exact = best.value[0]
         np.testing.assert_allclose(following, exact, atol=1e-8)
 
@@ -138,7 +133,6 @@ def test_an_unsuitable_value_after_the_last_age_is_refused() -> None:
         assert (careless.success, careless.verified) == (False, True)
         assert careless.error_bound < np.inf
     assert bl.solve(problem, device="cpu", progress=False).success
-    assert bl.solve(problem, device="cpu", method="binary", progress=False).success
 
 
 def test_the_machine_is_given_the_majorant() -> None:
@@ -146,7 +140,7 @@ def test_the_machine_is_given_the_majorant() -> None:
     start = np.sin(SAVINGS.grid)[:, None] + np.zeros(3)
     found = bl.solve(replace(SAVINGS, start=start), device=device, tol=1e-3, max_sweeps=1, progress=False)
     best = bl.solve(
-        replace(SAVINGS, start=bl.concave_majorant(start, SAVINGS.grid)), device="cpu", method="grid", max_sweeps=1,
+        replace(SAVINGS, start=bl.concave_majorant(start, SAVINGS.grid)), device="cpu", method="warm", max_sweeps=1,
         tol=1e-3, progress=False,
     )  # fmt: skip
     np.testing.assert_allclose(found.value, best.value, atol=1e-9)

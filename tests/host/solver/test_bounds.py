@@ -10,7 +10,6 @@ import pytest
 import beltline as bl
 from beltline.gpu_ref.exact import exact_sweep
 from beltline.host.solver.fixed_point import fixed_point
-from beltline.host.solver.reference import _ages_bound
 from beltline.host.solver.verify import measure, measured, of_one_alternative, trust
 from support.fakes import problem
 
@@ -57,16 +56,6 @@ def test_errors_of_unmeasured_ages_add_up() -> None:
     # The rounding error is two units of value, plus the errors of utility and of amounts.
     assert one >= 2 * image.value_unit
     all_ages = trust(LIFE, image, np.tile(value, (AGES, 1, 1)), np.tile(policy, (AGES, 1, 1)), 0.0).error_bound
-    assert all_ages == pytest.approx(one * (1 - LIFE.beta**AGES) / (1 - LIFE.beta), rel=1e-9, abs=0.0)
-
-
-def test_rounding_of_ages_in_double_precision_adds_up() -> None:
-    value, policy = (table[None] for table in swept(LIFE.start))
-    one = _ages_bound(ONE_AGE, value, policy, "grid")
-    assert one > 0.0
-    assert one < _ages_bound(ONE_AGE, value, policy, "warm") < 10.0 * one
-    # The values after the last age are 0, whose rounding error is smaller.
-    all_ages = _ages_bound(LIFE, np.tile(value, (AGES, 1, 1)), np.tile(policy, (AGES, 1, 1)), "grid")
     assert all_ages == pytest.approx(one * (1 - LIFE.beta**AGES) / (1 - LIFE.beta), rel=1e-9, abs=0.0)
 
 

@@ -57,7 +57,6 @@ PROBLEMS: dict[str, tuple[bl.Problem, dict[str, Any]]] = {
     "kinked": (bl.aiyagari(grid=200, states=3).problem(0.03), {"tol": 1e-3}),
     "shift": (replace(RANDOM, beta=0.8), {"tol": 1e-2}),
     "warm": (RANDOM, {"tol": 1e-2, "method": "warm"}),
-    "binary": (bl.rbc(grid=256), {"tol": 1e-4, "method": "binary"}),
     "limit": (bl.rbc(grid=256), {"max_sweeps": 60, "method": "warm"}),
     "ages": (problem(40, 3, horizon=6), {}),
     "cost": (replace(bl.rbc(grid=200), cost=0.999 * bl.rbc(grid=200).grid), {"tol": 1e-3}),
@@ -89,15 +88,6 @@ def test_without_verification_choices_are_those_of_the_last_sweep() -> None:
     for given, tol in ((bl.rbc(grid=256), 1e-4), (bl.rbc(grid=1024), 1e-6)):
         result = bl.solve(given, tol=tol, verify=False, progress=False)
         assert losses(given, result)[1] > 10
-
-
-def test_approximate_methods_keep_their_choices() -> None:
-    given = bl.rbc(grid=256)
-    for method in ("egm", "interp"):
-        ours, theirs = (
-            bl.solve(given, tol=1e-4, method=method, verify=verify, progress=False) for verify in (True, False)
-        )
-        np.testing.assert_array_equal(ours.policy, theirs.policy)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -11,18 +11,17 @@ import numpy as np
 import pytest
 
 import beltline as bl
-from beltline.gpu_ref import brute_force, cpu, vfi
+from beltline.gpu_ref import cpu
 from beltline.gpu_ref.comparison import Confirmed
 from beltline.gpu_ref.cuda import device as cuda_device
 from beltline.gpu_ref.cuda import device_confirmation
 from beltline.gpu_ref.cuda import solver as cuda
 from beltline.gpu_ref.methods import METHODS
+from beltline.gpu_ref.published import grid_search
 from beltline.host.cli.main import main
 from beltline.host.solver import verify
-from beltline.host.solver.reference import nearest_index
+from beltline.host.solver.reference import BASELINES
 from support.fakes import convex_kink, problem
-
-PROVEN = [name for name, method in METHODS.items() if method.rule != "own"]
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -31,12 +30,8 @@ def test_every_method(method: str) -> None:
     result, model = bl.solve(given, tol=1e-8, device="cpu", method=method), bl.solve(given, tol=1e-8, device="emulator")
     assert (result.success, result.status, result.device, result.method) == (True, "converged", "cpu", method)
     assert np.abs(result.value - model.value).max() <= result.error_bound + model.error_bound
-    if method in PROVEN:
-        assert (result.policy == model.policy).all()
-        assert result.error_bound < 1e-6
-    else:
-        assert "is an approximation" in result.message
-        assert np.abs(result.choice - model.choice).max() < 0.25
+    assert (result.policy == model.policy).all()
+    assert result.error_bound < 1e-6
     assert result.value.shape == result.policy.shape == (128, 4)
     assert result.policy.dtype == np.int32
     assert list(result.timing) == ["open", "allocate", "load", "solve", "read", "verify"]
@@ -104,25 +99,19 @@ def test_agrees_with_brute_force() -> None:
     given = problem(30, 3)
     result = bl.solve(given, device="cpu", method="warm", tol=1e-7)
     tables = given.grid, given.wealth, given.transition, given.start, given.beta, given.eta
-    oracle = vfi.solve(*tables, 1e-7, sweep=brute_force.sweep)
+    oracle = grid_search.solve(*tables, 1e-7, interval=1)
     assert (result.value == oracle.value).all()
     assert (result.policy == oracle.policy).all()
     assert result.sweeps == oracle.sweeps
 
 
-@pytest.mark.parametrize("method", ["grid", "monotone", "warm"])
-def test_ages(method: str) -> None:
+def test_ages() -> None:
     given = problem(30, 3, horizon=6)
-    result, model = bl.solve(given, device="cpu", method=method), bl.solve(given, device="emulator")
+    result, model = bl.solve(given, device="cpu"), bl.solve(given, device="emulator")
     assert (result.success, result.status, result.message) == (True, "finished", "All 6 ages were solved.")
     assert (result.policy == model.policy).all()
     assert np.abs(result.value - model.value).max() < 1e-9
     assert result.error_bound < 1e-9
-
-
-def test_choices_go_to_the_nearest_grid_point() -> None:
-    grid, choices = np.array([0.0, 1.0, 3.0]), np.array([-1.0, 0.4, 0.6, 1.0, 1.9, 2.0, 2.1, 3.0, 4.0])
-    assert nearest_index(grid, choices).tolist() == [0, 0, 1, 1, 1, 1, 2, 2, 2]
 
 
 def test_sweep_limit() -> None:
@@ -163,8 +152,9 @@ def test_without_verification() -> None:
 @pytest.mark.parametrize("bonus", [0.5, 4.0])
 def test_kinks_that_a_local_search_would_miss(bonus: float) -> None:
     given = convex_kink(bonus)
-    right = bl.solve(given, tol=1e-8, device="cpu", method="grid")
-    for method in ("warm", "monotone", "shift", "mpi", "macqueen"):
+    tables = given.grid, given.wealth, given.transition, given.start, given.beta, given.eta
+    right = grid_search.solve(*tables, 1e-8)
+    for method in METHODS:
         result = bl.solve(given, tol=1e-8, device="cpu", method=method)
         assert result.success
         assert np.abs(result.value - right.value).max() <= result.error_bound + right.error_bound
@@ -173,18 +163,18 @@ def test_kinks_that_a_local_search_would_miss(bonus: float) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"method": "magic"}, r"^method must be one of 'grid', .*, not 'magic'$"),
-        ({"method": "magic"}, r"^method must be one of .*, 'egm', 'auto', not 'magic'$"),
-        ({"method": 5}, r"^method must be one of 'grid', .*, not 5$"),
-        ({"interval": 3}, r"^option 'interval' needs a method that has it: add method='grid\+howard'$"),
-        ({"method": "warm", "interval": 3}, r"^method 'warm' has no option 'interval': it takes none$"),
+        ({"method": "magic"}, r"^method must be one of 'warm', 'mpi', 'shift', 'auto', not 'magic'$"),
+        ({"method": 5}, r"^method must be one of 'warm', .*, not 5$"),
+        ({"inner": 3}, r"^option 'inner' needs a method that has it: add method='mpi'$"),
+        ({"howard": 3}, r"^device 'cpu' has no option 'howard': it takes start, steps, update$"),
+        ({"method": "warm", "howard": 3}, r"^method 'warm' has no option 'howard': it takes none$"),
         ({"tol": 0}, r"^tol must be a number above 0, not 0$"),
         ({"max_sweeps": 0}, r"^max_sweeps must be a whole number from 1 to 4294967295, not 0$"),
         ({"value_bits": 40}, r"^value_bits is not supported by device 'cpu': "),
         ({"device": "emulator", "method": "warm"}, r"^method 'warm' needs device 'cpu' or 'gpu': "),
         (
-            {"device": "emulator", "interval": 3},
-            r"^device 'emulator' has no option 'interval': it takes fold, evaluators, lanes, proof, costs, "
+            {"device": "emulator", "howard": 3},
+            r"^device 'emulator' has no option 'howard': it takes fold, evaluators, lanes, proof, costs, "
             r"alternatives, midpoints, multipliers, prices, taste, bounds, slots, overlap$",
         ),
     ],
@@ -194,11 +184,32 @@ def test_refusals(arguments: dict[str, object], sentence: str) -> None:
         bl.solve(bl.rbc(grid=16), **{"device": "cpu", **arguments})  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("method", BASELINES)
+def test_published_methods_are_baselines(method: str) -> None:
+    """The message names the function that solves by them."""
+    given = bl.rbc(grid=16)
+    with pytest.raises(bl.ProblemError, match=rf"^method '{re.escape(method)}' is a published baseline") as error:
+        bl.solve(given, method=method)
+    module, name = str(error.value).rsplit("call ", 1)[1].rsplit(".", 1)
+    tables = given.grid, given.wealth, given.transition, given.start, given.beta, given.eta
+    assert getattr(importlib.import_module(module), name)(*tables, 1e-3).converged
+
+
+@pytest.mark.parametrize("method", ["monotone", "macqueen"])
+def test_former_methods_lead_to_the_default(method: str) -> None:
+    given = bl.rbc(grid=16)
+    with pytest.warns(DeprecationWarning, match=rf"^method='{method}' is deprecated: leave method out") as warned:
+        result = bl.solve(given, method=method)
+    assert warned[0].filename == __file__
+    with pytest.warns(DeprecationWarning, match="deprecated"):
+        bl.solve_many([given], method=method)
+    with bl.open("cpu") as session, pytest.warns(DeprecationWarning, match="deprecated"):
+        np.testing.assert_array_equal(session.solve(given, method=method).value, result.value)
+    assert result.method == "mpi"
+
+
 def test_ages_by_other_methods_are_refused() -> None:
-    with pytest.raises(
-        bl.ProblemError,
-        match=r"^method of a problem with a horizon must be one of 'grid', .* on device 'cpu', not 'shift'$",
-    ):
+    with pytest.raises(bl.ProblemError, match=r"^method of a problem with a horizon must be 'warm', not 'shift'$"):
         bl.solve(problem(30, 3, horizon=6), device="cpu", method="shift")
 
 

@@ -15,7 +15,7 @@ import pytest
 import beltline as bl
 import beltline.host.solver.transfers
 import beltline.sim.progress
-from beltline.gpu_ref.brute_force import sweep as brute_sweep
+from beltline.gpu_ref.published.grid_search import sweep as brute_sweep
 from beltline.host.devices import DEVICES, DeviceError
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import VERSION, Command, Status, Table

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from beltline.gpu_ref import brute_force, cpu
+from beltline.gpu_ref import cpu
+from beltline.gpu_ref.published import grid_search
 from beltline.host.devices.software_model import ModelDevice
 from beltline.host.models.rbc import rbc
 from beltline.host.solver.driver import run
@@ -42,7 +43,7 @@ def test_headline_problem_against_double_precision() -> None:
 
     before = value_format.decode(previous).reshape(65_536, 4)
     tables = (problem.grid, problem.wealth, problem.transition)
-    best, brute = brute_force.sweep(*tables, before, problem.beta, problem.eta)
+    best, brute = grid_search.sweep(*tables, before, problem.beta, problem.eta)
     expected = problem.beta * before @ problem.transition.T
     points, states = np.nonzero(policy != brute)
     for x, s in zip(points.tolist(), states.tolist(), strict=True):

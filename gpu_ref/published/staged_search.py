@@ -34,10 +34,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from beltline.compiled import njit, prange
-from beltline.gpu_ref import brute_force
+from beltline.gpu_ref.methods import Solution
+from beltline.gpu_ref.published import grid_search, iteration
 from beltline.gpu_ref.tables import Array, check_tables, expectation
 from beltline.gpu_ref.utility import crra
-from beltline.gpu_ref.vfi import Sweep
 
 Rule = Literal["published", "corrected"]
 
@@ -124,14 +124,45 @@ def sweep(
         unknown.
     """
     X, W, Q, V = check_tables(X, W, Q, V, beta, eta)
-    if X.size < 4 or X.size & (X.size - 1):
-        raise ValueError(f"the staged search needs a power of two from 4 as N_k, not {X.size}")
-    if rule not in ("published", "corrected"):
-        raise ValueError(f"rule must be 'published' or 'corrected', not {rule!r}")
+    check_rule(X.size, rule)
     value = np.empty(W.shape)
     policy = np.empty(W.shape, dtype=np.int32)
     search(X, W, expectation(Q, V, beta), eta, rule, value, policy)
     return value, policy
+
+
+def check_rule(points: int, rule: str) -> None:
+    """Raise ``ValueError`` if ``points``, the ``N_k``, is no power of two from 4, or ``rule`` is unknown."""
+    if points < 4 or points & (points - 1):
+        raise ValueError(f"the staged search needs a power of two from 4 as N_k, not {points}")
+    if rule not in ("published", "corrected"):
+        raise ValueError(f"rule must be 'published' or 'corrected', not {rule!r}")
+
+
+def solve(
+    X: ArrayLike,
+    W: ArrayLike,
+    Q: ArrayLike,
+    V0: ArrayLike,
+    beta: float,
+    eta: float,
+    epsilon: float,
+    max_sweeps: int = 100_000,
+    rule: Rule = "corrected",
+) -> Solution:
+    """Solve by the staged search in every sweep.
+
+    Arguments and errors as for :func:`beltline.gpu_ref.published.iteration.solve` and :func:`sweep`. The error bound
+    holds if every objective has a single peak and ``rule`` is ``"corrected"``.
+    """
+
+    def searched(X: Array, W: Array, Q: Array, V: Array, beta: float, eta: float) -> tuple[Array, NDArray[np.int32]]:
+        value, policy = np.empty(W.shape), np.empty(W.shape, np.int32)
+        search(X, W, expectation(Q, V, beta), eta, rule, value, policy)
+        return value, policy
+
+    check_rule(np.size(X), rule)
+    return iteration.solve(X, W, Q, V0, beta, eta, epsilon, max_sweeps, searched)
 
 
 @dataclass(frozen=True)
@@ -166,7 +197,7 @@ def wrong_states(
     beta: float,
     eta: float,
     rule: Rule = "published",
-    oracle: Sweep = brute_force.sweep,
+    oracle: iteration.Sweep = grid_search.sweep,
 ) -> WrongStates:
     """Compare one sweep of the staged search with a sweep of ``oracle`` from the same ``V``.
 

@@ -1,4 +1,9 @@
-"""Full grid search: evaluate every feasible candidate of every state, without any assumption."""
+"""Full grid search: evaluate every feasible candidate of every state, without any assumption.
+
+Source: Aldrich, Fernandez-Villaverde, Gallant and Rubio-Ramirez (2011), "Tapping the supercomputer under your desk:
+solving dynamic equilibrium models with graphics processors", Journal of Economic Dynamics and Control 35. Its programs
+maximise in every 20th sweep and evaluate the policy in between (:func:`solve`).
+"""
 
 from __future__ import annotations
 
@@ -8,6 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from beltline.compiled import njit, prange
+from beltline.gpu_ref.methods import Solution
+from beltline.gpu_ref.published import iteration
 from beltline.gpu_ref.tables import Array, check_tables, expectation, feasible
 
 BLOCK = 512
@@ -123,3 +130,28 @@ def sweep(
     W = np.asarray(W, dtype=np.float64)
     value, policy = search_states(X, W, Q, V, beta, eta, np.arange(W.size))
     return value.reshape(W.shape), policy.reshape(W.shape)
+
+
+def solve(
+    X: ArrayLike,
+    W: ArrayLike,
+    Q: ArrayLike,
+    V0: ArrayLike,
+    beta: float,
+    eta: float,
+    epsilon: float,
+    max_sweeps: int = 100_000,
+    interval: int = 20,
+) -> Solution:
+    """Solve by full search in every ``interval``-th sweep, with policy evaluation (Howard) sweeps between them.
+
+    Arguments and errors as for :func:`beltline.gpu_ref.published.iteration.solve`.
+    """
+
+    def searched(X: Array, W: Array, Q: Array, V: Array, beta: float, eta: float) -> tuple[Array, NDArray[np.int32]]:
+        value, policy = np.empty(W.shape), np.empty(W.shape, np.int32)
+        search(X, W, expectation(Q, V, beta), eta, everything, value.reshape(-1), policy.reshape(-1))
+        return value, policy
+
+    everything = np.arange(np.size(W))
+    return iteration.solve(X, W, Q, V0, beta, eta, epsilon, max_sweeps, searched, interval)

@@ -15,13 +15,15 @@ grid.
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from beltline.compiled import njit, prange
-from beltline.gpu_ref.methods import shifts
-from beltline.gpu_ref.tables import Array
+from beltline.gpu_ref.methods import Solution, check_limits, shifts
+from beltline.gpu_ref.tables import Array, check_tables
+from beltline.gpu_ref.threads import threads, threads_for
 from beltline.gpu_ref.utility import crra_utility
 
 CHUNK = 1024
@@ -38,7 +40,7 @@ def marginal_wealth(X: Array, W: Array, marginal: ArrayLike | None) -> Array:
     """
     if marginal is None:
         if X.size < 3:
-            raise ValueError(f"without marginal, method 'egm' needs at least 3 grid points, not {X.size}")
+            raise ValueError(f"without marginal, the endogenous grid method needs at least 3 grid points, not {X.size}")
         slope = np.gradient(W, X, axis=0, edge_order=2)
     else:
         slope = np.ascontiguousarray(marginal, dtype=np.float64)
@@ -47,7 +49,8 @@ def marginal_wealth(X: Array, W: Array, marginal: ArrayLike | None) -> Array:
     if not (slope > 0.0).all():
         x, s = np.argwhere(~(slope > 0.0))[0]
         raise ValueError(
-            f"method 'egm' needs wealth that rises in x, but W' is {slope[x, s]} at grid point {x}, state {s}"
+            f"the endogenous grid method needs wealth that rises in x, but W' is {slope[x, s]} at grid point {x}, "
+            f"state {s}"
         )
     return np.ascontiguousarray(slope)
 
@@ -163,11 +166,6 @@ class Endogenous:
         self._W, self._slope, self._c, self._cash, self._ahead = (np.empty(shape) for _ in range(5))
         self.sweeps = 0
 
-    @staticmethod
-    def bytes(grid: int, states: int) -> int:
-        """Return the bytes that all arrays take."""
-        return grid * states * (10 * 8 + 4)
-
     def load(self) -> None:
         """Start from the consumption that keeps ``x`` or, if that is not affordable, half of what can be spent.
 
@@ -181,7 +179,9 @@ class Endogenous:
         self._c[:] = np.where(stay > 0.0, stay, 0.5 * (self._W - self.X[0]))
         if not (self._c > 0.0).all():
             s, x = np.argwhere(~(self._c > 0.0))[0]
-            raise ValueError(f"method 'egm' needs a choice in every state, but grid point {x}, state {s} has none")
+            raise ValueError(
+                f"the endogenous grid method needs a choice in every state, but grid point {x}, state {s} has none"
+            )
 
     def solve(self, epsilon: float, limit: int) -> float:
         """Iterate until no consumption changes by ``epsilon`` or more; return the last change, units of consumption."""
@@ -225,3 +225,38 @@ class Endogenous:
         policy = cell + (share > 0.5)
         policy -= (self.X[policy] >= self._W) & (policy > 0)
         return np.ascontiguousarray(value.T), np.ascontiguousarray(policy.T.astype(np.int32))
+
+
+def solve(
+    X: ArrayLike,
+    W: ArrayLike,
+    Q: ArrayLike,
+    V0: ArrayLike,
+    beta: float,
+    eta: float,
+    epsilon: float,
+    max_sweeps: int = 100_000,
+    marginal: ArrayLike | None = None,
+) -> Solution:
+    """Solve by the endogenous grid method until no consumption changes by ``epsilon`` or more.
+
+    Arguments as in :mod:`beltline.gpu_ref`; ``V0`` is not used. ``marginal`` is ``W'(x, s)``, ``(N_k, N_z)``, by
+    default computed by differences. The policy is rounded to the grid. The error, against the solution on the grid, has
+    no bound.
+
+    Raises
+    ------
+    ValueError
+        A table breaks a condition of :mod:`beltline.gpu_ref` or of this module, or a number is out of range.
+    """
+    check_limits(epsilon, max_sweeps)
+    X, W, Q, _ = check_tables(X, W, Q, V0, beta, eta)
+    slope = marginal_wealth(X, W, marginal)
+    begin = time.perf_counter()
+    with threads(threads_for(W.size)):
+        solver = Endogenous(X, W, slope, Q, beta, eta)
+        solver.load()
+        change = solver.solve(epsilon, max_sweeps)
+        value, policy = solver.evaluate(epsilon, max_sweeps)
+    seconds = {"solve": time.perf_counter() - begin}
+    return Solution(value, policy, solver.sweeps, solver.sweeps, change, math.inf, change < epsilon, seconds)
