@@ -165,7 +165,7 @@ def _bench_arguments(parser: argparse.ArgumentParser) -> None:
         default=BUDGET,
         metavar="X",
         help="longest expected time of a solve in seconds, beyond which a method is not timed on larger grids; ten "
-        "times as long for method binary, five times for models of the accelerator (default %(default)s)",
+        "times as long for the published baseline, five times for models of the accelerator (default %(default)s)",
     )
     parser.add_argument(
         "--seconds",

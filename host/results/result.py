@@ -114,7 +114,7 @@ class Result:
         ``V*`` is the solution at the prices of the last sweep.
     verified : bool
         Whether ``residual`` and ``error_bound`` were recomputed from ``value`` and every choice was proven by a search
-        that is independent of the solver's. Choices of the methods ``egm`` and ``interp`` are approximations.
+        that is independent of the solver's.
     tol : float
         Tolerance of the solve.
     timing : dict of str to float
