@@ -123,4 +123,4 @@ def check_names(
         if name in takes:
             continue
         hint = suggestion(name, (*ARGUMENTS, *others, *takes))
-        raise ProblemError(f"{what} has no option {name!r}: it takes {', '.join(takes)}{hint}")
+        raise ProblemError(f"{what} has no option {name!r}: it takes {', '.join(takes) or 'none'}{hint}")
