@@ -33,7 +33,7 @@ from beltline.gpu_ref.chunk_sweeps import (
 )
 from beltline.gpu_ref.chunk_tables import Tables, parallel_copy, parallel_fill, serial_copy, serial_fill
 from beltline.gpu_ref.exact import divide_and_conquer
-from beltline.gpu_ref.methods import shifts, size
+from beltline.gpu_ref.methods import largest_value, shifts
 from beltline.gpu_ref.paths import parallel_follow, serial_follow
 from beltline.gpu_ref.row_search import Indexes
 from beltline.gpu_ref.tables import Array
@@ -238,7 +238,7 @@ class ValueIteration:
 
     def _rounded(self) -> bool:
         """Return whether the last sweep changed values by no more than rounding."""
-        return self.h <= 8.0 * DOUBLE * size(self._tables.values[self._now])
+        return self.h <= 8.0 * DOUBLE * largest_value(self._tables.values[self._now])
 
     def evaluate(self, most: int) -> int:
         """Evaluate the policy, in at most ``most`` passes, so well that the next sweep need not go over it again.

@@ -124,7 +124,9 @@ def _by_systems(program: Program, value: Array, chosen: NDArray[np.int64]) -> tu
     states that do not lead to each other are not mixed. A choice moves only for a gain above the rounding of its own
     objectives. Returns value, choices and the number of policies.
     """
-    for count in range(1, POLICIES + 1):
+    count = 0
+    while count < POLICIES:
+        count += 1
         value = solved_value(program, chosen)
         best = Applied(program, value)
         objective = program.reward[chosen] + best.expected[program.lottery[chosen]]

@@ -57,7 +57,7 @@ class Pace:
             return True
         size = np.abs(value)
         typical = float(np.quantile(size, 0.25, method="lower"))
-        own = ROUNDINGS * rounding(np.ones(value.shape[:2] + (1,))) * np.maximum(size, typical)
+        own = ROUNDINGS * rounding(np.ones((*value.shape[:2], 1))) * np.maximum(size, typical)
         return bool((np.abs(value - before) <= own).all())
 
     def more(self, tol: float) -> int | None:

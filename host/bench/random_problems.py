@@ -23,7 +23,7 @@ GRIDS = ("uniform", "polynomial", "logarithmic", "uneven", "clusters")
 WEALTHS = ("savings", "growth", "floor", "increasing returns", "jumps", "random", "flat pieces")
 STARTS = ("zero", "stay", "flat", "far", "steep", "kinked")
 SIZES = (16, 32, 64, 128)
-"""Sizes that are powers of two, which method ``binary`` needs."""
+"""Sizes that are powers of two, which the assembly line needs."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from beltline.host.solver.automatic import solve_in_double
 from beltline.host.solver.ctrl_c import interruptible
 from beltline.host.solver.options import MACHINE_ONLY, UNNAMED, SolveOptions, Start, options_with, start_named
 from beltline.host.solver.reference import reference_module
-from beltline.host.solver.rules import boards, check_unnamed
+from beltline.host.solver.rules import boards, check_names, check_unnamed
 from beltline.host.solver.session import Session
 from beltline.sim.progress import reporting
 
@@ -167,7 +167,9 @@ def _in_double(
 ) -> Session | ProcessorSession:
     """Return a session of a board if ``device`` is ``"auto"`` and one is free, or else one in double precision."""
     check_progress(progress)
-    check_unnamed(None, options)
+    if device == UNNAMED:
+        check_unnamed(None, options)
+    check_names(options, f"bl.open({device!r})", ())
     if device == "gpu":
         reference_module(device)
     for name, where in boards() if device == UNNAMED else ():

@@ -117,15 +117,10 @@ def check_names(
     Raises
     ------
     ProblemError
-        An option belongs to a method that must then be named, or to nothing.
+        There is no such option.
     """
-    from beltline.gpu_ref.methods import METHODS
-
     for name in options:
         if name in takes:
             continue
-        having = [f"method={method!r}" for method, has in METHODS.items() if name in has.options]
-        if having:
-            raise ProblemError(f"option {name!r} needs a method that has it: add {' or '.join(having)}")
         hint = suggestion(name, (*ARGUMENTS, *others, *takes))
-        raise ProblemError(f"{what} has no option {name!r}: it takes {', '.join(takes)}{hint}")
+        raise ProblemError(f"{what} has no option {name!r}: it takes {', '.join(takes) or 'none'}{hint}")

@@ -120,9 +120,9 @@ def solve(
         stopping rule of the method, and ``change`` of the result is what that rule measured. On a sweep engine of the
         accelerator ``"shift"``, which extrapolates values between sweeps.
     **options
-        On ``"cpu"`` and ``"gpu"`` the options of the method, of which ``start`` needs no named method. On the
-        accelerator those of the device, such as ``lanes=16`` (``beltline devices --options`` lists them), and with
-        ``method="shift"`` also ``start`` (``"given"``, ``"last"``, ``"stay"`` or ``"coarse"``:
+        On ``"cpu"`` and ``"gpu"`` ``start`` (``"given"``, ``"stay"`` or ``"coarse"``). On the accelerator those of the
+        device, such as ``lanes=16`` (``beltline devices --options`` lists them), and with ``method="shift"`` also
+        ``start`` (``"given"``, ``"last"``, ``"stay"`` or ``"coarse"``:
         :meth:`beltline.host.solver.session.Session.solve`).
 
         For a problem of the general form ``update``, which returns new prices after each sweep, or on the accelerator

@@ -82,7 +82,7 @@ def solve_discrete(
         chosen = found.chosen if second.missed else second.chosen
         if second.missed:
             outcome, message = Outcome.NOT_VERIFIED, f"{message} But {_missed(problem, second)}."
-    unbounded = () if program.modulus < 1.0 else (_no_modulus(problem),)
+    unbounded = UNBOUNDED if program.modulus < 1.0 else _no_modulus(problem)
     modulus = program.modulus
     cure, accepted = lowers(residual, bound, modulus), promised(options, modulus)
     usual = partial(usual_utility, problem)
@@ -99,7 +99,7 @@ def solve_discrete(
         by_state,
     )
     return Result(
-        value=found.value.reshape(problem.shape),
+        value=value,
         policy=_actions(problem, chosen).reshape(problem.shape),
         success=outcome is Outcome.CONVERGED,
         status=outcome.value,

@@ -188,6 +188,8 @@ def test_sessions_on_processors() -> None:
         assert np.array_equal(ages.value, bl.solve(replace(GIVEN, horizon=2), device="cpu", progress=False).value)
     with pytest.raises(bl.ProblemError, match=r"^option 'lanes' needs a device that has it"):
         bl.open(lanes=4)
+    with pytest.raises(bl.ProblemError, match=r"^bl\.open\('cpu'\) has no option 'start': it takes none$"):
+        bl.open("cpu", start="stay")
 
 
 def test_batches_choose_for_each_problem() -> None:

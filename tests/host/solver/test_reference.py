@@ -165,7 +165,6 @@ def test_kinks_that_a_local_search_would_miss(bonus: float) -> None:
     [
         ({"method": "magic"}, r"^method must be one of 'warm', 'mpi', 'shift', 'auto', not 'magic'$"),
         ({"method": 5}, r"^method must be one of 'warm', .*, not 5$"),
-        ({"inner": 3}, r"^option 'inner' needs a method that has it: add method='mpi'$"),
         ({"howard": 3}, r"^device 'cpu' has no option 'howard': it takes start, steps, update$"),
         ({"method": "warm", "howard": 3}, r"^method 'warm' has no option 'howard': it takes none$"),
         ({"tol": 0}, r"^tol must be a number above 0, not 0$"),
