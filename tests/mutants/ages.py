@@ -7,6 +7,7 @@ from .fault import Fault
 PRODUCTS = "host/solver/products.py"
 IMAGE = "host/solver/fixed_point.py"
 TEST = "tests/hw/sweep/test_ages.py::"
+FORMS = "tests/host/solver/test_forms.py::test_errors_are_within_the_bounds_of_every_device"
 TEST_HOST = "tests/host/solver/test_ages.py::"
 
 OF_SEARCH = (TEST + "test_every_age_is_full_searchs",)
@@ -84,7 +85,7 @@ FAULTS = (
         "host/solver/product_reach.py",
         "k = age if len(products) > 1 else 0",
         "k = 0",
-        (TEST_HOST + "test_values_stay_within_their_bounds",),
+        (FORMS + "[ages random]",),
     ),
     Fault(
         "a weight above 1 is accepted",
@@ -112,6 +113,6 @@ FAULTS = (
         "host/solver/verify_products.py",
         "sweeps = zip(reversed(image.ages), value, policy, strict=False)",
         "sweeps = zip(image.ages, value, policy, strict=False)",
-        (TEST_HOST + "test_every_age_is_the_processors",),
+        (FORMS + "[ages retirement]",),
     ),
 )

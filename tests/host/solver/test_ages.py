@@ -13,9 +13,7 @@ import beltline as bl
 from beltline.host.devices import open_device
 from beltline.host.solver.driver import Driver
 from beltline.host.solver.product_image import product_image
-from beltline.host.solver.product_reach import reach_of
 from beltline.host.solver.products import products_by_age
-from beltline.host.solver.verify_products import found_of, measure_products, rounding_of
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Mode, Status, Table
 from support.ages import with_ages, with_cost_by_age
@@ -27,29 +25,6 @@ COSTS = {"lanes": 2, "proof": 1, "costs": 1}
 EMULATOR = {"device": "emulator", **BUILD}
 
 
-def check(seeds: range) -> None:
-    states = others = 0
-    with bl.open("emulator", **BUILD, multipliers=4) as device:
-        for seed in seeds:
-            for kind in KINDS:
-                given = with_ages(kind, seed, 16 + seed % 15, 1 + seed % 4, 1 + seed % 5)
-                found = device.solve(given, tol=TOL)
-                assert found.verified
-                others += compared(given, found, bl.solve(given))
-                states += found.tables.policy.size
-    print(f"{others} of {states:,} choices differ")
-    assert others <= states / 2000
-
-
-def test_every_age_is_the_processors() -> None:
-    check(range(6))
-
-
-@pytest.mark.slow
-def test_every_age_is_the_processors_in_many_problems() -> None:
-    check(range(6, 46))
-
-
 @pytest.mark.parametrize("build", [COSTS, BUILD])
 def test_a_cost_by_age_needs_no_alternatives(build: dict[str, int]) -> None:
     with bl.open("emulator", **build) as device:
@@ -59,33 +34,6 @@ def test_a_cost_by_age_needs_no_alternatives(build: dict[str, int]) -> None:
             tables = {name: np.asarray(getattr(given, name))[0] for name in ("wealth", "cost")}
             by_state = replace(given, beta=[0.9, 0.8, 0.95], horizon=None, **tables)
             assert compared(by_state, device.solve(by_state, tol=TOL), bl.solve(by_state, tol=TOL)) == 0
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_without_verification_the_proof_bounds_the_error(kind: str) -> None:
-    given = with_ages(kind, 2, 30, 2)
-    found, right = (bl.solve(given, verify=verify, **EMULATOR) for verify in (False, True))
-    assert (found.success, found.verified) == (True, False)
-    assert np.array_equal(found.value, right.value)
-    assert right.error_bound <= found.error_bound < 1e-9
-
-
-def test_what_a_machine_missed_at_an_age_is_found() -> None:
-    given = with_ages("retirement", 1, 30, 2)
-    with bl.open("emulator", **BUILD) as device:
-        done = device.run(device.prepare(given))
-    image = done.work.image
-    found = found_of(image, done.run.value, done.run.policy)
-    # The first sweep is that of the last age.
-    found = found._replace(**{name: part[::-1].copy() for name, part in found._asdict().items()})
-    assert measure_products(given, image, found, 0.0).missed == ""
-    assert rounding_of(given, image, found).max() < 1e-9
-    for age in range(4):
-        values = found.values.copy()
-        values[age, 0, 9, 1] += 1e-6
-        missed = measure_products(given, image, found._replace(values=values), 0.0).missed
-        assert "the value of alternative 'work' wrong by 1e-06 at grid point 9, state 1" in missed
-        assert f", age {age + 1}" in missed
 
 
 def test_ages_that_were_not_reached_are_no_result() -> None:
@@ -172,16 +120,6 @@ def test_number_formats_are_those_of_the_most_demanding_age() -> None:
             assert fewer[1] == ("wealth" in change)
             assert {(age.value_bits, age.amount_bits) for age in image.ages} == {(image.value_bits, image.amount_bits)}
             assert compared(other, bl.solve(other, **EMULATOR), bl.solve(other)) == 0
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_values_stay_within_their_bounds(kind: str) -> None:
-    for seed in range(6):
-        given = with_ages(kind, seed, 20, 2)
-        reach = reach_of(products_by_age(given), given.horizon)
-        found = bl.solve(given)
-        assert reach.low - 1e-9 <= found.value.min() <= found.value.max() <= reach.high + 1e-9
-        assert np.abs(found.tables.values[np.isfinite(found.tables.values)]).max() <= reach.all + 1e-9
 
 
 def test_product_states_are_shared_only_if_they_are_equal_at_all_ages() -> None:

@@ -15,82 +15,14 @@ from beltline.host.devices import open_device
 from beltline.host.solver.checkpoint import _key
 from beltline.host.solver.driver import Driver
 from beltline.host.solver.product_image import LOWEST, product_image
-from beltline.host.solver.product_reach import reach_of
 from beltline.host.solver.products import products_of
-from beltline.host.solver.verify_products import found_of, measure_products, rounding_of
-from beltline.hw.interface.groups import Mark
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import Status
-from support.alternatives import KINDS, with_alternatives
+from support.alternatives import with_alternatives
 from support.compared import TOL, compared
 from support.costs import with_cost
 
 BUILD = {"lanes": 2, "proof": 1, "costs": 1, "alternatives": 1}
 EMULATOR = {"device": "emulator", **BUILD}
-
-
-def check(seeds: range, horizon: int | None) -> None:
-    """Check that choices differ from the processor's in few states, in which both have the same value within
-    the bound.
-    """
-    states = others = 0
-    with bl.open("emulator", **BUILD) as device:
-        for seed in seeds:
-            for kind in KINDS:
-                given = with_alternatives(kind, seed, 20 + seed % 23, 1 + seed % 4, horizon)
-                found = device.solve(given, tol=TOL)
-                assert found.verified
-                others += compared(given, found, bl.solve(given, tol=TOL))
-                states += found.tables.policy.size
-    print(f"{others} of {states:,} choices differ")
-    assert others <= states / 2000
-
-
-def test_the_emulator_finds_what_the_processor_finds() -> None:
-    check(range(4), None)
-
-
-def test_ages_are_those_of_the_processor() -> None:
-    check(range(1, 3), 4)
-
-
-@pytest.mark.slow
-def test_the_emulator_finds_what_the_processor_finds_in_many_problems() -> None:
-    check(range(4, 54), None)
-    check(range(3, 18), 5)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("horizon", [None, 3])
-def test_without_verification_the_proof_bounds_the_error(kind: str, horizon: int | None) -> None:
-    given = with_alternatives(kind, 2, 30, 2, horizon)
-    found, right = (bl.solve(given, tol=TOL, verify=verify, **EMULATOR) for verify in (False, True))
-    assert (found.success, found.verified) == (True, False)
-    assert np.array_equal(found.value, right.value)
-    # The change over all alternatives times the largest discount factor is at least the residual of the best one.
-    assert right.error_bound <= found.error_bound < 2.0 * right.error_bound + 1e-9
-    with bl.open("emulator", **BUILD) as device:
-        work = device.prepare(given)
-        done = device.run(work)
-        unproven = replace(done, run=replace(done.run, status=done.run.status & ~Status.PROVEN))
-        unproven = replace(unproven, work=replace(work, options=replace(work.options, verify=False)))
-        result = unproven.result()
-        assert result.verified
-        assert "The choices of the last sweep are not proven" in result.message
-
-
-@pytest.mark.gateware
-@pytest.mark.slow
-def test_the_gateware_finds_what_the_emulator_finds() -> None:
-    with bl.open("rtl", **BUILD) as gateware, bl.open("emulator", **BUILD) as model:
-        for kind, horizon in (("default", None), ("exit", 3)):
-            given = with_alternatives(kind, 1, 20, 2, horizon)
-            found, wanted = (where.solve(given, tol=1e-3) for where in (gateware, model))
-            assert found.success
-            for ours, theirs in zip(found.tables, wanted.tables, strict=True):
-                assert np.array_equal(ours, theirs)
-            assert (found.sweeps, found.clocks) == (wanted.sweeps, wanted.clocks)
-            assert "counted by the gateware in simulation" in found.clocks_source
 
 
 def test_product_states_of_a_default() -> None:
@@ -159,45 +91,6 @@ def test_a_table_of_values_counts_for_nothing_after_the_last_age() -> None:
     assert found.taken("leave")[:2].all()
 
 
-@pytest.mark.parametrize("horizon", [None, 3])
-@pytest.mark.parametrize("kind", KINDS)
-def test_values_stay_within_their_bounds(kind: str, horizon: int | None) -> None:
-    for seed in range(6):
-        given = with_alternatives(kind, seed, 20, 2, horizon)
-        products = products_of(given)
-        reach = reach_of([products], horizon)
-        found = bl.solve(given, tol=1e-8)
-        assert reach.low - 1e-9 <= found.value.min() <= found.value.max() <= reach.high + 1e-9
-        assert np.abs(found.tables.values[np.isfinite(found.tables.values)]).max() <= reach.all + 1e-9
-
-
-def test_what_a_machine_missed_is_found() -> None:
-    """Verification finds a wrong value, a wrong choice of x' and a wrong choice of an alternative."""
-    given = with_alternatives("retirement", 1, 30, 2)
-    with bl.open("emulator", **BUILD) as device:
-        done = device.run(device.prepare(given))
-    image, change = done.work.image, done.run.norm * 2.0**-done.work.image.value_bits
-    found = found_of(image, done.run.value, done.run.policy)
-    assert measure_products(given, image, found, change).missed == ""
-    assert rounding_of(given, image, found).max() < 1e-9
-    values = found.values.copy()
-    values[0, 9, 1] += 1e-6
-    missed = measure_products(given, image, found._replace(values=values), change).missed
-    assert "the value of alternative 'work' wrong by 1e-06 at grid point 9, state 1" in missed
-    # A candidate that is affordable, and one that is not.
-    for index in (3 if found.policy[0, 9, 1] > 8 else 11, 29):
-        policy = found.policy.copy()
-        policy[0, 9, 1] = index
-        missed = measure_products(given, image, found._replace(policy=policy), change).missed
-        assert "a choice of alternative 'work' better" in missed
-    choice, chances = found.choice.copy(), found.probabilities.copy()
-    other = 1 - choice[0, 9, 1]
-    choice[0, 9, 1] = other
-    chances[[other, 1 - other], 9, 1] = 1.0, 0.0
-    missed = measure_products(given, image, found._replace(choice=choice, probabilities=chances), change).missed
-    assert "better than the one that was chosen" in missed
-
-
 def test_single_alternatives_with_bounds_and_discounts_of_their_own() -> None:
     """Problems of the general form without named alternatives may have bounds and several discount factors."""
     given = with_cost("kink", 1, 40)
@@ -264,14 +157,6 @@ def test_a_checkpoint_has_a_key_of_all_groups() -> None:
         for name in ("kappa", "marks", "lowest", "highest")
     ]
     assert len({_key(one) for one in (image, *others)}) == 5
-
-
-def test_results_are_stored(tmp_path: Path) -> None:
-    found = bl.solve(with_alternatives("default", 1, 20, 2), tol=1e-4, **EMULATOR)
-    for name in ("found.npz", "found.nc"):
-        assert str(bl.load(found.save(tmp_path / name))) == str(found)
-    assert "64-bit fixed point" in str(found)
-    assert "taken" in str(found)
 
 
 def test_a_start_that_falls() -> None:
@@ -394,12 +279,3 @@ def test_a_session_says_what_it_does_not_take() -> None:
         ),
     ):
         session.solve(bl.rbc(grid=64, states=3), method="shift")
-
-
-def test_marks_and_images_belong_together() -> None:
-    image = product_image(with_alternatives("default", 1, 20, 2), 1e-4)
-    assert image.groups is not None
-    assert image.groups.has(Mark.BEGINS)[0]
-    assert image.groups.has(Mark.ENDS)[-1]
-    assert image.last_groups is not None
-    assert np.array_equal(image.last_groups.marks, image.groups.marks)
