@@ -113,6 +113,6 @@ FAULTS = (
         "host/solver/verify_products.py",
         "sweeps = zip(reversed(image.ages), value, policy, strict=False)",
         "sweeps = zip(image.ages, value, policy, strict=False)",
-        (FORMS + "[ages retirement]",),
+        (FORMS + "[ages default]",),
     ),
 )

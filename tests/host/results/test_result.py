@@ -91,15 +91,6 @@ def test_no_file_name(result: bl.Result) -> None:
         result.save(3)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("path", "sentence"),
-    [(3, "path must be a file name, not 3"), ("a.csv", "path must end in .npz or .nc, not 'a.csv'")],
-)
-def test_load_of_no_such_file(path: str, sentence: str) -> None:
-    with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
-        bl.load(path)
-
-
 @pytest.mark.parametrize("suffix", ["png", "pdf", "svg"])
 def test_plot_is_written(result: bl.Result, tmp_path: Path, suffix: str) -> None:
     result.plot(tmp_path / f"a.{suffix}")

@@ -103,21 +103,6 @@ def test_a_device_with_bounds_takes_problems_without() -> None:
         Driver(other).run(image, 200)
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"bounds": 0}, "problem 'a firm with firing costs' has bounds of x' that depend on x, which device"),
-        ({"bounds": 2}, "bounds must be 0 or 1, not 2"),
-        ({"alternatives": 0}, "option 'bounds' is for a sweep engine with alternatives: pass alternatives=1, too"),
-        ({"multipliers": 4, "prices": 1}, "option 'bounds' excludes 'prices': leave out one of them"),
-        ({"taste": 1}, "option 'bounds' excludes 'taste': leave out one of them"),
-    ],
-)
-def test_refusals(options: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(bl.ProblemError, match=f"^{sentence}"):
-        bl.solve(bounded("firing", 0, 30), device="emulator", **BUILD | options)
-
-
 def test_builds_that_do_not_exist() -> None:
     for changed, reason in (
         ({"alternatives": False}, "without alternatives"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -177,34 +176,6 @@ def test_the_bound_without_verification_counts_what_rounding_leaves_of_dominated
     chosen, dearer = _consumption(given, np.array([[1], [3], [1], [4], [3]], np.int32))
     assert chosen.ravel().tolist() == [5.0, 4.5, 5.0, 0.0, 4.5]
     assert dearer.ravel().tolist() == [4.5, 0.0, 4.5, 0.0, 0.0]
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (
-            {"device": "emulator"},
-            "problem 'laffer 1' has a cost, which device 'emulator' supports only with the options lanes=, proof=1 and",
-        ),
-        (
-            {"device": "rtl", "lanes": 2, "proof": 1},
-            "problem 'laffer 1' has a cost, which device 'rtl' supports only with the options",
-        ),
-        (
-            {"device": "emulator", "lanes": 2, "costs": 1},
-            "option 'costs' needs a sweep engine that proves its choices: pass ",
-        ),
-        (
-            {"device": "emulator", "costs": 1},
-            "option 'costs' needs a sweep engine that proves its choices: pass lanes= and ",
-        ),
-        ({**EMULATOR, "costs": 2}, "costs must be 0 or 1, not 2"),
-        ({**EMULATOR, "method": "shift"}, "method 'shift' does not support problems with a cost: leave method out"),
-    ],
-)
-def test_refusals(options: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence)):
-        bl.solve(with_cost("laffer", 1, 30), **options)
 
 
 def test_what_else_of_the_general_form_is_refused() -> None:

@@ -13,6 +13,7 @@ import beltline as bl
 from beltline.host.devices import open_device
 from beltline.host.solver.driver import Driver
 from beltline.host.solver.product_image import product_image
+from beltline.host.solver.product_reach import reach_of
 from beltline.host.solver.products import products_of
 from beltline.host.solver.verify_products import rounding_of
 from beltline.hw.interface.parameters import MachineParameters
@@ -66,6 +67,14 @@ def test_tables_of_negative_dividends() -> None:
     rounding = rounding_of(given, image, found.tables)
     largest = np.abs(found.tables.values).max()
     assert rounding.max() <= 3.0 * image.value_unit + 2.01 * 2.0**-52 * largest
+
+
+def test_candidates_out_of_bounds_are_within_the_range_of_numbers() -> None:
+    given = firm("entry", 0, 20, 2)
+    dear = np.append(np.asarray(given.alternatives[0].cost)[:-1], 1e9)
+    run = replace(given.alternatives[0], cost=dear, high=18)
+    products = products_of(replace(given, alternatives=[run, *given.alternatives[1:]]))
+    assert reach_of([products], None).all >= np.abs(products.wealth[:, None] - products.cost).max() > 9e8
 
 
 def test_fraction_bits() -> None:

@@ -26,7 +26,7 @@ from support.firms import FIRMS, SCALES, firm
 
 COSTS = {"lanes": 2, "proof": 1, "costs": 1}
 GROUPS = COSTS | {"alternatives": 1}
-TASTES = (0.3, 0.01, 4.0, 1e-7)
+TASTES = (0.3, 0.01, 30.0, 1e-7)
 
 
 def shocked(kind: str, seed: int, points: int, states: int, horizon: int | None = None) -> bl.Problem:
@@ -60,14 +60,14 @@ def off(given: bl.Problem, found: Any, exact: Any) -> int:
     form, after = given.form, np.asarray(start_of(given))
     tables = [table[None] if given.horizon is None else table for table in found.tables]
     values, ages = exact[None] if given.horizon is None else exact, range(given.horizon or 1)
-    # Verification adds what doubles round, of values of any size.
-    bound = found.error_bound + 1e-15 * float(np.abs(values).max())
+    size = float(np.abs(values).max())
+    bound = found.error_bound + 1e-15 * size
     assert np.abs(tables[0] - values).max() <= bound
     lost = 0
     for age in ages:
         V = exact if given.horizon is None else values[age + 1] if age + 1 < given.horizon else after
         chances = bellman.probabilities(form, V, age)
-        _, _, policy, _, found_chances = (table[age] for table in tables)
+        _, of_each, policy, _, found_chances = (table[age] for table in tables)
         if given.taste:
             allowed = min(1.0, 4.0 * bound / given.taste) + 1e-12
             assert np.abs(found_chances - chances).max() <= allowed
@@ -75,6 +75,10 @@ def off(given: bl.Problem, found: Any, exact: Any) -> int:
         for d, one in enumerate(form.alternatives):
             own = bellman.objectives(form, d, V, age)
             able = np.isfinite(best[d])
+            assert np.array_equal(able, np.isfinite(of_each[d]))
+            # In a value of great size, of hardly any consumption, the rounding of cash on hand shows.
+            usual = able & (np.abs(best[d]) < 1e3 * size)
+            assert np.abs(of_each[d] - best[d])[usual].max(initial=0.0) <= 2.0 * bound + 1e-9 * size
             if own.shape[2] > 1:
                 assert ((policy[d] < 0) == ~able).all()
                 chosen = np.take_along_axis(own, np.maximum(policy[d], 0)[:, :, None], axis=2)[:, :, 0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from beltline.gpu_ref.cuda import device as cuda_device
 from beltline.gpu_ref.cuda import device_confirmation
 from beltline.gpu_ref.cuda import solver as cuda
 from beltline.gpu_ref.methods import METHODS
-from beltline.host.cli.main import main
 from beltline.host.solver import verify
 from beltline.host.solver.reference import nearest_index
 from support.fakes import convex_kink, problem
@@ -81,23 +79,6 @@ def test_what_a_graphics_card_does_not_confirm_is_looked_at_on_the_processor(
     wanted = bl.solve(given, tol=1e-6, device="cpu", method="warm")
     assert result.residual == (0.0005 if confirms else wanted.residual)
     assert result.error_bound == (pytest.approx(0.00075 / (1 - given.beta)) if confirms else wanted.error_bound)
-
-
-def test_report() -> None:
-    result = bl.solve(bl.rbc(grid=64), device="cpu", method="warm", tol=1e-6)
-    printed = str(result)
-    assert printed.startswith("RBC, 64 grid points x 4 states, on device cpu\n")
-    assert "  method        warm\n  numbers       double precision\n" in printed
-    assert "clocks" not in printed
-    assert "None" not in printed
-    assert (result.clocks, result.amount_bits, result.value_bits) == (0, None, None)
-
-
-def test_saved_and_loaded(tmp_path: Path) -> None:
-    result = bl.solve(bl.rbc(grid=16), device="cpu", method="shift", tol=1e-4)
-    again = bl.load(result.save(tmp_path / "a.npz"))
-    assert str(again) == str(result)
-    assert again.method == "shift"
 
 
 def test_agrees_with_brute_force() -> None:
@@ -170,38 +151,6 @@ def test_kinks_that_a_local_search_would_miss(bonus: float) -> None:
         assert np.abs(result.value - right.value).max() <= result.error_bound + right.error_bound
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({"method": "magic"}, r"^method must be one of 'grid', .*, not 'magic'$"),
-        ({"method": "magic"}, r"^method must be one of .*, 'egm', 'auto', not 'magic'$"),
-        ({"method": 5}, r"^method must be one of 'grid', .*, not 5$"),
-        ({"interval": 3}, r"^option 'interval' needs a method that has it: add method='grid\+howard'$"),
-        ({"method": "warm", "interval": 3}, r"^method 'warm' has no option 'interval': it takes none$"),
-        ({"tol": 0}, r"^tol must be a number above 0, not 0$"),
-        ({"max_sweeps": 0}, r"^max_sweeps must be a whole number from 1 to 4294967295, not 0$"),
-        ({"value_bits": 40}, r"^value_bits is not supported by device 'cpu': "),
-        ({"device": "emulator", "method": "warm"}, r"^method 'warm' needs device 'cpu' or 'gpu': "),
-        (
-            {"device": "emulator", "interval": 3},
-            r"^device 'emulator' has no option 'interval': it takes fold, evaluators, lanes, proof, costs, "
-            r"alternatives, midpoints, multipliers, prices, taste, bounds, slots, overlap$",
-        ),
-    ],
-)
-def test_refusals(arguments: dict[str, object], sentence: str) -> None:
-    with pytest.raises(bl.ProblemError, match=sentence):
-        bl.solve(bl.rbc(grid=16), **{"device": "cpu", **arguments})  # type: ignore[arg-type]
-
-
-def test_ages_by_other_methods_are_refused() -> None:
-    with pytest.raises(
-        bl.ProblemError,
-        match=r"^method of a problem with a horizon must be one of 'grid', .* on device 'cpu', not 'shift'$",
-    ):
-        bl.solve(problem(30, 3, horizon=6), device="cpu", method="shift")
-
-
 def test_what_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("beltline.gpu_ref.memory.available", lambda: 2**28 + 1000)
     with pytest.raises(bl.ProblemError, match=r"^method 'warm' on 4,096 x 4 states needs 0\.00 GiB, more than"):
@@ -215,14 +164,6 @@ def test_without_a_graphics_card(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "available", lambda: "CUDA finds no device on this computer.")
     with pytest.raises(bl.DeviceError, match=r"^device 'gpu' cannot be used: CUDA finds no device on this computer\.$"):
         bl.solve(bl.rbc(grid=16), device="gpu")
-
-
-def test_command_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["solve", "--grid", "32", "--tol", "1e-3", "--device", "cpu", "--method", "shift"]) == 0
-    assert "on device cpu\n" in capsys.readouterr().out
-    assert main(["solve", "--grid", "32", "--device", "cpu", "--method", "magic"]) == 2
-    assert re.fullmatch(r"beltline solve: method must be one of .*, not 'magic'\n", capsys.readouterr().err)
-    assert main(["solve", "--grid", "32", "--method", "warm", "--device", "emulator"]) == 2
 
 
 @pytest.mark.parametrize("beta", [0.999, 0.9999, 1.0 - 1e-6])

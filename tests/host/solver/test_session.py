@@ -162,27 +162,6 @@ def test_session_as_device_and_with_an_open_one() -> None:
     device.close()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({"start": "warm"}, "start must be 'given', 'last', 'stay' or 'coarse', not 'warm'"),
-        ({"timeout": 0}, "timeout must be a number of seconds above 0, or None, not 0"),
-        ({"timeout": "1"}, "timeout must be a number of seconds above 0, or None, not '1'"),
-        ({"checkpoint": "a.txt"}, "checkpoint must end in .npz, not 'a.txt'"),
-        ({"checkpoint": "no/such/a.npz"}, "checkpoint 'no/such/a.npz' is in a directory that does not exist"),
-        ({"checkpoint": "a.npz", "checkpoint_every": 0}, "checkpoint_every must be a number of seconds above 0, not 0"),
-        ({"checkpoint_every": 5}, "checkpoint_every needs a checkpoint, the file to save to"),
-        ({"max_sweeps": 0}, "max_sweeps must be a whole number from 1 to 4294967295, not 0"),
-        ({"verify": 1}, "verify must be True or False, not 1"),
-    ],
-)
-def test_arguments(arguments: dict[str, Any], sentence: str) -> None:
-    fake = BruteDevice()
-    with bl.Session(fake) as device, pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
-        device.solve(problem(), **arguments)
-    assert fake.largest_block == 0
-
-
 def test_unknown_devices_and_options() -> None:
     for name in ("board", 3):
         with pytest.raises(bl.ProblemError, match="^device must be one of 'auto', 'emulator', 'rtl', .*, not "):
