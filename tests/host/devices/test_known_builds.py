@@ -20,7 +20,6 @@ from beltline.host.cli.main import main
 from beltline.host.devices import DeviceError, ProblemError, open_device
 from beltline.hw.interface.builds import Build, to_json
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import Engine
 from support.boards import REGISTERS_AT, TABLES_AT, Fabric, FakeFpga, fake_pynq, hwh
 from support.fakes import problem
 from support.serial_end import SerialEnd
@@ -172,16 +171,3 @@ def test_a_clock_of_its_builders_choice_is_no_unknown_build(install: Install, na
     install(name, replace(BOARDS[board].machine, clock_hz=150_000_000))
     with pytest.raises(DeviceError, match=f"{LIKE} {digits(board)} for {board}; rebuild with 'make vivado BOARD="):
         open_device(name, **OPTIONS[name])
-
-
-def test_f2_solves_with_the_sweep_engine(install: Install) -> None:
-    """Device ``f2`` solves on a sweep engine, because the driver reads the kind of engine from the registers."""
-    machine = MachineParameters(grid=64, states=2, clock_hz=125_000_000, engine=Engine.SWEEP, lanes=4)
-    fabric = install("f2", machine)
-    fabric.build_hash = recorded()["f2-sweep"].build_hash
-    options = {"max_sweeps": 20, "tol": 1e-12}
-    result = bl.solve(problem(64, 2), device="f2", **options)
-    expected = bl.solve(problem(64, 2), device="emulator", lanes=4, **options)
-    assert (result.build_hash, result.sweeps) == (fabric.build_hash, expected.sweeps)
-    assert (result.policy == expected.policy).all()
-    assert (result.value == expected.value).all()

@@ -162,37 +162,6 @@ def test_session_as_device_and_with_an_open_one() -> None:
     device.close()
 
 
-def test_unknown_devices_and_options() -> None:
-    for name in ("board", 3):
-        with pytest.raises(bl.ProblemError, match="^device must be one of 'auto', 'emulator', 'rtl', .*, not "):
-            bl.open(name)  # type: ignore[arg-type]
-    sentence = (
-        r"^device 'cpu' is not a device of the accelerator: call bl.solve\(problem, device='cpu'\) or bl.open\('cpu'\)"
-        ", or open one of 'emulator', "
-    )
-    with pytest.raises(bl.ProblemError, match=sentence):
-        bl.Session("cpu")
-    with pytest.raises(
-        bl.ProblemError,
-        match="^device 'emulator' has no option 'slot': "
-        "it takes fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, taste, "
-        "bounds, slots, overlap; did you mean 'slots'\\?$",
-    ):
-        bl.open("emulator", slot=1)
-    with pytest.raises(
-        bl.ProblemError,
-        match="it takes fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, taste, "
-        "bounds, slots, overlap; did you mean 'lanes'\\?$",
-    ):
-        bl.open("emulator", lane=1)
-    with pytest.raises(bl.ProblemError, match="; did you mean 'max_sweeps'\\?$"):
-        bl.solve(problem(), device=BruteDevice(), max_sweep=1)
-    with pytest.raises(
-        bl.ProblemError, match="^option 'slot' can be set only when a device is opened, and this one is open$"
-    ):
-        bl.Session(BruteDevice(), slot=1)
-
-
 def test_two_threads_on_one_session() -> None:
     slow = SlowDevice()
     errors: list[BaseException] = []

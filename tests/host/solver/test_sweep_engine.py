@@ -400,12 +400,10 @@ def test_a_proof_begins_from_any_start() -> None:
 
 
 def test_a_lane_with_a_single_row_has_the_bits_and_clocks_of_the_model() -> None:
-    for points in (5, 8):
-        model, machine = (
-            bl.solve(bl.rbc(grid=points), tol=1e-3, device=device, lanes=1, progress=False)
-            for device in ("emulator", "rtl")
-        )
-        assert model.success
-        assert (machine.sweeps, machine.clocks) == (model.sweeps, model.clocks)
-        np.testing.assert_array_equal(machine.value, model.value)
-        np.testing.assert_array_equal(machine.policy, model.policy)
+    model, machine = (
+        bl.solve(bl.rbc(grid=8), tol=1e-3, device=device, lanes=1, progress=False) for device in ("emulator", "rtl")
+    )
+    assert model.success
+    assert (machine.sweeps, machine.clocks) == (model.sweeps, model.clocks)
+    np.testing.assert_array_equal(machine.value, model.value)
+    np.testing.assert_array_equal(machine.policy, model.policy)

@@ -95,9 +95,8 @@ def test_far_starts_leave_no_trace(method: str, start: float, verify: bool) -> N
     assert result.error_bound < 1e-6
 
 
-@pytest.mark.parametrize("beta", [0.96, 0.995])
-def test_coarse_starts_that_diverge_are_not_taken(beta: float) -> None:
-    given = kinked(beta)
+def test_coarse_starts_that_diverge_are_not_taken() -> None:
+    given = kinked(0.995)
     tables = given.grid, given.wealth, given.transition, given.beta, given.eta
     diverged = coarse_start(*tables, 1e-6)
     assert np.abs(diverged).max() > 1e12
@@ -124,7 +123,7 @@ def test_coarse_start_of_a_sweep_engine_is_checked() -> None:
 
 
 def test_a_nearer_start_is_taken() -> None:
-    given = bl.rbc(grid=1024, states=3)
+    given = bl.rbc(grid=128, states=3)
     tables = given.grid, given.wealth, given.transition, given.beta, given.eta
     right = exact(given).value.astype(np.float64)
     assert nearer(*tables, given.start, right)
