@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,8 @@ from beltline.host.problem.markov import rouwenhorst_by_age
 from beltline.host.solver import transfers
 from beltline.host.solver.fixed_point import fixed_point
 from beltline.host.solver.options import SolveOptions
+from beltline.hw.interface.registers import VERSION
+from support.ages import with_ages, with_cost_by_age
 from support.alternatives import with_alternatives
 from support.bounds import bounded
 from support.costs import with_cost
@@ -43,28 +47,35 @@ NAMES = {
     one.__name__: one
     for one in (
         BruteDevice, SolveOptions, bounded, changed, never, open_device, problem, refused_table, rouwenhorst_by_age,
-        storage, tables, with_alternatives, with_cost,
+        replace, storage, tables, with_ages, with_alternatives, with_cost, with_cost_by_age,
     )
-} | {"bl": bl, "np": np, "sparse": sparse}  # fmt: skip
+} | {"bl": bl, "np": np, "sparse": sparse, "VERSION": VERSION}  # fmt: skip
+
+
+@functools.cache
+def namespace(lets: tuple[str, ...]) -> dict[str, Any]:
+    names = dict(NAMES)
+    for line in lets:
+        exec(line, names)
+    return names
 
 
 def cases() -> Iterator[Any]:
-    call, names = "", {}
+    call, lets = "", []
     lines = Path(__file__).with_name("refusals.txt").read_text(encoding="utf-8").splitlines()
     for number, line in enumerate(lines, 1):
         if line.startswith("== "):
-            call, names = line[3:], dict(NAMES)
+            call, lets = line[3:], []
         elif line.startswith("let "):
-            exec(line[4:], names)
+            lets.append(line[4:])
         elif " -> " in line and not line.startswith("#"):
             arguments, _, sentence = line.rpartition(" -> ")
-            yield pytest.param(call.replace("@", arguments), names, sentence, id=f"line {number}")
+            yield pytest.param(call.replace("@", arguments), tuple(lets), sentence, id=f"line {number}")
 
 
-@pytest.mark.parametrize(
-    ("call", "names", "sentence"), list(cases()), ids=lambda value: value if type(value) is str else ""
-)
-def test_bad_arguments(call: str, names: dict[str, Any], sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("call", "lets", "sentence"), cases())
+def test_bad_arguments(call: str, lets: tuple[str, ...], sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = namespace(lets)
     monkeypatch.setattr(transfers, "write_table", lambda *_: pytest.fail("a table was written"))
     with pytest.raises((bl.ProblemError, DeviceError)) as caught:
         eval(call, names)

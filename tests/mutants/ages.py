@@ -12,7 +12,7 @@ TEST_HOST = "tests/host/solver/test_ages.py::"
 
 OF_SEARCH = (TEST + "test_every_age_is_full_searchs",)
 OF_TRANSFERS = (TEST_HOST + "test_only_tables_that_differ_are_transferred",)
-OF_REFUSALS = (TEST_HOST + "test_refusals",)
+OF_REFUSALS = ("tests/host/test_refusals.py::test_bad_arguments",)
 OF_FORMATS = (TEST_HOST + "test_number_formats_are_those_of_the_most_demanding_age",)
 OF_FALLS = (TEST_HOST + "test_values_that_fall_are_refused_only_at_ages_that_they_enter",)
 
@@ -99,7 +99,7 @@ FAULTS = (
         PRODUCTS,
         "return not (bounded or np.any(one.kappa))",
         "return not np.any(one.kappa)",
-        OF_REFUSALS,
+        (TEST_HOST + "test_older_builds_are_refused",),
     ),
     Fault(
         "the last solution of a session is taken for the value after the last age",

@@ -25,7 +25,7 @@ OF_BOUNDS = (FORMS + "[taste random]",)
 OF_ROUNDING = (TEST_HOST + "test_rounding_includes_the_log_sum",)
 OF_EQUAL = (TEST_HOST + "test_equal_alternatives_of_a_regime_both_count",)
 OF_KEY = (TEST_HOST + "test_a_checkpoint_has_a_key_of_the_scale",)
-OF_REFUSALS = (TEST_HOST + "test_refusals",)
+OF_REFUSALS = ("tests/host/test_refusals.py::test_bad_arguments",)
 OF_RESULTS = (FORMS + "[taste random]",)
 
 FAULTS = (

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -169,97 +167,6 @@ def test_a_start_that_falls() -> None:
         bl.ProblemError, match="^start must not fall as the grid rises, because a candidate of alternative "
     ):
         bl.solve(replace(falling, horizon=3), **EMULATOR)
-
-
-def changed(given: bl.Problem, number: int, **new: Any) -> bl.Problem:
-    alternatives = list(given.alternatives)
-    alternatives[number] = replace(alternatives[number], **new)
-    return replace(given, alternatives=alternatives)
-
-
-def refused() -> list[tuple[bl.Problem, str]]:
-    default, work, leave = (with_alternatives(kind, 1, 20, 2) for kind in ("default", "retirement", "exit"))
-    rising = np.arange(20)[:, None].repeat(2, axis=1)
-    falls = np.asarray(leave.alternatives[1].value)[::-1]  # type: ignore[attr-defined]
-    poor = np.asarray(work.wealth).copy()
-    poor[0] = np.nextafter(0.0, 1.0)
-    return [
-        (
-            replace(work, taste=0.1),
-            "problem 'retirement 1' has taste = 0.1, which device 'emulator' supports only with the option taste=1: "
-            "pass it, too, or solve it",
-        ),
-        (
-            changed(work, 0, low=rising, cost=-rising.astype(float)),
-            "a machine takes bounds of x' that depend on x only if costs do not fall in x' or consumption may be "
-            "negative, and cost of alternative 'work' falls in state 0: solve it",
-        ),
-        (
-            changed(work, 0, low=rising, wealth=40.0 + rising),
-            "problem 'retirement 1' has bounds of x' that depend on x, which device 'emulator' supports only with the "
-            "option bounds=1: pass it, too, or solve it",
-        ),
-        (
-            changed(replace(work, horizon=2), 0, beta=1.02, transition=np.eye(2)),
-            "a machine takes beta times the probability of a state up to 1, and alternative 'work' has 1.02 with beta "
-            "= 1.02: solve it",
-        ),
-        (
-            changed(changed(leave, 1, value=falls), 0, low=2),
-            "a machine needs values that do not fall in x, because a candidate of alternative 'stay' is dominated or "
-            "below its bound, but a table of values falls from",
-        ),
-        (
-            with_alternatives("default", 1, 20, 9),
-            "3 alternatives, of which 2 differ, in 9 exogenous states take 18 states of a machine, more than the 16 "
-            "that the largest build can hold: give multipliers=4, with which builds hold 128, or solve it",
-        ),
-        (
-            changed(work, 1, wealth=poor),
-            "wealth of alternative 'retire' exceeds its lowest cost by so little at grid point 0, state 0, that the "
-            "difference is rounded to zero with amount_bits = ",
-        ),
-        (default, ""),
-    ]
-
-
-@pytest.mark.parametrize("number", range(6))
-def test_refusals(number: int) -> None:
-    given, sentence = refused()[number]
-    with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence)):
-        bl.solve(given, **EMULATOR)
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (
-            {"device": "emulator", "lanes": 2, "proof": 1, "costs": 1},
-            "problem 'default 1' has alternatives, which device 'emulator' supports only with the options lanes=, "
-            "proof=1, costs=1 and alternatives=1: pass these, or solve it",
-        ),
-        (
-            {"device": "rtl"},
-            "problem 'default 1' has alternatives, which device 'rtl' supports only with the options lanes=,",
-        ),
-        (
-            {**EMULATOR, "costs": 0},
-            "option 'alternatives' is for a sweep engine that takes costs: pass lanes=, proof=1 and costs=1 too",
-        ),
-        ({**EMULATOR, "alternatives": 2}, "alternatives must be 0 or 1, not 2"),
-        (
-            {**EMULATOR, "method": "shift"},
-            "method 'shift' does not support problems with alternatives: leave method out",
-        ),
-        ({**EMULATOR, "value_bits": 52, "tol": 1e-4}, "value_bits = 52 can overflow: the values of alternatives can "),
-    ],
-)
-def test_which_options_are_refused(options: dict[str, Any], sentence: str) -> None:
-    given = with_alternatives("default", 1, 20, 2)
-    if "value_bits" in options:
-        given = replace(given, start=np.full((20, 2), -1e6))
-    with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence)):
-        bl.solve(given, **options)
 
 
 def test_a_session_says_what_it_does_not_take() -> None:

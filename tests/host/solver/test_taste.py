@@ -167,63 +167,6 @@ def test_prices_that_move() -> None:
     assert compared(given, found, right) <= given.wealth.size / 100
 
 
-def five() -> bl.Problem:
-    grid = np.linspace(0.0, 4.0, 16)
-    names = "abcde"
-    alternatives = [bl.Alternative(name=name, kappa=-0.1 * k) for k, name in enumerate(names)]
-    return bl.Problem(
-        grid=grid, wealth=1.0 + grid[:, None], transition=[[1.0]], start=np.zeros((16, 1)), beta=0.8, eta=1.0,
-        alternatives=alternatives, taste=0.3, name="five",
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("given", "options", "sentence"),
-    [
-        (
-            five(),
-            EMULATOR,
-            "a machine takes taste shocks to at most 4 alternatives of a regime, and problem 'five' has 5: solve it",
-        ),
-        (
-            with_alternatives("exit", 1, 20, 2, taste=0.25),
-            {**EMULATOR, "taste": 0},
-            "problem 'exit 1' has taste = 0.25, which device 'emulator' supports only with the option taste=1: pass "
-            "it, too, or solve it",
-        ),
-        (
-            with_alternatives("exit", 1, 20, 2, taste=0.25),
-            {"device": "emulator", "lanes": 2, "taste": 1},
-            "option 'taste' is for a sweep engine with alternatives: pass alternatives=1, too",
-        ),
-        (
-            with_alternatives("exit", 1, 20, 2, taste=0.25),
-            {**EMULATOR, "multipliers": 2, "prices": 1},
-            "option 'taste' excludes 'prices': leave out one of them",
-        ),
-        (
-            replace(five(), taste=0.0),
-            EMULATOR,
-            "device 'emulator' was built for taste shocks, with at most 4 alternatives of a regime, and the "
-            "problem has 5: solve it",
-        ),
-        (five(), {**EMULATOR, "taste": 2}, "taste must be 0 or 1, not 2"),
-        *(
-            (
-                replace(five(), alternatives=five().alternatives[:2], low=np.arange(16) // 4),
-                {**EMULATOR, **more},
-                "problem 'five' has taste = 0.3 and bounds of x' that depend on x, which no device of the accelerator "
-                "supports together: solve it",
-            )
-            for more in ({"taste": 1}, {"taste": 0, "bounds": 1})
-        ),
-    ],
-)
-def test_refusals(given: bl.Problem, options: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence)):
-        bl.solve(given, **options)
-
-
 def test_a_device_without_shocks_refuses_them() -> None:
     plain = {name: value for name, value in BUILD.items() if name != "taste"}
     with bl.open("emulator", **plain) as device:
