@@ -12,25 +12,19 @@ import pytest
 import beltline as bl
 from beltline.host.devices import DeviceError, open_device, smallest_build
 from beltline.hw.line.clocks import run_clocks
+from support.compared import same
 from support.fakes import BruteDevice, convex_kink, problem
-
-
-def same_bits(a: bl.Result, b: bl.Result) -> None:
-    assert (a.value == b.value).all()
-    assert (a.policy == b.policy).all()
-    for name in ("success", "status", "message", "sweeps", "change", "residual", "error_bound"):
-        assert getattr(a, name) == getattr(b, name)
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_model_equals_brute_force(seed: int) -> None:
     given = problem(4 + 7 * seed, 1 + seed % 4, seed, eta=[0.4, 1.0, 2.0, 6.0][seed % 4])
-    same_bits(bl.solve(given, tol=1e-7, device="emulator"), bl.solve(given, tol=1e-7, device=BruteDevice()))
+    same(bl.solve(given, tol=1e-7, device="emulator"), bl.solve(given, tol=1e-7, device=BruteDevice()))
 
 
 def test_model_horizon_equals_brute_force() -> None:
     given = problem(30, 3, horizon=6)
-    same_bits(bl.solve(given, device="emulator"), bl.solve(given, device=BruteDevice(results=540)))
+    same(bl.solve(given, device="emulator"), bl.solve(given, device=BruteDevice(results=540)))
 
 
 @pytest.mark.parametrize("bonus", [0.0, 0.05, 0.5, 1.0, 2.0, 4.0, 8.0])
@@ -94,7 +88,7 @@ def test_folded_model_returns_the_same_bits_in_the_clocks_of_its_formula(fold: i
     given = problem(60, 3)
     plain = bl.solve(given, tol=1e-7, device="emulator")
     result = bl.solve(given, tol=1e-7, fold=fold, evaluators=evaluators, device="emulator")
-    same_bits(result, plain)
+    same(result, plain)
     built = replace(smallest_build(given), fold=fold, evaluators=evaluators)
     assert result.clocks == run_clocks(built, 60, 3, result.sweeps) > plain.clocks
     with bl.open("emulator", fold=fold, evaluators=evaluators) as device:
@@ -114,5 +108,5 @@ def test_folded_gateware_equals_folded_model() -> None:
     given = problem(64, 3, horizon=6)
     options = {"fold": 2, "evaluators": 2}
     model, rtl = (bl.solve(given, device=name, **options) for name in ("emulator", "rtl"))
-    same_bits(model, rtl)
+    same(model, rtl)
     assert model.clocks == rtl.clocks > bl.solve(given, device="emulator").clocks

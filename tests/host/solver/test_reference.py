@@ -91,27 +91,9 @@ def test_agrees_with_brute_force() -> None:
     assert result.sweeps == oracle.sweeps
 
 
-@pytest.mark.parametrize("method", ["grid", "monotone", "warm"])
-def test_ages(method: str) -> None:
-    given = problem(30, 3, horizon=6)
-    result, model = bl.solve(given, device="cpu", method=method), bl.solve(given, device="emulator")
-    assert (result.success, result.status, result.message) == (True, "finished", "All 6 ages were solved.")
-    assert (result.policy == model.policy).all()
-    assert np.abs(result.value - model.value).max() < 1e-9
-    assert result.error_bound < 1e-9
-
-
 def test_choices_go_to_the_nearest_grid_point() -> None:
     grid, choices = np.array([0.0, 1.0, 3.0]), np.array([-1.0, 0.4, 0.6, 1.0, 1.9, 2.0, 2.1, 3.0, 4.0])
     assert nearest_index(grid, choices).tolist() == [0, 0, 1, 1, 1, 1, 2, 2, 2]
-
-
-def test_sweep_limit() -> None:
-    result = bl.solve(bl.rbc(grid=64), device="cpu", method="warm", max_sweeps=3)
-    assert (result.success, result.status, result.sweeps) == (False, "sweep limit reached", 3)
-    assert re.fullmatch(
-        r"The largest change of V is still \d.* after the limit of 3 sweeps, .*: increase max_sweeps\.", result.message
-    )
 
 
 def test_a_change_that_rounding_leaves_is_a_success_that_says_so() -> None:
@@ -132,13 +114,6 @@ def test_a_change_that_rounding_leaves_is_a_success_that_says_so() -> None:
     assert result.message.endswith(
         "from those of the exact solution: rounding errors of double precision allow no better."
     )
-
-
-def test_without_verification() -> None:
-    result = bl.solve(bl.rbc(grid=64), device="cpu", method="shift", verify=False)
-    assert result.success
-    assert not result.verified
-    assert result.error_bound < 1e-8
 
 
 @pytest.mark.parametrize("bonus", [0.5, 4.0])

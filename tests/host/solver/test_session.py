@@ -31,17 +31,11 @@ from beltline.host.solver.fixed_point import fixed_point
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Status
 from beltline.hw.line.model import LineSoftwareMachine
+from support.compared import same
 from support.fakes import BruteDevice, EndlessDevice, SlowDevice, backend, interrupt_main_after, problem, slow_model
 from support.paths import ROOT
 
 TABLES = {"X", "W", "Q", "V"}
-
-
-def same(a: bl.Result, b: bl.Result) -> None:
-    assert (a.value == b.value).all()
-    assert (a.policy == b.policy).all()
-    for name in ("success", "status", "message", "sweeps", "change", "residual", "error_bound"):
-        assert getattr(a, name) == getattr(b, name), name
 
 
 @pytest.mark.parametrize("name", ["emulator", pytest.param("rtl", marks=pytest.mark.gateware)])

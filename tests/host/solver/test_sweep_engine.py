@@ -24,17 +24,9 @@ from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Engine, Mode, Status, Table, status_text
 from beltline.hw.top.engine_table import ENGINES
 from support.alternatives import with_alternatives
+from support.compared import same
 from support.fakes import BruteDevice, convex_kink, problem
 from support.peaks import KINDS, savings
-
-NAMES = ("success", "status", "message", "sweeps", "change", "residual", "error_bound")
-
-
-def same(a: bl.Result, b: bl.Result) -> None:
-    assert (a.value == b.value).all()
-    assert (a.policy == b.policy).all()
-    for name in NAMES:
-        assert getattr(a, name) == getattr(b, name), name
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 8, 64])
