@@ -44,7 +44,7 @@ from beltline.hw.interface.registers import (
 from beltline.hw.interface.sums import WRITTEN, table_sum
 from beltline.hw.interface.windows import WindowParameters
 from support.alternatives import KINDS, with_alternatives
-from support.boards import Fabric, install_f2, install_pynq, install_xdma
+from support.boards import Fabric, install
 from support.costs import SHAPES, with_cost
 from support.fakes import problem
 from support.serial_end import SerialEnd
@@ -90,14 +90,10 @@ class Bench:
             self.options |= {"patience": 60, "builds": self._directory / "build.json"}
             return
         self.fabric = Fabric(parameters)
-        if self.name == "pynq":
-            install_pynq(self._patch, self._directory, self.fabric)
-        elif self.name == "serial":
+        if self.name == "serial":
             self._put_on_line(SerialEnd(self.fabric))
-        elif self.name == "xdma":
-            install_xdma(self._patch, self._directory, self.fabric)
         else:
-            install_f2(self._patch, self.fabric)
+            install(self.name, self._patch, self._directory, self.fabric)
 
     def _put_on_line(self, end: Any) -> None:
         if self.line:

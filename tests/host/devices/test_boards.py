@@ -45,6 +45,7 @@ from beltline.host.solver.fixed_point import fixed_point
 from beltline.hw.interface.registers import Command, Table
 from support.boards import (
     BURSTABLE_AT,
+    CARD,
     GIVEN,
     HEADER,
     IDS_AT,
@@ -62,6 +63,7 @@ from support.boards import (
     Fabric,
     fake_pynq,
     hwh,
+    install,
     install_f2,
     install_pynq,
 )
@@ -76,18 +78,15 @@ def locks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.fixture(params=["pynq", "f2"])
+@pytest.fixture(params=["pynq", "f2", "xdma"])
 def board(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> tuple[str, Fabric]:
     fabric = Fabric(SIZES)
-    if request.param == "pynq":
-        install_pynq(monkeypatch, tmp_path, fabric)
-    else:
-        install_f2(monkeypatch, fabric)
+    install(request.param, monkeypatch, tmp_path, fabric)
     return request.param, fabric
 
 
 def the_lock(name: str) -> str:
-    return {"pynq": "pynq-fake0", "f2": "f2-slot0"}[name]
+    return {"pynq": "pynq-fake0", "f2": "f2-slot0", "xdma": "xdma-" + CARD.replace(":", "-")}[name]
 
 
 def released(name: str) -> bool:
@@ -205,7 +204,7 @@ def solving_elsewhere(name: str, directory: Path) -> Iterator[subprocess.Popen[s
         fabric = boards.Fabric(boards.SIZES)
         directory = Path({str(directory)!r}) / "other"
         directory.mkdir()
-        boards.install_pynq(patch, directory, fabric) if {name!r} == "pynq" else boards.install_f2(patch, fabric)
+        boards.install({name!r}, patch, directory, fabric)
         device = open_device({name!r})
         fabric.stuck = True
         beltline.host.solver.waiting.STUCK_SECONDS = 1000.0
