@@ -5,9 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
-import importlib.util
-import inspect
-import json
 import os
 import re
 import signal
@@ -61,7 +58,6 @@ from support.boards import (
     SPEC_BYTES,
     TABLES_AT,
     Fabric,
-    fake_pynq,
     hwh,
     install,
     install_f2,
@@ -798,28 +794,6 @@ def test_f2_library_without_a_function(monkeypatch: pytest.MonkeyPatch) -> None:
         DeviceError, match=r"^device 'f2' needs the function fpga_pci_get_address, which this libfpga_mgmt\.so lacks$"
     ):
         open_device("f2")
-
-
-def test_stand_in_has_the_signatures_of_pynq_and_pynq_solves() -> None:
-    """PYNQ's real package solves, and the substitute that other tests use has its signatures."""
-    python = os.environ.get("PYNQ_PYTHON", "")
-    if not python and importlib.util.find_spec("pynq"):
-        python = sys.executable
-    if not python:
-        pytest.skip("PYNQ needs NumPy 1: name an interpreter that has it, Numba and Amaranth in PYNQ_PYTHON")
-    done = subprocess.run(
-        [python, str(TESTS / "support" / "pynq_package.py")], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    reported = json.loads(done.stdout.splitlines()[-1])
-    assert reported["same_bits"]
-    assert reported["listed"] == 2 * [[[REGISTERS_AT, 4096], [TABLES_AT, 1 << 16]]]
-    module = fake_pynq(Fabric(SIZES))
-    assert len(reported["signatures"]) == 8
-    for name, parameters in reported["signatures"].items():
-        kind, _, method = name.replace("write_mm", "write").partition(".")
-        mine = inspect.signature(getattr(getattr(module, kind), method)).parameters.values()
-        assert [[p.name, "" if p.default is p.empty else repr(p.default)] for p in mine] == parameters, name
 
 
 def test_pynq_device_of_any_tag(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
