@@ -109,10 +109,7 @@ FAULTS = (
         "host/solver/product_reach.py",
         "parts.append(float(np.abs(one.wealth).max() + np.abs(one.cost).max()))",
         "parts.append(0.0)",
-        (
-            FORMS + "[entry]",
-            FORMS + "[random firm]",
-        ),
+        (HOST_FIRMS + "test_candidates_out_of_bounds_are_within_the_range_of_numbers",),
     ),
     Fault(
         "a build without linear utility is given a problem that needs it",

@@ -81,6 +81,10 @@ def test_fraction_bits() -> None:
     given = firm("entry", 0, 20, 2)
     found = bl.solve(given, tol=1e-4, **EMULATOR)
     assert found.value_bits == found.amount_bits
+    large = firm("entry", 2, 20, 2)
+    image = product_image(large, 1e3)
+    assert image.value_bits == image.amount_bits < 40
+    assert reach_of([products_of(large)], None).all * 2.0**image.value_bits < 2.0**62
     for name in ("value_bits", "amount_bits"):
         few = bl.solve(given, tol=1e-4, **{name: 30}, **EMULATOR)
         assert (few.value_bits, few.amount_bits) == (30, 30)
