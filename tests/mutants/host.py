@@ -328,7 +328,7 @@ FAULTS = (
     ),
     Fault(
         "a guess of the user is not compared with the start of the solver",
-        "gpu_ref/coarse.py",
+        "gpu_ref/starts.py",
         "moved = _swept_spread(X, W, Q, beta, eta, given) if is_guess(given) else np.inf",
         "moved = np.inf",
         ("tests/host/solver/test_starts.py::test_a_guess_that_is_the_solution_takes_one_sweep[small]",),
