@@ -73,7 +73,7 @@ def cases() -> Iterator[Any]:
             yield pytest.param(call.replace("@", arguments), tuple(lets), sentence, id=f"line {number}")
 
 
-@pytest.mark.parametrize(("call", "lets", "sentence"), cases())
+@pytest.mark.parametrize(("call", "lets", "sentence"), list(cases()))
 def test_bad_arguments(call: str, lets: tuple[str, ...], sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
     names = namespace(lets)
     monkeypatch.setattr(transfers, "write_table", lambda *_: pytest.fail("a table was written"))
