@@ -113,3 +113,11 @@ def test_the_tests_mirror_the_sources() -> None:
         if str(path.parent.relative_to(ROOT / "tests")) not in {*folders, ".", "docs"}
     ]
     assert wrong == []
+
+
+def test_the_oracle_shares_nothing_with_what_it_judges() -> None:
+    for path in (ROOT / "tests" / "oracle").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            assert {name.split(".")[0] for name in names} <= {"__future__", "typing", "numpy", "scipy", "mpmath"}, path

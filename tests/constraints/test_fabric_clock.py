@@ -73,46 +73,29 @@ def test_mmcms_stay_within_their_limits() -> None:
                 assert made.divider == 8 or 16 <= made.divider <= 1024
 
 
+PLL = "MHz divided by two whole numbers up to 63, from 10"
+
+
 @pytest.mark.parametrize(
     ("name", "text", "sentence"),
     [
-        (
-            "pynq-z2",
-            "140",
-            "clock of board 'pynq-z2' must be the IO PLL's 1,000 MHz divided by two whole numbers up to 63, from 10 "
-            "to 250 MHz, not 140 MHz: the nearest are 125 MHz and 142.857 MHz",
-        ),
-        (
-            "zcu104",
-            "140.5",
-            "clock of board 'zcu104' must be the IO PLL's 1,500 MHz divided by two whole numbers up to 63, from 10 "
-            "to 333 MHz, not 140.5 MHz: the nearest are 136.364 MHz and 150 MHz",
-        ),
-        (
-            "kv260-sweep",
-            "400",
-            "clock of board 'kv260-sweep' must be the IO PLL's 1,500 MHz divided by two whole numbers up to 63, from "
-            "10 to 333 MHz, not 400 MHz: the nearest is 299.997 MHz",
-        ),
-        (
-            "f2",
-            "1000",
-            "clock of board 'f2' must be the shell's 250 MHz, or 100 MHz through an MMCM, from 10 to 500 MHz, "
-            "not 1000 MHz: the nearest is 500 MHz",
-        ),
-        (
-            "u250",
-            "1",
-            "clock of board 'u250' must be XDMA's 250 MHz, or that through an MMCM, from 10 to 500 MHz, "
-            "not 1 MHz: the nearest is 10 MHz",
-        ),
+        ("pynq-z2", "140", f"clock of board 'pynq-z2' must be the IO PLL's 1,000 {PLL} to 250 MHz, not 140 MHz: the "
+         "nearest are 125 MHz and 142.857 MHz"),
+        ("zcu104", "140.5", f"clock of board 'zcu104' must be the IO PLL's 1,500 {PLL} to 333 MHz, not 140.5 MHz: the "
+         "nearest are 136.364 MHz and 150 MHz"),
+        ("kv260-sweep", "400", f"clock of board 'kv260-sweep' must be the IO PLL's 1,500 {PLL} to 333 MHz, not 400 "
+         "MHz: the nearest is 299.997 MHz"),
+        ("f2", "1000", "clock of board 'f2' must be the shell's 250 MHz, or 100 MHz through an MMCM, from 10 to 500 "
+         "MHz, not 1000 MHz: the nearest is 500 MHz"),
+        ("u250", "1", "clock of board 'u250' must be XDMA's 250 MHz, or that through an MMCM, from 10 to 500 MHz, not "
+         "1 MHz: the nearest is 10 MHz"),
         ("f2", "125MHz", "clock must be a number of MHz, such as 125, not '125MHz'"),
         ("f2", "-5", "clock must be a number of MHz, such as 125, not '-5'"),
         ("f2", "nan", "clock must be a number of MHz, such as 125, not 'nan'"),
         ("f2", "0", "clock must be a number of MHz, such as 125, not '0'"),
         ("", "125", "clock 125 needs a board, because boards can generate different clocks: name one"),
     ],
-)
+)  # fmt: skip
 def test_clock_that_cannot_be_is_refused_before_any_work(
     name: str, text: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -25,7 +25,6 @@ from support.vivado_stub import MESSAGES, Ran
 
 DESIGNS = [board for board in BOARDS.values() if board.flow in (Flow.ZYNQ, Flow.MPSOC, Flow.XDMA)]
 NAMES = [board.name for board in DESIGNS]
-PROCESSORS = [board for board in DESIGNS if board.flow is not Flow.XDMA]
 
 
 @needs_tcl

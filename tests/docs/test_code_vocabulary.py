@@ -261,21 +261,3 @@ def test_comments_of_other_languages_are_read(name: str, text: str) -> None:
     assert [fault.partition(" instead")[0] for fault in faults(name, text)] == [
         f"{name}:{text.count(chr(10), 0, text.index('walk')) + 1}:"
     ]
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("a.py", "walk = kept_utilities\n"),
-        ("a.py", 'm.submodules["walk"] = walk\n'),
-        ("a.py", '"""The class ``Walk`` has a `walker`."""\n'),
-        ("a.py", '"""Example.\n\n>>> solve(walk=True)\n\nParameters\n----------\nwalk, money\n    A state.\n"""\n'),
-        ("a.py", '"""An integer.\n\nParameters\n----------\nmoney : int\n    A state.\n"""\n'),
-        ("a.py", '"""The width; is None for the last."""\n'),
-        ("a.py", 'print(f"one {walk} two")\n'),
-        ("a.py", 'print("held", "sweeps of one")\n'),
-        ("a.cpp", "int walk; // A state.\n"),
-    ],
-)
-def test_code_is_let_be(name: str, text: str) -> None:
-    assert faults(name, text) == []

@@ -15,7 +15,7 @@ from beltline.gpu_ref.discrete.exact_step import certify
 from beltline.gpu_ref.general.certificate import certify_form
 from beltline.gpu_ref.general.form import Branch
 from beltline.gpu_ref.general.random_forms import random_form
-from support import oracle
+from oracle import bellman as oracle
 
 SIZES = (0.0, 1e-13, 1e-7, 1e-3, 0.3)
 """Errors of the values that are certified, as a share of the largest value."""

@@ -7,11 +7,12 @@ from .fault import Fault
 PRODUCTS = "host/solver/products.py"
 IMAGE = "host/solver/fixed_point.py"
 TEST = "tests/hw/sweep/test_ages.py::"
+FORMS = "tests/host/solver/test_forms.py::test_errors_are_within_the_bounds_of_every_device"
 TEST_HOST = "tests/host/solver/test_ages.py::"
 
 OF_SEARCH = (TEST + "test_every_age_is_full_searchs",)
 OF_TRANSFERS = (TEST_HOST + "test_only_tables_that_differ_are_transferred",)
-OF_REFUSALS = (TEST_HOST + "test_refusals",)
+OF_REFUSALS = ("tests/host/test_refusals.py::test_bad_arguments",)
 OF_FORMATS = (TEST_HOST + "test_number_formats_are_those_of_the_most_demanding_age",)
 OF_FALLS = (TEST_HOST + "test_values_that_fall_are_refused_only_at_ages_that_they_enter",)
 
@@ -84,7 +85,7 @@ FAULTS = (
         "host/solver/product_reach.py",
         "k = age if len(products) > 1 else 0",
         "k = 0",
-        (TEST_HOST + "test_values_stay_within_their_bounds",),
+        (FORMS + "[ages random]",),
     ),
     Fault(
         "a weight above 1 is accepted",
@@ -98,7 +99,7 @@ FAULTS = (
         PRODUCTS,
         "return not (bounded or np.any(one.kappa))",
         "return not np.any(one.kappa)",
-        OF_REFUSALS,
+        (TEST_HOST + "test_older_builds_are_refused",),
     ),
     Fault(
         "the last solution of a session is taken for the value after the last age",
@@ -112,6 +113,6 @@ FAULTS = (
         "host/solver/verify_products.py",
         "sweeps = zip(reversed(image.ages), value, policy, strict=False)",
         "sweeps = zip(image.ages, value, policy, strict=False)",
-        (TEST_HOST + "test_every_age_is_the_processors",),
+        (FORMS + "[ages default]",),
     ),
 )

@@ -10,6 +10,7 @@ PRODUCTS = "host/solver/products.py"
 IMAGE = "host/solver/product_image.py"
 VERIFY = "host/solver/verify_products.py"
 TEST = "tests/hw/sweep/test_alternatives.py::"
+FORMS = "tests/host/solver/test_forms.py::test_errors_are_within_the_bounds_of_every_device"
 TEST_HOST = "tests/host/solver/test_alternatives.py::"
 GATEWARE = "tests/hw/sweep/test_kinds.py::"
 
@@ -23,7 +24,7 @@ OF_GROUPS = (GATEWARE + "test_states_that_can_afford_nothing[alternatives-2]",)
 OF_MARKS = (GATEWARE + "test_random_values_and_marks",)
 OF_KINDS = (GATEWARE + "test_gateware_after_every_sweep_and_at_the_end[alternatives-2]",)
 OF_DEFAULT = (TEST_HOST + "test_product_states_of_a_default",)
-OF_MISSES = (TEST_HOST + "test_what_a_machine_missed_is_found",)
+OF_MISSES = ("tests/host/solver/test_forms.py::test_what_a_machine_missed_is_found[retirement]",)
 OF_CANDIDATES = (TEST + "test_candidates_that_are_left_out",)
 OF_AMONG = (TEST + "test_every_pass_stays_among_the_candidates",)
 OF_RANDOM_CANDIDATES = (GATEWARE + "test_random_candidates",)
@@ -108,7 +109,7 @@ FAULTS = (
         "host/solver/product_reach.py",
         "parts.append(float(np.abs(one.wealth).max() + np.abs(one.cost).max()))",
         "parts.append(0.0)",
-        (HOST_FIRMS + "test_values_stay_within_their_bounds",),
+        (HOST_FIRMS + "test_candidates_out_of_bounds_are_within_the_range_of_numbers",),
     ),
     Fault(
         "a build without linear utility is given a problem that needs it",
@@ -332,21 +333,24 @@ FAULTS = (
         "host/solver/product_reach.py",
         "earned + products.kappa, -np.inf)",
         "earned, -np.inf)",
-        (TEST_HOST + "test_values_stay_within_their_bounds",),
+        (
+            FORMS + "[exit]",
+            FORMS + "[random]",
+        ),
     ),
     Fault(
         "the worst alternative is reported instead of the best",
         VERIFY,
         "first = words[..., own_alternatives, :, :].argmax(axis=-3)",
         "first = words[..., own_alternatives, :, :].argmin(axis=-3)",
-        (TEST_HOST + "test_the_emulator_finds_what_the_processor_finds",),
+        (FORMS + "[default]",),
     ),
     Fault(
         "verification of problems with alternatives accepts any error as rounding",
         "host/solver/verify.py",
         "coarse = None if rounding is None else TIMES * np.where(",
         "coarse = None if rounding is None else 1e9 * np.where(",
-        (TEST_HOST + "test_what_a_machine_missed_is_found",),
+        OF_MISSES,
     ),
     Fault(
         "a checkpoint leaves out the groups",

@@ -8,6 +8,7 @@ LANE = "hw/sweep/lane/"
 COSTS = "host/solver/costs.py"
 TEST = "tests/hw/sweep/test_alternatives.py::"
 TEST_GATEWARE = ("tests/hw/sweep/test_kinds.py::test_gateware_after_every_sweep_and_at_the_end[costs-2]",)
+FORMS = "tests/host/solver/test_forms.py::test_errors_are_within_the_bounds_of_every_device"
 TEST_HOST = "tests/host/solver/test_costs.py::"
 
 OF_EVERY_CHOICE = tuple(
@@ -106,21 +107,24 @@ FAULTS = (
         "host/solver/complete.py",
         "image.stands[policy, np.arange(problem.states)].astype(np.int32)",
         "policy.astype(np.int32)",
-        (TEST_HOST + "test_the_emulator_finds_what_the_processor_finds",),
+        (FORMS + "[cost laffer]",),
     ),
     Fault(
         "a result of a problem with costs counts as proven although the machine did not prove it",
         "host/solver/complete.py",
         "costly = problem.cost is not None or Status.PEAKS in done.status",
         "costly = Status.PEAKS in done.status",
-        (TEST_HOST + "test_a_run_that_was_not_proven_is_verified_all_the_same",),
+        ("tests/host/solver/test_forms.py::test_a_run_that_was_not_proven_is_verified_all_the_same",),
     ),
     Fault(
         "the range of values is computed as if every choice x' cost x'",
         "host/solver/fixed_point.py",
         "problem.grid[0] if costs is None else costs.table[0]",
         "problem.grid[0]",
-        (TEST_HOST + "test_values_stay_within_their_bounds",),
+        (
+            FORMS + "[cost kink]",
+            FORMS + "[cost laffer]",
+        ),
     ),
     Fault(
         "a table of costs is loaded into a build that does not support costs",

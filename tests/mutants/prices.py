@@ -25,7 +25,6 @@ OF_TABLE = ("tests/hw/sweep/test_group_table.py::test_prices_replace_the_lowest_
 OF_PAID = (TEST + "test_where_bonds_are_paid",)
 OF_COSTS = (TEST + "test_costs_follow_from_where_bonds_are_paid",)
 OF_SWEEPS = (TEST + "test_every_sweep_is_full_searchs_at_prices_of_the_default_set",)
-OF_NEXT_RUN = (TEST + "test_a_run_continues_at_its_last_prices",)
 OF_RANDOM = (GATEWARE + "test_random_marks_and_faces",)
 OF_ECONOMIES = (GATEWARE + "test_economies_after_every_sweep",)
 OF_ENDS = (GATEWARE + "test_economies_to_the_end",)

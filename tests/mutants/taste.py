@@ -10,6 +10,7 @@ GROUPS = "hw/sweep/taste.py"
 PRODUCTS = "host/solver/products.py"
 TEST_UNIT = "tests/hw/arithmetic/test_log_sum.py::"
 TEST = "tests/hw/sweep/test_taste.py::"
+FORMS = "tests/host/solver/test_forms.py::test_errors_are_within_the_bounds_of_every_device"
 TEST_HOST = "tests/host/solver/test_taste.py::"
 
 OF_ERROR = (TEST_UNIT + "test_error_against_oracle",)
@@ -20,12 +21,12 @@ OF_STREAM = (TEST + "test_gateware_of_the_unit",)
 OF_SWEEPS = ("tests/hw/sweep/test_kinds.py::test_every_sweep_is_full_searchs[taste-retirement-0]",)
 OF_START = (TEST_HOST + "test_log_sums_of_the_start_are_those_of_the_problem",)
 OF_LAST = (TEST_HOST + "test_the_last_solution_is_a_start",)
-OF_BOUNDS = (TEST_HOST + "test_values_stay_within_their_bounds",)
+OF_BOUNDS = (FORMS + "[taste random]",)
 OF_ROUNDING = (TEST_HOST + "test_rounding_includes_the_log_sum",)
 OF_EQUAL = (TEST_HOST + "test_equal_alternatives_of_a_regime_both_count",)
 OF_KEY = (TEST_HOST + "test_a_checkpoint_has_a_key_of_the_scale",)
-OF_REFUSALS = (TEST_HOST + "test_refusals",)
-OF_RESULTS = (TEST_HOST + "test_the_emulator_finds_what_the_processor_finds",)
+OF_REFUSALS = ("tests/host/test_refusals.py::test_bad_arguments",)
+OF_RESULTS = (FORMS + "[taste random]",)
 
 FAULTS = (
     Fault(

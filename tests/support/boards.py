@@ -556,3 +556,11 @@ def install_xdma(patch: pytest.MonkeyPatch, directory: Path, fabric: Fabric) -> 
     patch.setattr(xdma.XdmaDevice, "_read_word", lambda self, offset: fabric.read(offset))
     patch.setattr(xdma.XdmaDevice, "_write_word", lambda self, offset, word: fabric.write(offset, word))
     return cards
+
+
+def install(name: str, patch: pytest.MonkeyPatch, directory: Path, fabric: Fabric) -> None:
+    """Install a board that holds ``fabric`` for device ``name``, one of ``pynq``, ``f2`` and ``xdma``."""
+    if name == "f2":
+        install_f2(patch, fabric)
+    else:
+        {"pynq": install_pynq, "xdma": install_xdma}[name](patch, directory, fabric)

@@ -1,4 +1,4 @@
-"""Comparison of a machine's solution of a problem of the general form with the processor's."""
+"""Comparison of results: of a machine with the processor's within both bounds, and of machines bit by bit."""
 
 from __future__ import annotations
 
@@ -35,3 +35,11 @@ def compared(given: Problem, found: Any, right: Any) -> int:
         number = found.alternatives.index(name)
         assert np.array_equal(found.tables.probabilities[..., number, :, :] == 1.0, found.taken(name))
     return int((found.tables.policy != right.tables.policy).sum() + (found.tables.choice != right.tables.choice).sum())
+
+
+def same(one: Any, other: Any, *more: str) -> None:
+    """Check that two results of machines have the same bits, outcome and bounds, and the same facts ``more``."""
+    assert np.array_equal(one.value, other.value)
+    assert np.array_equal(one.policy, other.policy)
+    for name in ("success", "status", "message", "sweeps", "change", "residual", "error_bound", *more):
+        assert getattr(one, name) == getattr(other, name), name

@@ -11,7 +11,6 @@ import pytest
 
 import beltline as bl
 from beltline.host.analysis.euler import SMALLEST, log10_errors, summary
-from docs.tables.euler import HEADS, off_the_grid, row
 from docs.tables.euler import main as table
 from support.fakes import problem
 from support.paths import ROOT
@@ -168,50 +167,6 @@ def test_unsolved_result_is_reported() -> None:
         report = bl.euler_report(result)
     assert len(reported) == 1
     assert str(report).splitlines()[0].endswith("(sweep limit reached)")
-
-
-def test_table(capsys: pytest.CaptureFixture[str]) -> None:
-    assert table(["--grids", "16", "64", "--seeds", "2"]) == 0
-    printed = capsys.readouterr().out.splitlines()
-    assert len(printed) == 4 + 2 + len(HEADS)
-    first = [cell.strip() for cell in printed[2].split("|")[1:]]
-    assert first[:2] == ["16", "-3.8"]
-    # The differences from the published numbers, for each definition of the error.
-    assert printed[5] == "Difference from the published number, 16 points:"
-    assert printed[6] == f"  path: mean      {float(first[2]) + 3.8:+.2f}"
-    assert [line[:18].strip() for line in printed[6:]] == list(HEADS)
-    assert printed[10] == "  long run: mean  not unique"
-    assert table(["--grids", "1"]) == 1
-    expected = "euler_table: grid must be a whole number from 2 to 1048576, not 1\n"
-    assert capsys.readouterr().err == expected
-
-
-def test_definitions_of_the_table() -> None:
-    found = dict(zip(HEADS, row(256, 1, "cpu").errors, strict=True))
-    result = bl.solve(bl.rbc(grid=256), tol=(1 - 0.984) * 1e-8, device="cpu", progress=False)
-    errors, path, mass = bl.euler_errors(result), bl.simulate(result), bl.stationary_distribution(result)
-    assert found["path: mean"] == pytest.approx(bl.euler_report(result).path.mean, abs=1e-6)
-    assert found["long run: mean"] == pytest.approx((mass * log10_errors(errors))[mass > 0].sum(), abs=1e-6)
-    # The error in units of marginal utility is computed from its definition in each period of the path.
-    c = result.problem.wealth - result.choice
-    assert result.problem.marginal_wealth is not None
-    ahead = 0.984 * (result.problem.marginal_wealth * c**-2.0) @ result.problem.transition.T
-    x, s = path.points, path.states
-    gaps = 1 - ahead[result.policy[x, s], s] / c[x, s] ** -2.0
-    assert found["U': mean"] == pytest.approx(np.log10(np.abs(gaps)).mean(), abs=1e-6)
-
-
-def test_off_the_grid_the_closed_form_has_the_errors_of_interpolation() -> None:
-    coarse, fine = (
-        off_the_grid(
-            bl.solve(
-                bl.rbc(grid=1000, states=states, beta=BETA, eta=1.0, alpha=ALPHA, delta=1.0, rho=0.8, sigma=0.02),
-                tol=1e-8, device="cpu", progress=False,
-            ), periods=2000, burn_in=100,
-        )
-        for states in (3, 15)
-    )  # fmt: skip
-    assert fine < coarse - 0.5
 
 
 def numbers(line: str) -> list[float]:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.interpolate import PchipInterpolator
 
 import beltline as bl
-from beltline.gpu_ref.utility import crra_utility
 from beltline.host.analysis.grid_error import bounds_of_ages
 from beltline.host.bench.random_problems import random_problem
 
@@ -91,22 +88,6 @@ def test_closed_form() -> None:
     assert widths[0] > 10 * widths[1]
 
 
-def test_each_age_is_the_best_on_the_cubic_of_the_next() -> None:
-    problem = replace(cake(33), start=np.sqrt(cake(33).grid)[:, None], beta=0.95)
-    found = bl.refine(solved(problem))
-    mesh = np.linspace(0.0, 4.0, 40_001)
-    for age in range(6):
-        after = problem.start if age == 5 else found.value[age + 1]
-        ahead = PchipInterpolator(problem.grid, 0.95 * after[:, 0])
-        for x in range(0, 33, 3):
-            with np.errstate(invalid="ignore"):
-                best = (crra_utility(problem.wealth[x, 0] - mesh, 1.0) + ahead(mesh)).max()
-            choice = found.choice[age, x, 0]
-            own = float(crra_utility(problem.wealth[x, 0] - choice, 1.0) + ahead(choice))
-            assert found.value[age, x, 0] == pytest.approx(own, abs=1e-12)
-            assert own >= best - 1e-12
-
-
 def finer(problem: bl.Problem, times: int, after: Array | None = None) -> bl.Problem:
     """Return the problem with ``times`` as many intervals, by linear interpolation, or with another last value."""
     at = np.linspace(0.0, problem.points - 1, times * (problem.points - 1) + 1)
@@ -182,18 +163,6 @@ def test_euler_errors_are_those_of_the_definition() -> None:
     assert np.nanmax(np.abs(error)) < np.nanmax(np.abs(bl.euler_errors(result))) / 10
 
 
-def test_an_unsolved_result_is_reported() -> None:
-    result = replace(solved(cake(17)), success=False, status="not verified", message="A maximum was missed.")
-    with pytest.warns(UserWarning, match=r"^a refinement of a result that is not solved: not verified$") as reported:
-        found = bl.refine(result)
-    assert reported[0].filename == __file__
-    assert not found.success
-    assert found.status == "not verified"
-    assert found.message == (
-        "Every age has choices between grid points, but the result on the grid is not solved: A maximum was missed."
-    )
-
-
 def test_the_last_ages_of_a_run_that_was_stopped() -> None:
     whole = solved(cake(17))
     stopped = replace(whole, value=whole.value[2:], policy=whole.policy[2:], success=False, status="stopped")
@@ -202,23 +171,6 @@ def test_the_last_ages_of_a_run_that_was_stopped() -> None:
     full = bl.refine(whole)
     np.testing.assert_array_equal(found.value, full.value[2:])
     np.testing.assert_array_equal(found.upper, full.upper[2:])
-
-
-def test_report_dataset_and_figure(tmp_path: Path) -> None:
-    pytest.importorskip("xarray")
-    found = bl.refine(solved(cake(33)))
-    text = str(found)
-    assert text.startswith(
-        "Choices between grid points of cake, 33 grid points x 1 states, 6 ages\n  status        fini"
-    )
-    assert "  ages          6, one maximisation each\n" in text
-    assert "non-decreasing between grid points; likewise after the last age refined value" in " ".join(text.split())
-    data = found.to_xarray()
-    assert data["refined_choice"].dims == ("age", "cake", "state")
-    np.testing.assert_array_equal(data["upper"].sel(age=1).values, found.upper[0])
-    figure = found.plot(tmp_path / "refined.png")
-    assert figure.get_suptitle().endswith("1 state, first age")
-    np.testing.assert_array_equal(figure.axes[0].lines[1].get_ydata(), found.consumption[0, :, 0])
 
 
 def test_one_age_and_two_points() -> None:

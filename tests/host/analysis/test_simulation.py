@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -260,45 +259,6 @@ def test_state_that_is_left_for_good() -> None:
     sentence = "state 0 has probability 0 in the stationary distribution: the chain leaves it and never returns"
     with pytest.raises(bl.ProblemError, match="^" + sentence + "$"):
         bl.impulse_response(result, state=0)
-
-
-LIMIT = "100000000"
-
-
-@pytest.mark.parametrize(
-    ("call", "sentence"),
-    [
-        (lambda r: bl.simulate(3), "result must be a Result, not 3"),
-        (
-            lambda r: bl.simulate(bl.solve(bl.from_discrete_dp([[1.0]], [[[1.0]]], 0.5))),
-            "a simulation needs a grid of amounts, and this problem is discrete: result.transitions() is the Markov "
-            "matrix of its states",
-        ),
-        (lambda r: bl.simulate(r, periods=0), f"periods must be a whole number from 1 to {LIMIT}, not 0"),
-        (lambda r: bl.simulate(r, burn_in=-1), f"burn_in must be a whole number from 0 to {LIMIT}, not -1"),
-        (lambda r: bl.simulate(r, seed=1.5), "seed must be a whole number that is not negative, not 1.5"),
-        (
-            lambda r: bl.simulate(r, start=3),
-            "start must be the indices of grid point, exogenous state and perhaps regime, not 3",
-        ),
-        (lambda r: bl.simulate(r, start=(512, 0)), "start[0] must be a whole number from 0 to 511, not 512"),
-        (lambda r: bl.simulate(r, start=(0, 4)), "start[1] must be a whole number from 0 to 3, not 4"),
-        (lambda r: bl.moments(r, "both"), "how must be 'exact' or 'simulation', not 'both'"),
-        (
-            lambda r: bl.moments(r, "simulation", periods=1),
-            f"periods must be a whole number from 2 to {LIMIT}, not 1",
-        ),
-        (lambda r: bl.impulse_response(r, state=4), "state must be a whole number from 0 to 3, not 4"),
-        (
-            lambda r: bl.impulse_response(r, state=3),
-            "to must be a whole number from 0 to 3 that is not 3, not 4",
-        ),
-        (lambda r: bl.impulse_response(r, periods=0), f"periods must be a whole number from 1 to {LIMIT}, not 0"),
-    ],
-)
-def test_bad_input(rbc: bl.Result, call: Any, sentence: str) -> None:
-    with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
-        call(rbc)
 
 
 def test_one_state_has_no_impulse() -> None:

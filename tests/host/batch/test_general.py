@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import threading
 import time
@@ -14,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize_scalar
 
 import beltline as bl
 from beltline.gpu_ref.cuda import general as cuda_general
@@ -81,26 +79,6 @@ def test_what_is_stored_is_not_solved_again(tmp_path: Path, monkeypatch: pytest.
         "career", "RBC", "firm", "career", "RBC", "firm", "career"
     ]  # fmt: skip
     assert all(lines[attempt.key]["change"] is not None for attempt in again)
-
-
-def test_a_damaged_file_is_refused_by_name(tmp_path: Path) -> None:
-    (attempt,) = solved([career(0)], store=tmp_path / "runs")
-    file = bl.Store(tmp_path / "runs").file(attempt.key)
-    data = bytearray(file.read_bytes())
-    data[len(data) // 2] ^= 1
-    file.write_bytes(data)
-    (attempt,) = solved([career(0)], store=tmp_path / "runs")
-    assert isinstance(attempt.error, bl.ProblemError)
-    assert str(attempt.error).startswith(f"{str(file)!r} is not a file that this store wrote ")
-
-
-def test_a_file_under_the_name_of_another_problem_is_refused(tmp_path: Path) -> None:
-    (attempt,) = solved([career(0)], store=tmp_path / "runs")
-    store, other = bl.Store(tmp_path / "runs"), solved([career(0, 31)])[0].key
-    store.file(other).parent.mkdir(exist_ok=True)
-    store.file(attempt.key).rename(store.file(other))
-    with pytest.raises(bl.ProblemError, match="it does not contain the result of this key"):
-        store.load(other)
 
 
 def test_the_key_is_what_decides_the_answer() -> None:
@@ -218,12 +196,6 @@ def test_prices_that_move_are_those_of_one_problem() -> None:
         bl.solve_many([firm(0)], device="cpu", update=lambda last: None)
 
 
-def test_progress_reports_how_far_it_is() -> None:
-    lines: list[str] = []
-    solved([career(0), firm(0), 4], progress=lines.append)  # type: ignore[list-item]
-    assert re.fullmatch(r"3 problems done \(1 not solved\), [\d.,e+]+ a second", lines[-1])
-
-
 def test_closing_the_iterator_ends_the_solve_in_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     """Closing the iterator stops a solve that would take about 300,000 plain sweeps."""
     endless = replace(firm(0), beta=0.9999)
@@ -263,33 +235,6 @@ def test_on_a_graphics_card_simple_ones_share_a_launch(monkeypatch: pytest.Monke
     assert launches == ["2 simple", "general", "general", "general", "2 simple"]
     assert all(attempt.result and attempt.success and attempt.result.device == "gpu" for attempt in attempts)
     assert [attempt.index for attempt in attempts] == list(range(7))
-
-
-def test_an_estimation_by_batches_recovers_the_disutility_of_work() -> None:
-    """An estimation recovers the disutility of work from the wealth thresholds, by age, above which workers retire."""
-
-    def thresholds(disutilities: list[float]) -> list[Any]:
-        models = [bl.retirement(grid=400, ages=8, disutility=each) for each in disutilities]
-        attempts = bl.solve_many([model.problem() for model in models], 1e-8, device="cpu", progress=False)
-        found = []
-        for model, attempt in zip(models, attempts, strict=True):
-            assert attempt.result is not None
-            assert attempt.success
-            found.append(np.argmax(bl.RetirementResult(model, attempt.result).retires, axis=1).astype(float))
-        return found
-
-    true = 0.83
-    (data,) = thresholds([true])
-    guesses = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1]
-    distances = [float(((moments - data) ** 2).sum()) for moments in thresholds(guesses)]
-    best = guesses[int(np.argmin(distances))]
-    assert best == 0.8
-    found = minimize_scalar(
-        lambda guess: float(((thresholds([guess])[0] - data) ** 2).sum()),
-        bounds=(best - 0.1, best + 0.1), method="bounded", options={"xatol": 1e-3},
-    )  # fmt: skip
-    # The thresholds are grid points; a change of the disutility by 0.01 moves one of them.
-    assert found.x == pytest.approx(true, abs=0.01)
 
 
 def test_a_damaged_file_of_a_store_is_the_failure_of_its_problem(tmp_path: Path) -> None:

@@ -76,30 +76,6 @@ def test_the_key_is_that_of_what_solvers_read() -> None:
     assert len(keys) == len(changed) + 2
 
 
-def test_half_a_file_is_never_taken_for_a_result(store: Store) -> None:
-    problem = tiny(0)
-    file = store.file(key(problem, OPTIONS))
-    whole = file.read_bytes()
-    for size in (0, 10, len(whole) // 2, len(whole) - 1):
-        file.write_bytes(whole[:size])
-        with pytest.raises(bl.ProblemError, match=DAMAGED):
-            store.get(key(problem, OPTIONS), problem)
-        with pytest.raises(bl.ProblemError, match=DAMAGED):
-            store.load(key(problem, OPTIONS))
-
-
-def test_flipped_bits_are_noticed(store: Store) -> None:
-    problem = tiny(0)
-    file = store.file(key(problem, OPTIONS))
-    whole = bytearray(file.read_bytes())
-    with np.load(file) as arrays:
-        place = bytes(whole).index(arrays["value"].tobytes())
-    whole[place] ^= 1
-    file.write_bytes(bytes(whole))
-    with pytest.raises(bl.ProblemError, match=DAMAGED):
-        store.get(key(problem, OPTIONS), problem)
-
-
 def test_a_file_under_another_name_is_not_its_result(store: Store) -> None:
     one, other = key(tiny(0), OPTIONS), key(tiny(9), OPTIONS)
     store.file(other).parent.mkdir(exist_ok=True)

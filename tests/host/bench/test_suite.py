@@ -15,10 +15,9 @@ from typing import Any
 import pytest
 
 from beltline.host.bench import energy, measure
-from beltline.host.bench.figure import chosen, figure_of
 from beltline.host.bench.rows import Row
 from beltline.host.bench.suite import VARIANTS, bench
-from beltline.host.bench.tables import markdown, title
+from beltline.host.bench.tables import markdown
 from beltline.host.cli.main import main
 from beltline.host.devices import DeviceError
 from beltline.host.solver.solve import solve
@@ -89,17 +88,6 @@ def test_problems_a_second(small: Any) -> None:
     text = markdown(small[0])
     assert "## Problems a second" in text
     assert f"| fpga | line | 64 | {fpga['problems']} |" in text
-
-
-def test_times_by_grid_are_of_one_tolerance(small: Any) -> None:
-    result = small[0]
-    line = next(row for row in result["rows"] if (row["device"], row["method"], row["grid"]) == ("fpga", "line", 16))
-    coarse = line | {"sweeps": 355, "total": line["total"] / 4, "note": line["note"] + ", epsilon 0.001"}
-    times = [
-        markdown(result | {"rows": rows}).split("## Total time by grid")[1]
-        for rows in (result["rows"], [*result["rows"], coarse])
-    ]
-    assert times[0] == times[1]
 
 
 def test_what_does_not_run_says_why(small: Any) -> None:
@@ -230,18 +218,6 @@ def test_a_solve_is_repeated_only_if_all_repetitions_fit() -> None:
     assert run.notes == ["cpu warm: grids above 16 points do not fit in the time of the run"]
 
 
-@pytest.mark.parametrize("name", [".", "..", "./"])
-def test_any_directory_can_be_named(
-    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    given: list[Any] = []
-    result: dict[str, Any] = {"about": {"cores": 2}, "rows": [vars(_row("cpu", "warm", 16, 1e-3))], "notes": []}
-    monkeypatch.setattr("beltline.host.bench.suite.bench", lambda *arguments: given.append(arguments) or result)
-    monkeypatch.chdir(tmp_path)
-    assert main(["bench", "--out", name]) == 0
-    assert given[0][0] == Path(name)
-
-
 def test_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     row = Row("cpu", "warm", 16, 4, 1353, 0, 0, 1e-3, 0, 1e-3, 1e-6, 2.0, 1e-10, 6e-9, 0, 0.0, True, "measured")
     result: dict[str, Any] = {"about": {"cores": 2}, "rows": [vars(row)], "notes": ["gpu: none"]}
@@ -262,49 +238,5 @@ def test_every_row_has_the_time_from_call_to_return(small: Any) -> None:
     assert "| total | call to return | joules |" in markdown(small[0])
 
 
-def test_a_fallback_method_is_named_in_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    def by_warm(*arguments: Any, **options: Any) -> Any:
-        return solve(*arguments, **options | {"method": "warm"})
-
-    monkeypatch.setattr(measure, "REPEATS", 1)
-    monkeypatch.setattr(measure, "ENOUGH", 0.0)
-    monkeypatch.setattr(measure, "solve", by_warm)
-    row = measure.reference_row(measure.Bench(lambda line: None, 1.0, [16], math.inf), "cpu", "shift", {}, 16)
-    assert (row.agrees, row.note) == (False, "converged; solved by method warm")
-
-
-def test_titles_distinguish_runs() -> None:
-    assert (
-        title({"date": "2026-11-21", "cores": 2, "gpu": "NVIDIA H200"})
-        == "Bench of 2026-11-21: 2 cores and NVIDIA H200"
-    )
-    assert title({"date": "2026-11-22", "cores": 1}) == "Bench of 2026-11-22: 1 core"
-
-
 def _row(device: str, method: str, grid: int, total: float, note: str = "") -> Row:
     return Row(device, method, grid, 4, 9, 0, 0, total, 0, total, 1, 1, 0, 0, 0, 0, True, "measured", note)
-
-
-def test_a_figure_has_six_lines_at_most() -> None:
-    rows = []
-    for device in ("cpu", "gpu"):
-        for rank, method in enumerate(("binary", "warm", "mpi", "shift", "egm", "shift start=coarse")):
-            note = "another fixed point" if method == "egm" else ""
-            rows += [_row(device, method, grid, grid / (1 + rank), note) for grid in (16, 64)]
-        # It is the fastest at its largest grid, but that grid is smaller than those of other rows.
-        rows.append(_row(device, "grid", 16, 1e-9))
-    rows += [_row("gpu", "shift start=coarse, batch of 1,000, each", 64, 1e-9)]
-    for rank, method in enumerate(("line", "sweep", "sweep shift start=coarse")):
-        rows += [_row("fpga", method, grid, grid / (10 + rank), "9 clocks") for grid in (16, 64)]
-    expected = [
-        ("cpu", "binary"), ("cpu", "shift start=coarse"), ("gpu", "binary"), ("gpu", "shift start=coarse"),
-        ("fpga", "line"), ("fpga", "sweep shift start=coarse"),
-    ]  # fmt: skip
-    assert chosen(rows) == expected
-    without = [row for row in rows if row.device != "gpu"]
-    assert chosen(without) == [*expected[:2], *expected[4:], ("cpu", "warm"), ("fpga", "sweep")]
-    drawn = figure_of({"rows": [vars(row) for row in rows]})
-    lines = drawn.axes[0].get_lines()
-    assert len(lines) == len({line.get_color() for line in lines}) == len({line.get_marker() for line in lines}) == 6
-    assert [line.get_label() for line in lines][-1] == "fpga sweep shift start=coarse (modelled)"
-    assert list(lines[0].get_xdata()) == [16, 64]

@@ -5,9 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
-import importlib.util
-import inspect
-import json
 import os
 import re
 import signal
@@ -40,12 +37,12 @@ from beltline.host.devices import (
 )
 from beltline.host.devices.lock import BoardLock
 from beltline.host.devices.mapped import MappedDevice
-from beltline.host.problem.checks import ProblemError
 from beltline.host.solver.driver import run
 from beltline.host.solver.fixed_point import fixed_point
 from beltline.hw.interface.registers import Command, Table
 from support.boards import (
     BURSTABLE_AT,
+    CARD,
     GIVEN,
     HEADER,
     IDS_AT,
@@ -61,8 +58,8 @@ from support.boards import (
     SPEC_BYTES,
     TABLES_AT,
     Fabric,
-    fake_pynq,
     hwh,
+    install,
     install_f2,
     install_pynq,
 )
@@ -77,18 +74,15 @@ def locks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.fixture(params=["pynq", "f2"])
+@pytest.fixture(params=["pynq", "f2", "xdma"])
 def board(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> tuple[str, Fabric]:
     fabric = Fabric(SIZES)
-    if request.param == "pynq":
-        install_pynq(monkeypatch, tmp_path, fabric)
-    else:
-        install_f2(monkeypatch, fabric)
+    install(request.param, monkeypatch, tmp_path, fabric)
     return request.param, fabric
 
 
 def the_lock(name: str) -> str:
-    return {"pynq": "pynq-fake0", "f2": "f2-slot0"}[name]
+    return {"pynq": "pynq-fake0", "f2": "f2-slot0", "xdma": "xdma-" + CARD.replace(":", "-")}[name]
 
 
 def released(name: str) -> bool:
@@ -206,7 +200,7 @@ def solving_elsewhere(name: str, directory: Path) -> Iterator[subprocess.Popen[s
         fabric = boards.Fabric(boards.SIZES)
         directory = Path({str(directory)!r}) / "other"
         directory.mkdir()
-        boards.install_pynq(patch, directory, fabric) if {name!r} == "pynq" else boards.install_f2(patch, fabric)
+        boards.install({name!r}, patch, directory, fabric)
         device = open_device({name!r})
         fabric.stuck = True
         beltline.host.solver.waiting.STUCK_SECONDS = 1000.0
@@ -266,15 +260,6 @@ def test_lock_is_let_go_on_close_and_on_failure(board: tuple[str, Fabric]) -> No
     assert released(name)
     assert bl.solve(GIVEN, device=name, tol=1e-3).success
     assert released(name)
-
-
-@pytest.mark.parametrize("bit", range(0, 32, 5))
-def test_flipped_identity(board: tuple[str, Fabric], bit: int) -> None:
-    name, fabric = board
-    fabric.identity ^= 1 << bit
-    sentence = f"device '{name}' has identity 0x{fabric.identity:08X}, not 0x424C5431: not a Beltline"
-    with pytest.raises(DeviceError, match=f"^{sentence}$"):
-        bl.solve(GIVEN, device=name)
 
 
 def test_identity_that_flips_while_open(board: tuple[str, Fabric]) -> None:
@@ -609,32 +594,6 @@ def test_pynq_with_another_clock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         open_device("pynq").close()
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"bitstream": 3}, "bitstream must be the path of a file, not 3"),
-        ({"download": "no"}, "download must be True or False, not 'no'"),
-        ({"interrupt": True}, "interrupt must be the name of a pin, such as 'beltline/interrupt', not True"),
-        ({"registers": 4096}, "tables must be given if the other address is given"),
-        ({"tables": 4096}, "registers must be given if the other address is given"),
-        ({"registers": 4100, "tables": 8192}, "registers must be a byte address, a multiple of 4096, not 4100"),
-        ({"registers": 4096, "tables": "0x1000"}, "tables must be a byte address, a multiple of 4096, not '0x1000'"),
-        (
-            {"slot": 1},
-            "device 'pynq' has no option 'slot': it takes bitstream, registers, tables, download, interrupt, builds",
-        ),
-    ],
-)
-def test_pynq_refuses_options(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, options: dict[str, Any], sentence: str
-) -> None:
-    module = install_pynq(monkeypatch, tmp_path, Fabric(SIZES))
-    with pytest.raises(ProblemError) as raised:
-        open_device("pynq", **options)
-    assert str(raised.value) == sentence
-    assert module.calls == []
-
-
 def test_pynq_that_cannot_be_opened(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "pynq", None)
     with pytest.raises(DeviceError, match="^device 'pynq' needs the Python package pynq, which is not installed$"):
@@ -819,26 +778,6 @@ def test_f2_failures_while_open_are_reported(monkeypatch: pytest.MonkeyPatch) ->
     device.close()
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"slot": 8}, "slot must be a whole number from 0 to 7, not 8"),
-        ({"slot": True}, "slot must be a whole number from 0 to 7, not True"),
-        (
-            {"afi": "afi-12"},
-            "afi must be the global identifier of an image, such as 'agfi-0123456789abcdef0', not 'afi-12'",
-        ),
-        ({"bitstream": "x"}, "device 'f2' has no option 'bitstream': it takes slot, afi, builds"),
-    ],
-)
-def test_f2_refuses_options(monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], sentence: str) -> None:
-    fpga = install_f2(monkeypatch, Fabric(SIZES))
-    with pytest.raises(ProblemError) as raised:
-        open_device("f2", **options)
-    assert str(raised.value) == sentence
-    assert fpga.calls == []
-
-
 def test_f2_without_library() -> None:
     if f2.BACKEND.missing() != f"{f2.LIBRARY} not found":
         pytest.skip("this computer has the library")
@@ -855,51 +794,6 @@ def test_f2_library_without_a_function(monkeypatch: pytest.MonkeyPatch) -> None:
         DeviceError, match=r"^device 'f2' needs the function fpga_pci_get_address, which this libfpga_mgmt\.so lacks$"
     ):
         open_device("f2")
-
-
-def test_writes_reach_the_card_before_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Writes reach the card before a run, as the driver reads a register and a table word after each block."""
-    fabric = Fabric(SIZES)
-    install_f2(monkeypatch, fabric)
-    device = open_device("f2")
-    done: list[tuple[int, int] | str] = []
-    part, peek = device._part, device._read_word
-    monkeypatch.setattr(device, "_part", lambda offset, count: done.append((offset, count)) or part(offset, count))
-    monkeypatch.setattr(device, "_read_word", lambda offset: done.append("register") or peek(offset))
-    device.write_block(Table.X, 0, np.arange(32))
-    block = done.index((0, 32))
-    assert done[block : block + 3] == [(0, 32), "register", (fabric.windows.offset(Table.W), 1)]
-    device.close()
-
-
-def test_status_of_a_solve(board: tuple[str, Fabric]) -> None:
-    name, _ = board
-    result = bl.solve(GIVEN, device=name, tol=1e-4)
-    assert (result.device, result.status) == (name, "converged")
-    assert list(result.timing) == ["open", "load", "solve", "read", "verify"]
-    assert result.clocks == bl.solve(GIVEN, tol=1e-4, device="emulator").clocks
-
-
-def test_stand_in_has_the_signatures_of_pynq_and_pynq_solves() -> None:
-    """PYNQ's real package solves, and the substitute that other tests use has its signatures."""
-    python = os.environ.get("PYNQ_PYTHON", "")
-    if not python and importlib.util.find_spec("pynq"):
-        python = sys.executable
-    if not python:
-        pytest.skip("PYNQ needs NumPy 1: name an interpreter that has it, Numba and Amaranth in PYNQ_PYTHON")
-    done = subprocess.run(
-        [python, str(TESTS / "support" / "pynq_package.py")], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    reported = json.loads(done.stdout.splitlines()[-1])
-    assert reported["same_bits"]
-    assert reported["listed"] == 2 * [[[REGISTERS_AT, 4096], [TABLES_AT, 1 << 16]]]
-    module = fake_pynq(Fabric(SIZES))
-    assert len(reported["signatures"]) == 8
-    for name, parameters in reported["signatures"].items():
-        kind, _, method = name.replace("write_mm", "write").partition(".")
-        mine = inspect.signature(getattr(getattr(module, kind), method)).parameters.values()
-        assert [[p.name, "" if p.default is p.empty else repr(p.default)] for p in mine] == parameters, name
 
 
 def test_pynq_device_of_any_tag(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -126,7 +126,3 @@ def test_a_fault_of_the_gateware_ends_in_the_right_result_or_an_error(options: d
             found.add("right" if result.success else "failure")
     device.close()
     assert found >= {"error", "right"}
-
-
-def test_there_are_enough() -> None:
-    assert len(CASES) * 2 * SEEDS >= 400

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -20,8 +19,8 @@ from beltline.host.cli.main import main
 from beltline.host.devices import DeviceError, ProblemError, open_device
 from beltline.hw.interface.builds import Build, to_json
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import Engine
-from support.boards import REGISTERS_AT, TABLES_AT, Fabric, FakeFpga, fake_pynq, hwh
+from support import boards
+from support.boards import Fabric
 from support.fakes import problem
 from support.serial_end import SerialEnd
 
@@ -35,18 +34,13 @@ Install = Callable[[str, MachineParameters], Fabric]
 def install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Install]:
     """Connect a device to a board of these sizes with an unknown bitstream."""
     monkeypatch.setattr(beltline.host.devices.lock, "directory", lambda: tmp_path)
-    monkeypatch.chdir(tmp_path)
     lines: list[SerialEnd] = []
 
     def put(name: str, parameters: MachineParameters) -> Fabric:
         fabric = Fabric(parameters)
         fabric.build_hash = FOREIGN
-        if name == "pynq":
-            (tmp_path / "beltline.bit").write_bytes(b"")
-            (tmp_path / "beltline.hwh").write_text(hwh(REGISTERS_AT, TABLES_AT, fabric.memory.nbytes))
-            monkeypatch.setitem(sys.modules, "pynq", fake_pynq(fabric))
-        elif name == "f2":
-            monkeypatch.setattr(beltline.host.devices.f2.ctypes, "CDLL", lambda _: FakeFpga([fabric]))
+        if name != "serial":
+            boards.install(name, monkeypatch, tmp_path, fabric)
         else:
             lines.append(SerialEnd(fabric))
             monkeypatch.setitem(OPTIONS, "serial", {"port": lines[-1].port})
@@ -68,6 +62,11 @@ def each(*boards: str) -> str:
     return ", ".join(f"{digits(board)} for {board}" for board in boards)
 
 
+def built(*boards: str) -> str:
+    return " or ".join(f"'make vivado BOARD={board}'" for board in boards) + ","
+
+
+OF_PYNQ = ("pynq-z2-sweep", "zcu104", "zcu104-sweep", "kv260", "kv260-sweep")
 ZYNQ = f"{digits('pynq-z2')} for pynq-z2 and arty-z7-20"
 LIKE = "which this version of Beltline does not make, although its sizes are those of one that it makes: it makes"
 UNLIKE = "which this version of Beltline does not make: it makes"
@@ -76,41 +75,18 @@ UNLIKE = "which this version of Beltline does not make: it makes"
 @pytest.mark.parametrize(
     ("name", "parameters", "says"),
     [
-        (
-            "pynq",
-            BOARDS["pynq-z2"].machine,
-            f"{LIKE} {ZYNQ}; rebuild with 'make vivado BOARD=pynq-z2' or 'make vivado BOARD=arty-z7-20',",
-        ),
-        (
-            "pynq",
-            BOARDS["kv260"].machine,
-            f"{LIKE} {digits('kv260')} for kv260; rebuild with 'make vivado BOARD=kv260',",
-        ),
-        (
-            "pynq",
-            OWN,
-            f"{UNLIKE} {ZYNQ}, {each('pynq-z2-sweep', 'zcu104', 'zcu104-sweep', 'kv260', 'kv260-sweep')}; rebuild with "
-            "'make vivado BOARD=NAME', NAME being one of pynq-z2, pynq-z2-sweep, arty-z7-20, zcu104, zcu104-sweep, "
-            "kv260, kv260-sweep,",
-        ),
-        (
-            "f2",
-            OWN,
-            f"{UNLIKE} {each('f2', 'f2-sweep')}; rebuild with 'make vivado BOARD=f2' or 'make vivado BOARD=f2-sweep',",
-        ),
-        (
-            "serial",
-            BOARDS["ecp5"].machine,
-            f"{LIKE} {digits('ecp5')} for ecp5; rebuild with 'make bitstream BOARD=ecp5',",
-        ),
-        (
-            "serial",
-            replace(BOARDS["ecp5"].machine, fold=3),
-            f"{UNLIKE} {each('ecp5', 'ecp5-sweep', 'ulx3s')}; rebuild with 'make bitstream BOARD=NAME', NAME being one "
-            "of ecp5, ecp5-sweep, ulx3s,",
-        ),
+        ("pynq", BOARDS["pynq-z2"].machine, f"{LIKE} {ZYNQ}; rebuild with " + built("pynq-z2", "arty-z7-20")),
+        ("pynq", BOARDS["kv260"].machine, f"{LIKE} {digits('kv260')} for kv260; rebuild with " + built("kv260")),
+        ("pynq", OWN, f"{UNLIKE} {ZYNQ}, {each(*OF_PYNQ)}; rebuild with 'make vivado BOARD=NAME', NAME being one of "
+         "pynq-z2, pynq-z2-sweep, arty-z7-20, zcu104, zcu104-sweep, kv260, kv260-sweep,"),
+        ("f2", OWN, f"{UNLIKE} {each('f2', 'f2-sweep')}; rebuild with " + built("f2", "f2-sweep")),
+        ("serial", BOARDS["ecp5"].machine,
+         f"{LIKE} {digits('ecp5')} for ecp5; rebuild with 'make bitstream BOARD=ecp5',"),
+        ("serial", replace(BOARDS["ecp5"].machine, fold=3),
+         f"{UNLIKE} {each('ecp5', 'ecp5-sweep', 'ulx3s')}; rebuild with 'make bitstream BOARD=NAME', NAME being one "
+         "of ecp5, ecp5-sweep, ulx3s,"),
     ],
-)
+)  # fmt: skip
 def test_foreign_bitstream_is_refused(
     install: Install, name: str, parameters: MachineParameters, says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -172,16 +148,3 @@ def test_a_clock_of_its_builders_choice_is_no_unknown_build(install: Install, na
     install(name, replace(BOARDS[board].machine, clock_hz=150_000_000))
     with pytest.raises(DeviceError, match=f"{LIKE} {digits(board)} for {board}; rebuild with 'make vivado BOARD="):
         open_device(name, **OPTIONS[name])
-
-
-def test_f2_solves_with_the_sweep_engine(install: Install) -> None:
-    """Device ``f2`` solves on a sweep engine, because the driver reads the kind of engine from the registers."""
-    machine = MachineParameters(grid=64, states=2, clock_hz=125_000_000, engine=Engine.SWEEP, lanes=4)
-    fabric = install("f2", machine)
-    fabric.build_hash = recorded()["f2-sweep"].build_hash
-    options = {"max_sweeps": 20, "tol": 1e-12}
-    result = bl.solve(problem(64, 2), device="f2", **options)
-    expected = bl.solve(problem(64, 2), device="emulator", lanes=4, **options)
-    assert (result.build_hash, result.sweeps) == (fabric.build_hash, expected.sweeps)
-    assert (result.policy == expected.policy).all()
-    assert (result.value == expected.value).all()

@@ -275,24 +275,6 @@ def test_port_that_is_not_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
 
 
 PORT = "port must be the path of a serial port, such as '/dev/ttyUSB0', not "
-BAUD = "baud must be a whole number of bits a second from 1 to 100000000, not "
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({}, PORT + "None"),
-        ({"port": 3}, PORT + "3"),
-        ({"port": ""}, PORT + "''"),
-        ({"port": "p", "baud": 0}, BAUD + "0"),
-        ({"port": "p", "baud": 9600.0}, BAUD + "9600.0"),
-        ({"port": "p", "patience": 0}, "patience must be a number of seconds above 0, up to 3600, not 0"),
-        ({"port": "p", "retries": -1}, "retries must be a whole number from 0 to 100, not -1"),
-    ],
-)
-def test_options_that_are_wrong(options: dict[str, Any], text: str) -> None:
-    with sentence(bl.ProblemError, text):
-        open_device("serial", **options)
 
 
 def test_package_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

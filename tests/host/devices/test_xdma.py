@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-import beltline as bl
 import beltline.host.devices.lock
-from beltline.host.devices import DeviceError, DeviceInUseError, open_device, xdma
+from beltline.host.devices import DeviceError, open_device, xdma
 from beltline.host.problem.checks import ProblemError
 from beltline.hw.interface.registers import IDENTITY, REGISTERS, VERSION, Table
-from support.boards import CARD, GIVEN, SIZES, Fabric, install_xdma
+from support.boards import CARD, SIZES, Fabric, install_xdma
 
 
 @pytest.fixture(autouse=True)
@@ -25,29 +24,6 @@ def locks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def refused(sentence: str, **options: Any) -> None:
     with pytest.raises(DeviceError, match=f"^{re.escape(sentence)}$"):
         open_device("xdma", **options)
-
-
-def test_card_solves_to_the_bits_of_the_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    fabric = Fabric(SIZES)
-    cards = install_xdma(monkeypatch, tmp_path, fabric)
-    result = bl.solve(GIVEN, device="xdma", tol=1e-4)
-    model = bl.solve(GIVEN, tol=1e-4, device="emulator")
-    assert (result.value == model.value).all()
-    assert (result.policy == model.policy).all()
-    assert result.device == "xdma"
-    assert fabric.guards_hold()
-    # The card was not accessed.
-    assert (cards / CARD / "enable").read_text() == "1"
-    assert bl.solve(GIVEN, device="xdma", card=CARD, tol=1e-4).success
-
-
-def test_card_is_for_one_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    install_xdma(monkeypatch, tmp_path, Fabric(SIZES))
-    device = open_device("xdma")
-    with pytest.raises(DeviceInUseError):
-        open_device("xdma")
-    device.close()
-    open_device("xdma").close()
 
 
 def test_writes_reach_the_card_before_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

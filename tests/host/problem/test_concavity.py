@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 import beltline as bl
 from beltline.host.problem.concavity import first_convexity, with_concave_start
@@ -89,18 +87,3 @@ def test_majorant_of_few_points() -> None:
     assert bl.concave_majorant([3.0], [1.0]).tolist() == [3.0]
     assert bl.concave_majorant([[3.0], [1.0]], [1.0, 2.0]).tolist() == [[3.0], [1.0]]
     assert bl.concave_majorant([0.0, 0.0, 0.0], [1.0, 2.0, 4.0]).tolist() == [0.0, 0.0, 0.0]
-
-
-@pytest.mark.parametrize(
-    ("values", "grid", "sentence"),
-    [
-        ([0.0, 1.0], [1.0, 1.0], "grid must be strictly increasing, with at least 1 point"),
-        ([0.0, 1.0, 2.0], [1.0, 2.0], "values must have one row per grid point, 2, not 3"),
-        ([0.0, np.inf], [1.0, 2.0], "values must be finite, but values[1] is inf"),
-        (np.zeros((2, 2, 2)), [1.0, 2.0], "values must be a two-dimensional array, not one of shape (2, 2, 2)"),
-        ("a", [1.0, 2.0], "values must be a two-dimensional array of real numbers, not of type <U1"),
-    ],
-)
-def test_majorant_refuses(values: ArrayLike, grid: ArrayLike, sentence: str) -> None:
-    with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
-        bl.concave_majorant(values, grid)

@@ -7,62 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import sparse
 
 import beltline as bl
 from support.discrete import by_brute_force, savings, storage
 
 R, Q, BETA = storage(2, 3)
 S, A = np.nonzero(R > -np.inf)
-PAIRS: tuple[Any, ...] = (R[S, A], Q[S, A], BETA, S, A)
-
-
-def changed(table: Any, where: Any, value: float) -> Any:
-    table = np.array(table)
-    table[where] = value
-    return table
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ((R, None, BETA), "Q must be an array of real numbers, not None"),
-        ((R, Q), "beta must be a number from 0 and below 1, as the horizon is infinite, not None"),
-        ((R, Q, 1.0), "beta must be a number from 0 and below 1, as the horizon is infinite, not 1.0"),
-        ((changed(R, (0, 1), np.nan), Q, BETA),
-         "R must be finite, or -inf where an action cannot be taken, but R[0, 1] is nan"),
-        ((np.ma.masked_equal(R, R[0, 1]), Q, BETA),
-         "R must be an array of real numbers, -inf where an action cannot be taken, not one whose entry [0, 1] is "
-         "masked"),
-        ((R, np.ma.masked_array(Q, changed(np.zeros(Q.shape), (3, 1, 2), 1)), BETA),
-         "Q must be an array of real numbers, not one whose entry [3, 1, 2] is masked"),
-        ((*PAIRS[:3], S, np.ma.masked_array(A, changed(np.zeros(A.shape), 2, 1))),
-         "a_indices must be an array of whole numbers, not one whose entry [2] is masked"),
-        ((R[:, :, None], Q, BETA), "R must have shape (n, m), or (L,) with s_indices and a_indices, not (6, 3, 1)"),
-        (([[1.0], [1.0, 2.0]], Q, BETA), "R must be an array of real numbers, not a ragged sequence"),
-        ((R, Q[:5], BETA), "Q must have shape (6, 3, 6), as R has (6, 3), not (5, 3, 6)"),
-        ((R, sparse.eye_array(6), BETA),
-         "Q must have shape (6, 3, 6), as R has (6, 3), and not be a sparse matrix of shape (6, 6)"),
-        ((R, changed(Q, (3, 1, 2), -0.25), BETA), "Q[3, 1, 2] must not be negative, and is -0.25"),
-        ((R, changed(Q, (3, 1, 2), 0.26), BETA), "Q[3, 1] must sum to 1 within 1e-12, not to 1.01"),
-        ((R, changed(Q, (3, 1, 2), np.nan), BETA), "Q must be finite, but Q[3, 1, 2] is nan"),
-        ((changed(R, 4, -np.inf), Q, BETA),
-         "every state must have an action, and state 4 has none with a reward above -inf"),
-        ((R, Q, BETA, S, A), "s_indices and a_indices need an R of shape (L,), one reward per pair, not (6, 3)"),
-        (PAIRS[:3], f"s_indices must be {S.size} whole numbers, one for each of the pairs of R, not None"),
-        ((*PAIRS[:3], S, changed(A, 2, -1)), "a_indices must be from 0 to 2147483647, but a_indices[2] is -1"),
-        ((*PAIRS[:3], changed(S, -1, 6), A), f"s_indices must be from 0 to 5, but s_indices[{S.size - 1}] is 6"),
-        ((*PAIRS[:3], changed(S, 1, 0), changed(A, 1, 0)),
-         "pairs must differ, but pairs 0 and 1 are both action 0 in state 0"),
-        ((PAIRS[0], changed(PAIRS[1], (5, 3), 0.5), *PAIRS[2:]), "row 5 of Q must sum to 1 within 1e-12, not to 1.25"),
-        ((PAIRS[0], Q[S, A][:-1], *PAIRS[2:]),
-         f"Q must have shape ({S.size}, n), one row for each of the pairs of R, not ({S.size - 1}, 6)"),
-    ],
-)  # fmt: skip
-def test_refusals_of_discrete_dp(arguments: tuple[Any, ...], sentence: str) -> None:
-    with pytest.raises(bl.ProblemError) as error:
-        bl.from_discrete_dp(*arguments)
-    assert str(error.value) == sentence
 
 
 def test_transitions_of_what_cannot_be_taken_are_not_looked_at() -> None:
@@ -101,42 +51,6 @@ def test_transitions_that_do_not_factor_are_named_where_factors_are_asked_for() 
 
 
 CHAIN = np.array([[0.9, 0.1], [0.2, 0.8]])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({"endog_size": 0}, "endog_size must be a whole number from 1 to 2147483647, not 0"),
-        ({"exog_chain": CHAIN[:1]},
-         "exog_chain must be square, one row and one column per exogenous state, not (1, 2)"),
-        ({"exog_chain": [[1.1, -0.1], [0.0, 1.0]]}, "exog_chain[0, 1] must not be negative, and is -0.1"),
-        ({"exog_chain": [[1.0, 0.0], [0.0, 0.5]]}, "row 1 of exog_chain must sum to 1 within 1e-12, not to 0.5"),
-        ({"num_actions": 4}, "endog_next must be given where num_actions = 4 is above endog_size = 3"),
-        ({"reward": None}, "reward must be an array or a function, not None"),
-        ({"reward": np.zeros((3, 2))}, "reward must have shape (3, 2, 3), one axis each for k, z and a, not (3, 2)"),
-        ({"reward": lambda k, z, a: 0.0}, "reward must have shape (3, 2, 3), one axis each for k, z and a, not ()"),
-        ({"reward": lambda k, z, a: 1.0 if k > 0 else 0.0},
-         "reward must take arrays of k, z and a; wrap a function of single numbers: numpy.vectorize(reward)"),
-        ({"reward": changed(np.zeros((3, 2, 3)), (2, 1, 0), np.inf)},
-         "reward must be finite, or -inf where an action cannot be taken, but reward[2, 1, 0] is inf"),
-        ({"reward": np.ma.masked_array(np.zeros((3, 2, 3)), changed(np.zeros((3, 2, 3)), (2, 1, 0), 1))},
-         "reward must be an array, not one whose entry [2, 1, 0] is masked"),
-        ({"reward": lambda k, z, a: np.ma.masked_array(0.0 * a, a == 1)},
-         "reward must be an array, not one whose entry [0, 0, 1] is masked"),
-        ({"endog_next": np.full((3, 2, 3), 3)}, "endog_next must be from 0 to 2, but endog_next[0, 0, 0] is 3"),
-        ({"endog_next": np.zeros((3, 2, 3))}, "endog_next must be made of whole numbers, not of type float64"),
-        ({"feasible": np.zeros((3, 2, 3))}, "feasible must be made of True and False, not of type float64"),
-        ({"feasible": changed(np.ones((3, 2, 3), bool), (1, 1), False)},
-         "every state must have an action, and endogenous state 1, exogenous state 1 has none with a reward "
-         "above -inf"),
-        ({"beta": 1.5}, "beta must be a number from 0 and below 1, as the horizon is infinite, not 1.5"),
-    ],
-)  # fmt: skip
-def test_what_are_no_factors(arguments: dict[str, Any], sentence: str) -> None:
-    given: dict[str, Any] = {"endog_size": 3, "exog_chain": CHAIN, "reward": np.zeros((3, 2, 3)), "beta": 0.9}
-    with pytest.raises(bl.ProblemError) as error:
-        bl.from_factors(**(given | arguments))
-    assert str(error.value) == sentence
 
 
 def test_what_does_not_fit_the_memory_is_refused_before_anything_is_asked_for() -> None:
@@ -189,29 +103,3 @@ def test_there_and_back_are_the_same_tables() -> None:
     np.testing.assert_array_equal(again[0], R)
     np.testing.assert_array_equal(again[1][R > -np.inf], Q[R > -np.inf])
     assert again[2] == beta
-
-
-TWO = [bl.Alternative(name="stay"), bl.Alternative(name="go", beta=0.8)]
-
-
-@pytest.mark.parametrize(
-    ("more", "sentence"),
-    [
-        ({"horizon": 3}, "a discrete dynamic program must have an infinite horizon, but problem 'small' has 3 ages"),
-        ({"taste": 0.1}, "a discrete dynamic program must have no taste shocks, but problem 'small' has taste = 0.1"),
-        (
-            {"alternatives": TWO},
-            "a discrete dynamic program must have one beta, but problem 'small' has betas from 0.8 to 0.9",
-        ),
-    ],
-)
-def test_what_has_no_discrete_dp(more: dict[str, Any], sentence: str) -> None:
-    problem = bl.Problem(
-        grid=[0.0, 1.0], wealth=[[2.0], [3.0]], transition=[[1.0]], start=np.zeros((2, 1)), beta=0.9, eta=1.0,
-        name="small", **more,
-    )  # fmt: skip
-    with pytest.raises(bl.ProblemError) as error:
-        bl.to_discrete_dp(problem)
-    assert str(error.value) == sentence
-    with pytest.raises(bl.ProblemError, match=r"^problem must be a Problem or a DiscreteProblem, not None$"):
-        bl.to_discrete_dp(None)  # type: ignore[arg-type]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import shutil
 import subprocess
 import sys
 import threading
@@ -197,14 +196,3 @@ def full(result: bl.Result, tmp_path: Path, how: str, prefix: list[str]) -> None
 
 def test_a_limit_of_file_sizes_is_an_error_with_the_name(result: bl.Result, tmp_path: Path) -> None:
     full(result, tmp_path, "limit", [])
-
-
-def test_a_full_disk_is_an_error_with_the_name(result: bl.Result, tmp_path: Path) -> None:
-    if shutil.which("unshare") is None:
-        pytest.skip("a small disk of one's own needs unshare")
-    mount = f"mount -t tmpfs -o size=1m none {tmp_path / 'disk'}"
-    probe = tmp_path / "probe"
-    probe.mkdir()
-    if subprocess.run(["unshare", "-rm", "mount", "-t", "tmpfs", "none", str(probe)], check=False).returncode:
-        pytest.skip("on this system only root can mount a small disk")
-    full(result, tmp_path, "full", ["unshare", "-rm", "sh", "-c", f'{mount} && exec "$@"', "sh"])

@@ -91,15 +91,6 @@ def test_no_file_name(result: bl.Result) -> None:
         result.save(3)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("path", "sentence"),
-    [(3, "path must be a file name, not 3"), ("a.csv", "path must end in .npz or .nc, not 'a.csv'")],
-)
-def test_load_of_no_such_file(path: str, sentence: str) -> None:
-    with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
-        bl.load(path)
-
-
 @pytest.mark.parametrize("suffix", ["png", "pdf", "svg"])
 def test_plot_is_written(result: bl.Result, tmp_path: Path, suffix: str) -> None:
     result.plot(tmp_path / f"a.{suffix}")
@@ -123,27 +114,11 @@ def test_plot_says_what_it_shows(result: bl.Result, tmp_path: Path) -> None:
     assert [text.get_text() for text in legend.get_texts()] == list(lines)
 
 
-def test_plot_of_many_states_and_of_a_horizon(tmp_path: Path) -> None:
-    many = bl.solve(problem(16, 12), tol=1e-3, max_sweeps=2, device=BruteDevice(16, 12))
-    figure = plot(many, tmp_path / "a.png")
-    assert "sweep limit reached" in figure.get_suptitle()
-    assert len(figure.legends[0].get_texts()) == 9
-    ages = bl.solve(problem(16, 2, horizon=2), device=BruteDevice(results=64))
-    assert "first of 2 ages" in plot(ages, tmp_path / "a.png").get_suptitle()
-
-
 @pytest.fixture(scope="module")
 def moving() -> bl.Result:
     """Return a result on a small grid, with so much depreciation that its long run does not depend on the start."""
     given = bl.rbc(grid=120, states=3, delta=0.9, sigma=0.2, rho=0.5, width=1.5)
     return bl.solve(given, tol=1e-7, device="cpu", progress=False)
-
-
-@pytest.mark.parametrize(("kind", "suffix"), [("euler", "pdf"), ("distribution", "svg"), ("irf", "png")])
-def test_other_plots_are_written(moving: bl.Result, tmp_path: Path, kind: str, suffix: str) -> None:
-    moving.plot(tmp_path / f"a.{suffix}", kind)
-    assert (tmp_path / f"a.{suffix}").stat().st_size > 5000
-    assert os.listdir(tmp_path) == [f"a.{suffix}"]
 
 
 def test_consumption_plot_is_the_consumption_function(moving: bl.Result, tmp_path: Path) -> None:
@@ -202,40 +177,3 @@ def test_irf_plot_says_what_it_shows(moving: bl.Result, tmp_path: Path) -> None:
     for name, line in zip(response.names, axes.get_lines(), strict=False):
         assert line.get_label() == name
         np.testing.assert_array_equal(np.asarray(line.get_ydata()), response.percent(name))
-
-
-@pytest.mark.parametrize(
-    ("kind", "sentence"),
-    [
-        (
-            "value",
-            "kind must be one of 'policy', 'regions', 'consumption', 'euler', 'distribution', 'irf', 'ages', 'life', "
-            "not 'value'",
-        ),
-        (
-            3,
-            "kind must be one of 'policy', 'regions', 'consumption', 'euler', 'distribution', 'irf', 'ages', 'life', "
-            "not 3",
-        ),
-    ],
-)
-def test_bad_kinds(result: bl.Result, tmp_path: Path, kind: str, sentence: str) -> None:
-    with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
-        result.plot(tmp_path / "a.png", kind)
-    assert os.listdir(tmp_path) == []
-
-
-def test_result_without_such_a_plot(tmp_path: Path) -> None:
-    life = bl.solve(problem(16, 2, horizon=1, marginal_wealth=np.ones((16, 2))), device="cpu", progress=False)
-    for kind, sentence in (
-        ("euler", "a problem with one age has no Euler equation, so that there are no errors to draw"),
-        ("irf", "an impulse response needs an infinite horizon, and this problem has 1 age"),
-    ):
-        with pytest.raises(bl.ProblemError, match="^" + sentence + "$"):
-            life.plot(tmp_path / "a.png", kind)
-    assert os.listdir(tmp_path) == []
-
-
-def test_bad_plot_targets(result: bl.Result, tmp_path: Path) -> None:
-    with pytest.raises(bl.ProblemError, match=r"^plot must end in \.png or \.pdf or \.svg, not 'a\.npz'$"):
-        result.plot("a.npz")

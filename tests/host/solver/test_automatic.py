@@ -62,29 +62,6 @@ def test_naming_the_device_changes_no_choice(beta: float, horizon: int | None) -
     assert ours.chosen.startswith(theirs.chosen)
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"lanes": 64}, "option 'lanes' needs a device that has it: add device='emulator' or device='rtl'"),
-        ({"lanes": 4, "method": "shift"}, "option 'lanes' needs a device that has it: add device='emulator' or "),
-        ({"slot": 0}, "option 'slot' needs a device that has it: add device='f2'"),
-        ({"start": "coarsest"}, "start must be 'given' or 'stay' or 'coarse', not 'coarsest'"),
-        ({"howard": 20}, "bl.solve without a named device has no option 'howard': it takes start, steps, update"),
-        (
-            {"max_sweep": 3},
-            "bl.solve without a named device has no option 'max_sweep': it takes start, steps, update; did",
-        ),
-        ({"method": "warm", "choices": 3}, "method 'warm' has no option 'choices': it takes none"),
-        ({"method": "auto", "choices": 3}, "device 'cpu' has no option 'choices': it takes start, steps, update"),
-        ({"value_bits": 40}, "value_bits needs a device of the accelerator: name one, as in device='emulator'"),
-        ({"checkpoint": "a.npz"}, "checkpoint needs a device of the accelerator: name one, as in device='emulator'"),
-    ],
-)
-def test_what_needs_a_name_is_refused(options: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence)):
-        bl.solve(GIVEN, progress=False, **options)
-
-
 def test_another_method_takes_the_place_of_one_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     solve = cpu.solve
 

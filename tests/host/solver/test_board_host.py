@@ -6,7 +6,6 @@ import ast
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -39,44 +38,28 @@ NEWER |= {"batched", "override", "TypeAliasType", "getLevelNamesMapping", "show_
 """Names added to the standard library in Python 3.11 and 3.12, as code would import or use them."""
 
 
-def run(code: str, python: str = sys.executable) -> subprocess.CompletedProcess[str]:
+def run(code: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run([python, "-c", code], capture_output=True, text=True, env=environment, check=False)
-
-
-def modules_of(python: str, blocked: str) -> list[Path]:
-    """Return the files of the package that the needed modules import."""
-    code = (
-        f"{blocked}import importlib, sys\nfor name in {NEEDED}: importlib.import_module(name)\n"
-        "for name, module in sorted(sys.modules.items()):\n"
-        "    if name.split('.')[0] == 'beltline' and module is not None: print(module.__file__)"
-    )
-    done = run(code, python)
-    assert done.returncode == 0, done.stderr
-    return [Path(line) for line in done.stdout.splitlines()]
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
 
 
 def test_board_part_is_imported_without_scipy_and_numba() -> None:
-    assert len(modules_of(sys.executable, BLOCKED)) > 40
+    code = (
+        f"{BLOCKED}import importlib, sys\nfor name in {NEEDED}: importlib.import_module(name)\n"
+        "for name, module in sorted(sys.modules.items()):\n"
+        "    if name.split('.')[0] == 'beltline' and module is not None: print(module.__file__)"
+    )
+    done = run(code)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) > 40
 
 
-def test_board_part_is_imported_by_python_3_10() -> None:
-    python = os.environ.get("BOARD_PYTHON", "")
-    if not python:
-        pytest.skip("name a Python 3.10 that has NumPy, mpmath and pyserial in BOARD_PYTHON")
-    assert run("import sys; print(sys.version_info[:2])", python).stdout == "(3, 10)\n"
-    assert len(modules_of(python, BLOCKED)) > 40
-
-
-@pytest.mark.parametrize("python", [sys.executable, os.environ.get("BOARD_PYTHON", "")], ids=["this", "board"])
-def test_device_is_checked_without_scipy_and_numba(python: str) -> None:
+def test_device_is_checked_without_scipy_and_numba() -> None:
     """A device is checked in a process without SciPy and Numba, over a serial line that ends in this process."""
-    if not python:
-        pytest.skip("name a Python 3.10 that has NumPy, mpmath and pyserial in BOARD_PYTHON")
     end = SerialEnd(Fabric(MachineParameters(grid=16, states=3)))
     words = ["selftest", "--device", "serial", "--option", f"port={end.port}", "--quiet"]
     try:
-        done = run(f"{BLOCKED}from beltline.host.cli.main import main\nsys.exit(main({words}))", python)
+        done = run(f"{BLOCKED}from beltline.host.cli.main import main\nsys.exit(main({words}))")
     finally:
         end.close()
     assert done.returncode == 1, done.stderr

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -146,47 +144,3 @@ def test_discrete_problems() -> None:
     certificate = bl.certify(problem, solved.value, 1 - solved.policy)
     assert certificate.improvable == 2
     assert (certificate.policy == solved.policy).all()
-
-
-WRONG: list[tuple[Any, str]] = [
-    (lambda p: bl.certify(3, [1.0]), "problem must be a bl.Problem or a discrete problem, not 3"),  # type: ignore[arg-type]
-    (lambda p: bl.certify(p, np.zeros((60, 3))), "value must have shape (60, 2) or (1, 60, 2), not (60, 3)"),
-    (lambda p: bl.certify(p, np.full((60, 2), np.nan)), "value must be finite, but value[0, 0] is nan"),
-    (lambda p: bl.certify(p, "V"), "value must be an array of real numbers, not of type <U1"),
-    (
-        lambda p: bl.certify(p, np.zeros((60, 2)), np.full((60, 2), 60)),
-        "policy must be from 0 to 59, but policy[0, 0] is 60",
-    ),
-    (
-        lambda p: bl.certify(p, np.zeros((60, 2)), np.full((60, 2), 0.5)),
-        "policy must be an array of whole numbers, not of type float64",
-    ),
-    (
-        lambda p: bl.certify(replace(p, alternatives=STOP), np.zeros((60, 2)), np.zeros((1, 60, 2), int)),
-        "policy must have shape (2, 60, 2) or (60, 2), not (1, 60, 2)",
-    ),
-    (
-        lambda p: bl.certify(replace(p, alternatives=STOP), np.zeros((60, 2)), np.zeros((60, 2), int)),
-        "alternative must be given with a policy in the shape of value, (60, 2): a policy by alternative has shape "
-        "(2, 60, 2)",
-    ),
-    (
-        lambda p: bl.certify(replace(p, alternatives=STOP, taste=1.0), np.zeros((60, 2)), None, np.zeros((60, 2), int)),
-        "alternative has no meaning with taste shocks, where every alternative is taken",
-    ),
-    (
-        lambda p: bl.certify(bl.from_discrete_dp([[1.0, -np.inf]], [[[1.0], [1.0]]], 0.5), [2.0], [1]),
-        "policy must be from 0 to 0, but policy[0] is 1",
-    ),
-    (
-        lambda p: bl.certify(bl.from_discrete_dp([[1.0]], [[[1.0]]], 0.5), [2.0], None, [0]),
-        "a discrete problem has no alternatives: leave out alternative",
-    ),
-]
-
-
-@pytest.mark.parametrize("number", range(len(WRONG)))
-def test_sentences_about_wrong_arguments(number: int) -> None:
-    call, sentence = WRONG[number]
-    with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}$"):
-        call(savings())

@@ -19,40 +19,11 @@ from beltline.hw.interface.layout import Layout
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import BOUNDS_BIT, Engine, Table
 from beltline.hw.interface.windows import WindowParameters
-from support.bounds import BOUNDED, bounded
+from support.bounds import bounded
 
 BUILD: dict[str, Any] = {"lanes": 2, "proof": 1, "costs": 1, "alternatives": 1, "bounds": 1}
 
 KINDS: dict[str, Any] = {"engine": Engine.SWEEP, "proof": True, "costs": True, "alternatives": True, "bounds": True}
-
-
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("kind", BOUNDED)
-def test_a_machine_finds_the_processors_solution(kind: str, seed: int) -> None:
-    problem = bounded(kind, seed, 30)
-    found, right = (bl.solve(problem, tol=1e-7, **options) for options in ({"device": "emulator", **BUILD}, {}))
-    assert found.success, found.message
-    assert found.verified
-    assert np.abs(found.value - right.value).max() <= found.error_bound + right.error_bound
-    np.testing.assert_array_equal(found.tables.policy, right.tables.policy)
-    # Alternatives with the same choice may be worth the same: a firm that neither hires nor fires can do either.
-    taken, values = found.tables.choice != right.tables.choice, right.tables.values
-    for r, x, s in np.argwhere(taken):
-        alternatives = [found.tables.choice[r, x, s], right.tables.choice[r, x, s]]
-        assert abs(np.diff(values[alternatives, x, s])[0]) <= found.error_bound + right.error_bound
-
-
-def test_with_a_horizon_and_without_verification() -> None:
-    problem = bounded("rising costs", 1, 30, horizon=5)
-    found, right = (bl.solve(problem, **options) for options in ({"device": "emulator", **BUILD}, {}))
-    assert found.success, found.message
-    np.testing.assert_array_equal(found.tables.policy, right.tables.policy)
-    problem = bounded("firing", 2, 30)
-    with bl.open("emulator", **BUILD) as session:
-        bounds, measured = (session.solve(problem, tol=1e-7, verify=verify) for verify in (False, True))
-    assert bounds.success
-    assert 0.0 < measured.error_bound < 1.1 * bounds.error_bound < np.inf
-    np.testing.assert_array_equal(bounds.policy, measured.policy)
 
 
 def test_tables_of_the_image() -> None:
@@ -130,21 +101,6 @@ def test_a_device_with_bounds_takes_problems_without() -> None:
     other = open_model(replace(build, bounds=False), lanes=2, proof=1, costs=1, alternatives=1)
     with pytest.raises(bl.ProblemError, match="was built without bounds, which the problem needs for bounds of x'"):
         Driver(other).run(image, 200)
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"bounds": 0}, "problem 'a firm with firing costs' has bounds of x' that depend on x, which device"),
-        ({"bounds": 2}, "bounds must be 0 or 1, not 2"),
-        ({"alternatives": 0}, "option 'bounds' is for a sweep engine with alternatives: pass alternatives=1, too"),
-        ({"multipliers": 4, "prices": 1}, "option 'bounds' excludes 'prices': leave out one of them"),
-        ({"taste": 1}, "option 'bounds' excludes 'taste': leave out one of them"),
-    ],
-)
-def test_refusals(options: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(bl.ProblemError, match=f"^{sentence}"):
-        bl.solve(bounded("firing", 0, 30), device="emulator", **BUILD | options)
 
 
 def test_builds_that_do_not_exist() -> None:

@@ -5,79 +5,22 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import beltline as bl
 from beltline.host.devices import open_device
-from beltline.host.results.record import RESULT, facts_of
 from beltline.host.solver.costs import costs_of, first_value
 from beltline.host.solver.driver import Driver
-from beltline.host.solver.fixed_point import fixed_point, value_bounds
+from beltline.host.solver.fixed_point import fixed_point
 from beltline.host.solver.verify import _consumption, measure, rounding_of_choices, trust
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import Status
-from support.costs import SHAPES, with_cost
+from support.costs import with_cost
 from support.peaks import savings
 
 BUILD = {"lanes": 2, "proof": 1, "costs": 1}
 EMULATOR = {"device": "emulator", **BUILD}
-
-
-def dominated(problem: bl.Problem) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Return which candidates are dominated, that is, a higher one costs less, ``(N_k, N_z)``, by comparing all."""
-    assert problem.cost is not None
-    cost = np.broadcast_to(np.asarray(problem.cost).reshape(problem.points, -1), (problem.points, problem.states))
-    return np.array(
-        [[bool((cost[i + 1 :, s] < cost[i, s]).any()) for s in range(cost.shape[1])] for i in range(len(cost))]
-    )
-
-
-@pytest.mark.parametrize("horizon", [None, 5])
-@pytest.mark.parametrize("shape", SHAPES)
-def test_the_emulator_finds_what_the_processor_finds(shape: str, horizon: int | None) -> None:
-    """The emulator's result agrees with the processor's within the bound, verified by the host or proven only."""
-    for seed in range(4):
-        given = with_cost(shape, seed, 60, horizon=horizon)
-        right = bl.solve(given, tol=1e-7)
-        assert right.success
-        found = {verify: bl.solve(given, tol=1e-7, verify=verify, **EMULATOR) for verify in (True, False)}
-        bounds = [found[verify].error_bound for verify in (True, False)]
-        for verify, result in found.items():
-            assert (result.success, result.verified) == (True, verify), result.message
-            assert result.value.shape == right.value.shape
-            assert np.abs(result.value - right.value).max() <= result.error_bound + right.error_bound
-            assert result.alternative is None
-            if shape in ("laffer", "kink"):
-                assert np.array_equal(result.policy, right.policy)
-            columns = np.broadcast_to(np.arange(given.states), given.wealth.shape)
-            assert not dominated(given)[result.policy, columns].any()
-        assert np.array_equal(found[True].value, found[False].value)
-        assert np.array_equal(found[True].policy, found[False].policy)
-        # The error that chains of candidates with equal rounded objectives may add to the measured one.
-        assert bounds[0] <= bounds[1] < (1.001 * bounds[0] if horizon is None else 1e-9)
-
-
-@pytest.mark.gateware
-@pytest.mark.parametrize("shape", ["laffer", "random"])
-def test_the_gateware_finds_what_the_emulator_finds(shape: str) -> None:
-    given = with_cost(shape, 1, 30)
-    with bl.open("rtl", **BUILD) as gateware, bl.open("emulator", **BUILD) as model:
-        found, wanted = (where.solve(given, tol=1e-4) for where in (gateware, model))
-        assert found.success
-        assert np.array_equal(found.value, wanted.value)
-        assert np.array_equal(found.policy, wanted.policy)
-        assert (found.sweeps, found.clocks) == (wanted.sweeps, wanted.clocks)
-        assert "counted by the gateware in simulation" in found.clocks_source
-        assert found.build_hash > 0
-        # With another cost of the same shape only the cost is written.
-        gateware.solve(replace(given, cost=np.asarray(given.cost) * 0.99), tol=1e-4)
-        assert set(gateware.moved) <= {"X", "V", "UTILITY_B"}
-        ages = [where.solve(replace(given, horizon=3)) for where in (gateware, model)]
-        assert np.array_equal(ages[0].value, ages[1].value)
-        assert ages[0].clocks == ages[1].clocks
 
 
 def test_what_dominated_candidates_cost() -> None:
@@ -112,22 +55,6 @@ def test_costs_that_no_state_can_afford_take_no_bits() -> None:
     )
     assert found.success
     assert np.array_equal(found.policy, right.policy)
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_values_stay_within_their_bounds(shape: str) -> None:
-    for seed in range(4):
-        given = with_cost(shape, seed, 40)
-        low, high = value_bounds(given)
-        found = bl.solve(given, tol=1e-9)
-        assert low <= found.value.min() <= found.value.max() <= high
-        cost = np.broadcast_to(np.asarray(given.cost).reshape(40, -1), given.wealth.shape)
-        # The bounds are the values of always consuming everything, in the best and in the worst state.
-        most, least = (given.wealth[-1] - cost.min(axis=0)).max(), (given.wealth[0] - cost.min(axis=0)).min()
-        u = [float(np.log(c)) if given.eta == 1 else c ** (1 - given.eta) / (1 - given.eta) for c in (least, most)]
-        bounds = sorted(v for c in u for v in (c, c / (1 - given.beta)))
-        assert low == pytest.approx(min(0.0, bounds[0]), rel=1e-12)
-        assert high == pytest.approx(max(0.0, bounds[-1]), rel=1e-12)
 
 
 def test_starts_that_fall_where_costs_do() -> None:
@@ -251,78 +178,8 @@ def test_the_bound_without_verification_counts_what_rounding_leaves_of_dominated
     assert dearer.ravel().tolist() == [4.5, 0.0, 4.5, 0.0, 0.0]
 
 
-def test_a_run_that_was_not_proven_is_verified_all_the_same() -> None:
-    """The host verifies a run without a proof, for example one that was stopped after policy evaluation steps."""
-    given = with_cost("laffer", 1, 40)
-    with bl.open("emulator", **BUILD) as device:
-        work = device.prepare(given)
-        done = device.run(work)
-        assert Status.PROVEN in done.run.status
-        unproven = replace(done, run=replace(done.run, status=done.run.status & ~Status.PROVEN))
-        unproven = replace(unproven, work=replace(work, options=replace(work.options, verify=False)))
-        assert unproven.result().verified
-
-
-def test_results_with_clocks_are_stored(tmp_path: Path) -> None:
-    found = bl.solve(with_cost("jumps", 1, 30), tol=1e-6, **EMULATOR)
-    assert found.clocks > 0
-    for name in ("found.npz", "found.nc"):
-        loaded = bl.load(found.save(tmp_path / name))
-        assert str(loaded) == str(found)
-        assert (loaded.clocks, loaded.value_bits, loaded.clocks_source) == (
-            found.clocks,
-            found.value_bits,
-            "modelled by the clock model",
-        )
-    assert found.to_xarray().attrs["clocks"] == found.clocks
-    assert "64-bit fixed point" in str(found)
-    assert "evaluations" not in str(found)
-    # Files of earlier versions have no clocks.
-    assert {name for name, rule in RESULT.items() if rule.absent} == set(RESULT) - {
-        name for name in facts_of(found)["result"] if not RESULT[name].absent
-    }
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (
-            {"device": "emulator"},
-            "problem 'laffer 1' has a cost, which device 'emulator' supports only with the options lanes=, proof=1 and",
-        ),
-        (
-            {"device": "rtl", "lanes": 2, "proof": 1},
-            "problem 'laffer 1' has a cost, which device 'rtl' supports only with the options",
-        ),
-        (
-            {"device": "emulator", "lanes": 2, "costs": 1},
-            "option 'costs' needs a sweep engine that proves its choices: pass ",
-        ),
-        (
-            {"device": "emulator", "costs": 1},
-            "option 'costs' needs a sweep engine that proves its choices: pass lanes= and ",
-        ),
-        ({**EMULATOR, "costs": 2}, "costs must be 0 or 1, not 2"),
-        ({**EMULATOR, "method": "shift"}, "method 'shift' does not support problems with a cost: leave method out"),
-    ],
-)
-def test_refusals(options: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence)):
-        bl.solve(with_cost("laffer", 1, 30), **options)
-
-
 def test_what_else_of_the_general_form_is_refused() -> None:
     given = with_cost("laffer", 1, 30, horizon=3)
-    others = (
-        "problem 'laffer 1' has cost, {}, which device 'emulator' supports only with the options lanes=, proof=1, "
-        "costs=1 and alternatives=1: pass these"
-    )
-    for change, sentence in (
-        ({"eta": 0.0}, others.format("eta = 0")),
-        ({"high": 20}, others.format("high")),
-    ):
-        with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence)):
-            bl.solve(replace(given, **change), **EMULATOR)
     with (
         bl.open("emulator", **BUILD) as device,
         pytest.raises(bl.ProblemError, match="^start of a problem with a cost must be 'given' or 'last', not 'stay'$"),

@@ -61,7 +61,7 @@ def test_another_handler_remains() -> None:
 
 def test_ctrl_c_at_any_moment_of_a_solve() -> None:
     states = 60
-    grid = np.linspace(0.1, 50.0, 2_000)
+    grid = np.linspace(0.1, 50.0, 400)
     wealth = grid[:, None] + np.linspace(1.0, 2.0, states)
     problem = bl.Problem(
         grid=grid,
@@ -73,7 +73,7 @@ def test_ctrl_c_at_any_moment_of_a_solve() -> None:
         alternatives=[bl.Alternative(name="a"), bl.Alternative(name="b", wealth=1.02 * wealth - 0.3)],
     )
     bl.solve(problem, max_sweeps=1, progress=False)
-    for press in range(8):
+    for press in range(5):
         timer = threading.Timer(0.1 + 0.05 * press, os.kill, (os.getpid(), signal.SIGINT))
         timer.start()
         with pytest.raises(KeyboardInterrupt):

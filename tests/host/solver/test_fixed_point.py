@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from fractions import Fraction
 from typing import Any
 
@@ -126,71 +125,6 @@ def test_fewer_bits_can_be_asked_for() -> None:
     assert image.constants.shift == 58 - 30
 
 
-HUGE = np.linspace(1.0, 2.0, 5) * 1e6
-
-
-@pytest.mark.parametrize(
-    ("changes", "options", "sentence"),
-    [
-        ({}, {"tol": 0}, "tol must be a number above 0, not 0"),
-        ({}, {"tol": float("nan")}, "tol must be a number above 0, not nan"),
-        ({}, {"tol": "tiny"}, "tol must be a number above 0, not 'tiny'"),
-        (
-            {},
-            {"tol": 1e-16},
-            "tol = 1e-16 is below 8.88e-16, four units of a value with 52 fraction bits (V can reach -8.99)",
-        ),
-        (
-            {},
-            {"tol": 1e-6, "value_bits": 20},
-            "tol = 1e-06 is below 3.81e-06, four units of a value with 20 fraction bits (V can reach -8.99)",
-        ),
-        ({}, {"value_bits": 53}, "value_bits must be a whole number from 0 to 52, or None, not 53"),
-        ({}, {"value_bits": 40.0}, "value_bits must be a whole number from 0 to 52, or None, not 40.0"),
-        ({}, {"amount_bits": -1}, "amount_bits must be a whole number from 0 to 90, or None, not -1"),
-        (
-            {"start": np.full((5, 2), 5e9)},
-            {"value_bits": 40},
-            "value_bits = 40 can overflow: V can reach 5e+09, which leaves at most 29 fraction bits",
-        ),
-        (
-            {"grid": HUGE, "wealth": np.tile(2 * HUGE[:, None], 2)},
-            {"amount_bits": 50},
-            "amount_bits = 50 can overflow: grid and wealth reach 4e+06, which leaves at most 40 fraction bits",
-        ),
-        (
-            {"start": np.full((5, 2), -1e19)},
-            {},
-            "V can reach -1e+19, more than 64-bit fixed point can represent: rescale the problem",
-        ),
-        (
-            {"grid": HUGE * 1e15, "wealth": np.tile(2e15 * HUGE[:, None], 2), "eta": 1.0},
-            {},
-            "grid and wealth reach 4e+21, more than 64-bit fixed point can represent: rescale the problem",
-        ),
-        (
-            {},
-            {"amount_bits": 0, "tol": 1e-3},
-            "grid[1] and grid[2] are 0.433 apart and become equal with amount_bits = 0: "
-            "use a coarser grid or smaller units",
-        ),
-        (
-            {"grid": np.arange(5.0), "wealth": np.arange(5.0)[:, None] + [0.25, 1.0]},
-            {"amount_bits": 1, "tol": 1e-3},
-            "wealth[0, 0] exceeds grid[0] by only 0.25, which is rounded to zero with amount_bits = 1: use",
-        ),
-        (
-            {"beta": 1 - 1e-12},
-            {},
-            "beta = 0.999999999999 is too close to 1 for an infinite horizon: 1 - beta must be at least 9.31e-10",
-        ),
-    ],
-)
-def test_refusal(changes: dict[str, Any], options: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(bl.ProblemError, match=re.escape(sentence)):
-        fixed_point(problem(5, 2, **changes), **({"tol": 1e-10} | options))
-
-
 def test_the_quick_bound_says_what_the_note_says(monkeypatch: pytest.MonkeyPatch) -> None:
     surely = conversion._surely_curved
     monkeypatch.setattr(conversion, "_surely_curved", lambda *given: False)
@@ -250,34 +184,3 @@ def test_note_only_where_rounding_matters() -> None:
 def test_smallest_build(points: int, states: int, horizon: int | None, sizes: tuple[int, int, int]) -> None:
     build = smallest_build(problem(points, states, horizon=horizon))
     assert (build.grid, build.states, build.results) == sizes
-
-
-@pytest.mark.parametrize(
-    ("points", "states", "horizon", "sentence"),
-    [
-        (
-            65_537,
-            1,
-            None,
-            "grid has 65537 points, more than the 65536 that the largest build of the accelerator can "
-            "hold: use device 'cpu' or 'gpu'",
-        ),
-        (
-            4,
-            17,
-            None,
-            "transition has 17 states, more than the 16 that the largest build of the accelerator can "
-            "hold: use device 'cpu' or 'gpu'",
-        ),
-        (
-            1024,
-            4,
-            5000,
-            "a problem with horizon 5000 has 20480000 values at all ages, more than the 16777216 that the largest "
-            "build of the accelerator can hold: use device 'cpu' or 'gpu', or lanes= for a sweep engine",
-        ),
-    ],
-)
-def test_sizes_beyond_the_build(points: int, states: int, horizon: int | None, sentence: str) -> None:
-    with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
-        bl.solve(problem(points, states, horizon=horizon), device="emulator")

@@ -15,29 +15,6 @@ from beltline.host.devices import ARGUMENTS, REFERENCES
 from beltline.host.solver.options import MACHINE_ONLY, SolveOptions, machine_method, start_named
 from support.batches import tiny
 
-STARTS = "start must be 'given', 'last', 'stay' or 'coarse', not "
-
-
-@pytest.mark.parametrize(
-    ("given", "sentence"),
-    [
-        ({"tol": 0}, "tol must be a number above 0, not 0"),
-        ({"max_sweeps": 2**32}, "max_sweeps must be a whole number from 1 to 4294967295, not 4294967296"),
-        ({"verify": 1}, "verify must be True or False, not 1"),
-        ({"value_bits": 53}, "value_bits must be a whole number from 0 to 52, or None, not 53"),
-        ({"amount_bits": 1.0}, "amount_bits must be a whole number from 0 to 90, or None, not 1.0"),
-        ({"amount_bits": 91}, "amount_bits must be a whole number from 0 to 90, or None, not 91"),
-        ({"timeout": -1}, "timeout must be a number of seconds above 0, or None, not -1"),
-        ({"checkpoint": "a.txt"}, "checkpoint must end in .npz, not 'a.txt'"),
-        ({"checkpoint_every": 3}, "checkpoint_every needs a checkpoint, the file to save to"),
-        ({"start": "here"}, STARTS + "'here'"),
-        ({"start": 3}, STARTS + "3"),
-    ],
-)
-def test_refusals(given: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}$"):
-        SolveOptions(**given)
-
 
 @pytest.mark.parametrize("device", REFERENCES)
 @pytest.mark.parametrize("name", MACHINE_ONLY)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from beltline.gpu_ref.cuda import device_confirmation
 from beltline.gpu_ref.cuda import solver as cuda
 from beltline.gpu_ref.methods import METHODS
 from beltline.gpu_ref.published import grid_search
-from beltline.host.cli.main import main
 from beltline.host.solver import verify
 from beltline.host.solver.reference import BASELINES
 from support.fakes import convex_kink, problem
@@ -78,23 +76,6 @@ def test_what_a_graphics_card_does_not_confirm_is_looked_at_on_the_processor(
     assert result.error_bound == (pytest.approx(0.00075 / (1 - given.beta)) if confirms else wanted.error_bound)
 
 
-def test_report() -> None:
-    result = bl.solve(bl.rbc(grid=64), device="cpu", method="warm", tol=1e-6)
-    printed = str(result)
-    assert printed.startswith("RBC, 64 grid points x 4 states, on device cpu\n")
-    assert "  method        warm\n  numbers       double precision\n" in printed
-    assert "clocks" not in printed
-    assert "None" not in printed
-    assert (result.clocks, result.amount_bits, result.value_bits) == (0, None, None)
-
-
-def test_saved_and_loaded(tmp_path: Path) -> None:
-    result = bl.solve(bl.rbc(grid=16), device="cpu", method="shift", tol=1e-4)
-    again = bl.load(result.save(tmp_path / "a.npz"))
-    assert str(again) == str(result)
-    assert again.method == "shift"
-
-
 def test_agrees_with_brute_force() -> None:
     given = problem(30, 3)
     result = bl.solve(given, device="cpu", method="warm", tol=1e-7)
@@ -103,23 +84,6 @@ def test_agrees_with_brute_force() -> None:
     assert (result.value == oracle.value).all()
     assert (result.policy == oracle.policy).all()
     assert result.sweeps == oracle.sweeps
-
-
-def test_ages() -> None:
-    given = problem(30, 3, horizon=6)
-    result, model = bl.solve(given, device="cpu"), bl.solve(given, device="emulator")
-    assert (result.success, result.status, result.message) == (True, "finished", "All 6 ages were solved.")
-    assert (result.policy == model.policy).all()
-    assert np.abs(result.value - model.value).max() < 1e-9
-    assert result.error_bound < 1e-9
-
-
-def test_sweep_limit() -> None:
-    result = bl.solve(bl.rbc(grid=64), device="cpu", method="warm", max_sweeps=3)
-    assert (result.success, result.status, result.sweeps) == (False, "sweep limit reached", 3)
-    assert re.fullmatch(
-        r"The largest change of V is still \d.* after the limit of 3 sweeps, .*: increase max_sweeps\.", result.message
-    )
 
 
 def test_a_change_that_rounding_leaves_is_a_success_that_says_so() -> None:
@@ -142,13 +106,6 @@ def test_a_change_that_rounding_leaves_is_a_success_that_says_so() -> None:
     )
 
 
-def test_without_verification() -> None:
-    result = bl.solve(bl.rbc(grid=64), device="cpu", method="shift", verify=False)
-    assert result.success
-    assert not result.verified
-    assert result.error_bound < 1e-8
-
-
 @pytest.mark.parametrize("bonus", [0.5, 4.0])
 def test_kinks_that_a_local_search_would_miss(bonus: float) -> None:
     given = convex_kink(bonus)
@@ -158,29 +115,6 @@ def test_kinks_that_a_local_search_would_miss(bonus: float) -> None:
         result = bl.solve(given, tol=1e-8, device="cpu", method=method)
         assert result.success
         assert np.abs(result.value - right.value).max() <= result.error_bound + right.error_bound
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({"method": "magic"}, r"^method must be one of 'warm', 'mpi', 'shift', 'auto', not 'magic'$"),
-        ({"method": 5}, r"^method must be one of 'warm', .*, not 5$"),
-        ({"howard": 3}, r"^device 'cpu' has no option 'howard': it takes start, steps, update$"),
-        ({"method": "warm", "howard": 3}, r"^method 'warm' has no option 'howard': it takes none$"),
-        ({"tol": 0}, r"^tol must be a number above 0, not 0$"),
-        ({"max_sweeps": 0}, r"^max_sweeps must be a whole number from 1 to 4294967295, not 0$"),
-        ({"value_bits": 40}, r"^value_bits is not supported by device 'cpu': "),
-        ({"device": "emulator", "method": "warm"}, r"^method 'warm' needs device 'cpu' or 'gpu': "),
-        (
-            {"device": "emulator", "howard": 3},
-            r"^device 'emulator' has no option 'howard': it takes fold, evaluators, lanes, proof, costs, "
-            r"alternatives, midpoints, multipliers, prices, taste, bounds, slots, overlap$",
-        ),
-    ],
-)
-def test_refusals(arguments: dict[str, object], sentence: str) -> None:
-    with pytest.raises(bl.ProblemError, match=sentence):
-        bl.solve(bl.rbc(grid=16), **{"device": "cpu", **arguments})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("method", BASELINES)
@@ -225,14 +159,6 @@ def test_without_a_graphics_card(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "available", lambda: "CUDA finds no device on this computer.")
     with pytest.raises(bl.DeviceError, match=r"^device 'gpu' cannot be used: CUDA finds no device on this computer\.$"):
         bl.solve(bl.rbc(grid=16), device="gpu")
-
-
-def test_command_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["solve", "--grid", "32", "--tol", "1e-3", "--device", "cpu", "--method", "shift"]) == 0
-    assert "on device cpu\n" in capsys.readouterr().out
-    assert main(["solve", "--grid", "32", "--device", "cpu", "--method", "magic"]) == 2
-    assert re.fullmatch(r"beltline solve: method must be one of .*, not 'magic'\n", capsys.readouterr().err)
-    assert main(["solve", "--grid", "32", "--method", "warm", "--device", "emulator"]) == 2
 
 
 @pytest.mark.parametrize("beta", [0.999, 0.9999, 1.0 - 1e-6])

@@ -31,17 +31,11 @@ from beltline.host.solver.fixed_point import fixed_point
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Status
 from beltline.hw.line.model import LineSoftwareMachine
+from support.compared import same
 from support.fakes import BruteDevice, EndlessDevice, SlowDevice, backend, interrupt_main_after, problem, slow_model
 from support.paths import ROOT
 
 TABLES = {"X", "W", "Q", "V"}
-
-
-def same(a: bl.Result, b: bl.Result) -> None:
-    assert (a.value == b.value).all()
-    assert (a.policy == b.policy).all()
-    for name in ("success", "status", "message", "sweeps", "change", "residual", "error_bound"):
-        assert getattr(a, name) == getattr(b, name), name
 
 
 @pytest.mark.parametrize("name", ["emulator", pytest.param("rtl", marks=pytest.mark.gateware)])
@@ -160,58 +154,6 @@ def test_session_as_device_and_with_an_open_one() -> None:
     with pytest.raises(bl.DeviceError, match="^the session is closed$"):
         device.solve(problem())
     device.close()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({"start": "warm"}, "start must be 'given', 'last', 'stay' or 'coarse', not 'warm'"),
-        ({"timeout": 0}, "timeout must be a number of seconds above 0, or None, not 0"),
-        ({"timeout": "1"}, "timeout must be a number of seconds above 0, or None, not '1'"),
-        ({"checkpoint": "a.txt"}, "checkpoint must end in .npz, not 'a.txt'"),
-        ({"checkpoint": "no/such/a.npz"}, "checkpoint 'no/such/a.npz' is in a directory that does not exist"),
-        ({"checkpoint": "a.npz", "checkpoint_every": 0}, "checkpoint_every must be a number of seconds above 0, not 0"),
-        ({"checkpoint_every": 5}, "checkpoint_every needs a checkpoint, the file to save to"),
-        ({"max_sweeps": 0}, "max_sweeps must be a whole number from 1 to 4294967295, not 0"),
-        ({"verify": 1}, "verify must be True or False, not 1"),
-    ],
-)
-def test_arguments(arguments: dict[str, Any], sentence: str) -> None:
-    fake = BruteDevice()
-    with bl.Session(fake) as device, pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
-        device.solve(problem(), **arguments)
-    assert fake.largest_block == 0
-
-
-def test_unknown_devices_and_options() -> None:
-    for name in ("board", 3):
-        with pytest.raises(bl.ProblemError, match="^device must be one of 'auto', 'emulator', 'rtl', .*, not "):
-            bl.open(name)  # type: ignore[arg-type]
-    sentence = (
-        r"^device 'cpu' is not a device of the accelerator: call bl.solve\(problem, device='cpu'\) or bl.open\('cpu'\)"
-        ", or open one of 'emulator', "
-    )
-    with pytest.raises(bl.ProblemError, match=sentence):
-        bl.Session("cpu")
-    with pytest.raises(
-        bl.ProblemError,
-        match="^device 'emulator' has no option 'slot': "
-        "it takes fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, taste, "
-        "bounds, slots, overlap; did you mean 'slots'\\?$",
-    ):
-        bl.open("emulator", slot=1)
-    with pytest.raises(
-        bl.ProblemError,
-        match="it takes fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, taste, "
-        "bounds, slots, overlap; did you mean 'lanes'\\?$",
-    ):
-        bl.open("emulator", lane=1)
-    with pytest.raises(bl.ProblemError, match="; did you mean 'max_sweeps'\\?$"):
-        bl.solve(problem(), device=BruteDevice(), max_sweep=1)
-    with pytest.raises(
-        bl.ProblemError, match="^option 'slot' can be set only when a device is opened, and this one is open$"
-    ):
-        bl.Session(BruteDevice(), slot=1)
 
 
 def test_two_threads_on_one_session() -> None:

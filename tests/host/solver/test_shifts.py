@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ import numpy as np
 import pytest
 
 import beltline as bl
-from beltline.host.cli.main import main
 from beltline.host.problem.checks import ProblemError
 from beltline.host.solver.fixed_point import fixed_point
 from beltline.host.solver.session import Session
@@ -74,34 +72,6 @@ def test_weights_move_with_the_transition() -> None:
         assert plain.sweeps > first.sweeps
         # start='last' takes the last value, computed by any method.
         assert device.solve(given, method="shift", start="last").sweeps <= 3
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (
-            {"method": "warm", "lanes": 2},
-            "method 'warm' needs device 'cpu' or 'gpu': a device of the accelerator has method 'shift' only",
-        ),
-        (
-            {"method": "shift"},
-            "method 'shift' needs the sweep engine: give device 'emulator' the option lanes=, as lanes=16",
-        ),
-        (
-            {"method": "shift", "lanes": 2, "start": "late"},
-            "start must be 'given', 'last', 'stay' or 'coarse', not 'late'",
-        ),
-        (
-            {"lanes": 2, "start": "stay"},
-            "device 'emulator' has no option 'start': "
-            "it takes fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, taste, "
-            "bounds, slots, overlap",
-        ),
-    ],
-)
-def test_unknown_methods(options: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
-        bl.solve(problem(), device="emulator", **options)
 
 
 def test_shifts_know_neither_ages_nor_checkpoints(tmp_path: Path) -> None:
@@ -212,21 +182,3 @@ def test_economy_shifts_to_the_same_market() -> None:
     assert sum(step.sweeps for step in found.steps) < sum(step.sweeps for step in plain.steps)
     with pytest.raises(bl.ProblemError, match=r"^method 'shift' needs the sweep engine"):
         bl.solve(model, method="shift", device="emulator")
-
-
-def test_command_line_shifts(capsys: pytest.CaptureFixture[str]) -> None:
-    command = [
-        "solve",
-        "--grid",
-        "64",
-        "--tol",
-        "1e-3",
-        "--device",
-        "emulator",
-        "--option",
-        "lanes=4",
-        "--method",
-        "shift",
-    ]
-    assert main([*command, "--option", "start=stay"]) == 0
-    assert "converged" in capsys.readouterr().out

@@ -166,21 +166,6 @@ def test_values_too_large_for_tol_and_for_double_precision_say_so() -> None:
     assert huge.message == "The value of state 0 is inf: rewards are too large for double precision."
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"device": "emulator"}, "a discrete problem is solved on device 'cpu', not on 'emulator'"),
-        ({"method": "warm"}, "a discrete problem is solved by method 'policy_iteration', not by 'warm'"),
-        ({"steps": 3}, "a discrete problem has no option 'steps': it takes tol, max_sweeps, progress and verify"),
-        ({"tol": 0}, "tol must be a number above 0, not 0"),
-    ],
-)
-def test_what_such_problems_lack(options: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(bl.ProblemError) as error:
-        bl.solve(bl.from_discrete_dp(*storage()), **options)
-    assert str(error.value) == sentence
-
-
 def test_sessions_solve_them_among_others() -> None:
     with bl.open("cpu") as session:
         before = session.solve(bl.rbc(grid=32))

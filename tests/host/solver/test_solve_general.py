@@ -359,36 +359,6 @@ def test_a_labelled_file_is_read_by_others_and_what_they_change_is_found(tmp_pat
         bl.load(tmp_path / "c.nc")
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"method": "warm"}, "a problem of the general form is solved by method 'brackets', not by 'warm'"),
-        (
-            {"step": 3},
-            "a problem of the general form has no option 'step': it takes steps, update; did you mean 'steps'?",
-        ),
-        ({"steps": 3}, "steps needs an infinite horizon, and this problem has 6 ages"),
-        (
-            {"value_bits": 3},
-            "value_bits is not supported by device 'cpu': leave it out, or name a device of the "
-            "accelerator, such as device='emulator'",
-        ),
-    ],
-)
-def test_bad_options(options: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
-        bl.solve(retirement(), **options)
-
-
-def test_damaged_files_are_refused(tmp_path: Path) -> None:
-    path = bl.solve(retirement()).save(tmp_path / "a.npz")
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 4
-    path.write_bytes(data)
-    with pytest.raises(bl.ProblemError, match=r"a\.npz"):
-        bl.load(path)
-
-
 def test_a_gpu_reports_each_part_of_its_time_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A GPU solve reports each part of its time once; only ``bl.solve`` is tested, with the solver replaced."""
 

@@ -83,9 +83,8 @@ def test_far_starts_leave_no_trace(method: str, start: float, verify: bool) -> N
     assert result.error_bound < 1e-6
 
 
-@pytest.mark.parametrize("beta", [0.96, 0.995])
-def test_a_steep_value_has_a_good_start_too(beta: float) -> None:
-    given = kinked(beta)
+def test_a_steep_value_has_a_good_start_too() -> None:
+    given = kinked(0.995)
     results = {
         start: bl.solve(given, tol=1e-6, device="cpu", method="shift", start=start, verify=False)
         for start in ("given", "coarse")
@@ -106,7 +105,7 @@ def test_coarse_start_of_a_sweep_engine_is_checked() -> None:
 
 
 def test_a_nearer_start_is_taken() -> None:
-    given = bl.rbc(grid=1024, states=3)
+    given = bl.rbc(grid=128, states=3)
     tables = given.grid, given.wealth, given.transition, given.beta, given.eta
     right = exact(given).value.astype(np.float64)
     assert nearer(*tables, given.start, right)

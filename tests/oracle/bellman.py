@@ -55,7 +55,11 @@ def applied(form: Any, V: Any, age: int = 0) -> Any:
 
 
 def solution(form: Any, after: Any) -> Any:
-    """Return the exact value: the fixed point, or that of every age, with an axis of ages."""
+    """Return the exact value of every regime: the fixed point, or that of every age, with an axis of ages.
+
+    The fixed point is that of Newton's method from ``after``: residuals are in extended precision, so that steps in
+    double precision are enough.
+    """
     V = np.asarray(after, LONG)
     if form.horizon is not None:
         ages = []
@@ -63,13 +67,39 @@ def solution(form: Any, after: Any) -> Any:
             V = applied(form, V, age)
             ages.append(V)
         return np.stack(ages[::-1])
-    for _ in range(20_000):
-        new = applied(form, V)
-        moved = np.abs(new - V).max()
-        V = new
-        if moved <= 1e-18 * np.abs(V).max():
-            break
-    return V
+    for _ in range(200):
+        residual = applied(form, V) - V
+        if np.abs(residual).max() <= 1e-17 * np.abs(V).max():
+            return V
+        V = V + np.linalg.solve(_newton(form, V), residual.astype(float).ravel()).reshape(V.shape)
+    raise AssertionError("Newton's method did not end")
+
+
+def probabilities(form: Any, V: Any, age: int = 0) -> Any:
+    """Return the probability of every alternative in its regime, ``(N_d, N_k, N_z)``; ties go to the first."""
+    best = np.stack([objectives(form, d, V, age).max(axis=2) for d in range(len(form.alternatives))])
+    found = np.zeros(best.shape, LONG)
+    for r in range(form.shape[0]):
+        own = [d for d, one in enumerate(form.alternatives) if one.regime == r]
+        if form.sigma > 0.0:
+            chances = np.exp((best[own] - best[own].max(axis=0)) / LONG(form.sigma))
+            found[own] = chances / chances.sum(axis=0)
+        else:
+            found[own] = np.arange(len(own))[:, None, None] == best[own].argmax(axis=0)
+    return found
+
+
+def _newton(form: Any, V: Any) -> Any:
+    """Return the identity less the derivative of ``TV``."""
+    matrix = np.zeros((*V.shape, *V.shape))
+    for d, (one, chance) in enumerate(zip(form.alternatives, probabilities(form, V), strict=True)):
+        if not hasattr(one, "wealth"):
+            continue
+        tables, choice = one.at(0), objectives(form, d, V).argmax(axis=2)
+        for x, s in np.argwhere(chance > 0):
+            weight = float(chance[x, s]) * float(np.broadcast_to(tables.beta, V.shape[2])[s])
+            matrix[one.regime, x, s, :, choice[x, s]] += weight * np.outer(tables.mix, tables.transition[s])
+    return np.eye(V.size) - matrix.reshape(V.size, V.size)
 
 
 def pair_objectives(program: Any, V: Any) -> Any:
