@@ -30,8 +30,11 @@ import numba
 import numpy as np
 from numba import config, prange
 from numba.core import caching
+from numba.core.dispatcher import Dispatcher
 
-__all__ = ["njit", "njit_uncounted", "prange", "serial_and_parallel", "source_stamp", "vectorize"]
+from beltline.callees import shared_with_callers
+
+__all__ = ["njit", "njit_inlined", "njit_uncounted", "prange", "serial_and_parallel", "source_stamp", "vectorize"]
 
 PACKAGE = Path(__file__).resolve().parent
 FORKED = (
@@ -207,6 +210,8 @@ def njit(*arguments: Any, **options: Any) -> Any:
             _parallel.append(dispatcher)
             if _forked:
                 _disable(dispatcher)
+        elif isinstance(dispatcher, Dispatcher):
+            shared_with_callers(dispatcher, options)
         return dispatcher
 
     return decorated
@@ -219,6 +224,14 @@ def njit_uncounted(function: Any) -> Any:
     does little else these counts can take half of the time. The caller keeps the arrays alive here.
     """
     return njit(cache=True, _nrt=False)(function)
+
+
+def njit_inlined(function: Any) -> Any:
+    """Compile a short function as :func:`njit_uncounted` does, and copy its code into callers when these are optimised.
+
+    With Numba's ``inline="always"`` the caller's types would be inferred for every copy, which takes most of the time.
+    """
+    return njit(cache=True, _nrt=False, forceinline=True)(function)
 
 
 def _compare_code_first(dispatcher: Any) -> None:

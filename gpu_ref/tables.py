@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from beltline.compiled import njit, prange, serial_and_parallel
+from beltline.compiled import njit, njit_inlined, prange, serial_and_parallel
 from beltline.gpu_ref.chunk_expectation import expect_piece
 from beltline.gpu_ref.threads import threads_for
 
@@ -206,7 +206,7 @@ def expectation(Q: Array, V: Array, beta: float) -> Array:
     return ev
 
 
-@njit(cache=True, inline="always")
+@njit_inlined
 def feasible(X: Array, wealth: float) -> int:
     """Return the number of candidates that ``wealth`` affords: those with ``X[i] < wealth``, always the first ones."""
     low = 0
