@@ -1,9 +1,10 @@
-"""Compile a function that others call as part of these, and not once more by itself.
+"""Compile a function that compiled code calls as part of its caller, and not once more by itself.
 
-Numba optimises every function that it compiles, translates it to machine code and writes two wrappers for calls from
+Numba optimises every function that it compiles, translates it to machine code and writes wrappers for calls from
 Python. If compiled code calls the function, its optimised code is then copied into the caller, and optimised and
-translated again with it, and so on for every level of calls. Most functions of this package are only called by others.
-For such calls, :func:`shared_with_callers` leaves out everything but the copy, which the outermost caller optimises.
+translated again with it, and so on for every level of calls. Most functions of this package, and of Numba's own that
+these call, are only called from compiled code. There everything but the copy is left out here, and the outermost caller
+optimises it.
 """
 
 from __future__ import annotations
@@ -11,22 +12,29 @@ from __future__ import annotations
 from typing import Any
 
 import numba
-from numba.core.compiler import CompilerBase, DefaultPassBuilder, _LowerResult
-from numba.core.compiler_machinery import LoweringPass, register_pass
+from numba.core import event
 from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder, _LowerResult
+from numba.core.compiler_machinery import register_pass
+from numba.core.target_extension import jit_registry, target_registry
 from numba.core.typed_passes import NativeLowering
+
+from beltline.compile_clock import clock
 
 
 class _Library(JITCodeLibrary):
     """Code of a function for its callers, not optimised and without machine code."""
 
+    def _optimize_functions(self, ll_module: Any) -> None:
+        """Only say for which processor the code is: the outermost caller optimises."""
+        ll_module.data_layout = self._codegen._data_layout
+
     def _optimize_final_module(self) -> None:
-        """Do nothing: the outermost caller optimises."""
+        """Do nothing, for the same reason."""
 
     def _finalize_final_module(self) -> None:
         """Mark the code as complete, without translating it."""
         self._finalize_dynamic_globals()
-        self._verify_declare_only_symbols()
         self._finalized = True
 
 
@@ -38,11 +46,11 @@ class _Lowering(NativeLowering):
 
     def run_pass(self, state: Any) -> bool:
         """Compile, and register the code for callers under a key of its own."""
-        codegen = state.targetctx.codegen()
-        state.library = _Library(codegen, state.func_id.func_qualname)
+        state.library = _Library(state.targetctx.codegen(), state.func_id.func_qualname)
         state.flags.no_compile = state.flags.no_cpython_wrapper = state.flags.no_cfunc_wrapper = True
         super().run_pass(state)
         state.library.finalize()
+        # A dispatcher requires a built-in function, each of which is another key.
         lowered, key = state["cr"], [].append
         state.targetctx.insert_user_function(key, lowered.fndesc, [state.library])
         state["cr"] = _LowerResult(lowered.fndesc, lowered.call_helper, cfunc=key, env=lowered.env)
@@ -55,13 +63,41 @@ class _Compiler(CompilerBase):
     def define_pipelines(self) -> list[Any]:
         """Return the one list of steps."""
         manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        manager.passes = [(_Lowering, text) if step is NativeLowering else (step, text) for step, text in manager.passes]
+        manager.passes = [(_Lowering if step is NativeLowering else step, text) for step, text in manager.passes]
         manager._finalized = False
         manager.finalize()
         return [manager]
 
 
-def shared_with_callers(dispatcher: Any, options: dict[str, Any]) -> None:
-    """Make compiled callers of a function compile it without machine code of its own."""
+def compile_with_callers(dispatcher: Any, options: dict[str, Any]) -> None:
+    """Make compiled callers of a function compile it as a part of them."""
     part = numba.njit(**{**options, "cache": False}, pipeline_class=_Compiler)(dispatcher.py_func)
     dispatcher.get_call_template, dispatcher.get_overload = part.get_call_template, part.get_overload
+
+
+_CPU = target_registry["cpu"]
+_decorator = jit_registry[_CPU]
+
+
+def _decorated(*arguments: Any, **options: Any) -> Any:
+    """Decorate one of Numba's own functions."""
+    return _decorator(*arguments, **options, pipeline_class=_Compiler)
+
+
+class _Listener(event.Listener):
+    """Is told of every compilation: measures its time, and sets how Numba's own functions are compiled meanwhile."""
+
+    def on_start(self, event: Any) -> None:
+        """Note that a compilation begins."""
+        clock.begin()
+        if clock.depth == 1 and (event.data["dispatcher"].py_func.__module__ or "").startswith("beltline."):
+            jit_registry.update({_CPU: _decorated})
+
+    def on_end(self, event: Any) -> None:
+        """Note that it has ended."""
+        clock.end()
+        if clock.depth == 0:
+            jit_registry.update({_CPU: _decorator})
+
+
+event.register("numba:compile", _Listener())

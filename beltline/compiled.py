@@ -32,7 +32,7 @@ from numba import config, prange
 from numba.core import caching
 from numba.core.dispatcher import Dispatcher
 
-from beltline.callees import shared_with_callers
+from beltline.callees import compile_with_callers
 
 __all__ = ["njit", "njit_inlined", "njit_uncounted", "prange", "serial_and_parallel", "source_stamp", "vectorize"]
 
@@ -211,7 +211,7 @@ def njit(*arguments: Any, **options: Any) -> Any:
             if _forked:
                 _disable(dispatcher)
         elif isinstance(dispatcher, Dispatcher):
-            shared_with_callers(dispatcher, options)
+            compile_with_callers(dispatcher, options)
         return dispatcher
 
     return decorated

@@ -17,7 +17,7 @@ from beltline.compiled import njit, prange
 from beltline.gpu_ref.brackets import Indexes, Swept, proven
 from beltline.gpu_ref.comparison import Allowed, Compared
 from beltline.gpu_ref.confirmation import confirmed, confirmed_at_once
-from beltline.gpu_ref.tables import Array, check_tables, ends_of, expectation
+from beltline.gpu_ref.tables import Array, as_writable, check_tables, ends_of, expectation
 from beltline.gpu_ref.threads import threads_for
 from beltline.gpu_ref.utility import DOUBLE, crra, power_error
 
@@ -153,9 +153,11 @@ def compare(
     """
     if not checked:
         X, W, Q, V = check_tables(X, W, Q, V, beta, eta, ordered=True)
+    same = V is value
+    X, W, Q, V = map(as_writable, (X, W, Q, V))
+    value = V if same else as_writable(np.ascontiguousarray(value))
     states = W.shape[1]
     own = np.ascontiguousarray(policy, np.int32)
-    value = np.ascontiguousarray(value)
     if search is None:
         exact = own.copy()
         found = confirmed_at_once(X, W, Q, V, beta, eta, value, own, exact, *allowed)

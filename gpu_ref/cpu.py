@@ -5,7 +5,6 @@ It uses all cores and double precision, and sums are never reordered. Small prob
 
 from __future__ import annotations
 
-import functools
 import math
 import time
 from collections.abc import Callable
@@ -17,11 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from beltline.compiled import njit, prange
 from beltline.gpu_ref import binary_search, brute_force
 from beltline.gpu_ref.brackets import missed_by_a_policy
-from beltline.gpu_ref.coarse import checked_start, nearest
+from beltline.gpu_ref.coarse import nearest
 from beltline.gpu_ref.egm import Endogenous, marginal_wealth
 from beltline.gpu_ref.memory import check_memory
 from beltline.gpu_ref.methods import (
-    METHODS,
     Arguments,
     Solution,
     can_stay,
@@ -31,15 +29,12 @@ from beltline.gpu_ref.methods import (
     needs_restart,
     stay_start,
 )
-from beltline.gpu_ref.tables import Array, expectation
+from beltline.gpu_ref.tables import Array, as_writable, expectation
 from beltline.gpu_ref.threads import threads, threads_for
 from beltline.gpu_ref.timing import Parts, timed
 from beltline.gpu_ref.utility import crra_utility
 from beltline.gpu_ref.value_iteration import ValueIteration
 from beltline.gpu_ref.vfi import sup_norm
-
-_LEAST_LENT = 8192
-"""Number of entries below which a table is copied faster than its memory is wrapped."""
 
 
 def solve(
@@ -94,7 +89,6 @@ def solve(
     grid, states = given.W.shape
     run, needs = _SOLVERS[method]
     check_memory(needs(grid, states), f"method {method!r} on {grid:,} x {states} states")
-    _compile(method, threads_for(given.W.size) > 1)
     begin = time.perf_counter()
     given = _writable(given)
     copied = time.perf_counter()
@@ -113,32 +107,8 @@ def solve(
 
 def _writable(given: Arguments) -> Arguments:
     """Return read-only tables as writable ones: for another array type Numba would compile everything again."""
-    X, W, Q, V0 = map(_as_writable, given[:4])
+    X, W, Q, V0 = map(as_writable, given[:4])
     return given._replace(X=X, W=W, Q=Q, V0=V0)
-
-
-class _Memory:
-    """The memory of a read-only table, offered as writable. Only for code that does not write to it."""
-
-    def __init__(self, table: Array) -> None:
-        interface = table.__array_interface__
-        self.__array_interface__ = {**interface, "data": (interface["data"][0], False)}
-        self._owner = table
-
-
-def _as_writable(table: Array) -> Array:
-    """Return a table, if it is read-only with the type of a writable one; only small tables are copied.
-
-    Only for code that does not write to it.
-    """
-    if table.flags.writeable:
-        return table
-    owner = table.base
-    if owner is not None and type(owner) is np.ndarray and owner.flags.writeable and owner.dtype == table.dtype:
-        whole: Array = owner
-        if whole.shape == table.shape and whole.strides == table.strides:
-            return whole
-    return table.copy() if table.size < _LEAST_LENT else np.asarray(_Memory(table))
 
 
 def solve_ages(
@@ -174,7 +144,6 @@ def solve_ages(
     )
     proving = method in ("monotone", "warm")
     count = threads_for(given.W.size)
-    _compile(method, threads_for(given.W.size) > 1)
     seconds: dict[str, float] = {}
     with timed(seconds, "allocate"):
         value, policy = np.empty((ages, grid, states)), np.empty((ages, grid, states), np.int32)
@@ -193,22 +162,6 @@ def solve_ages(
             value[age], policy[age] = found.value, found.policy
             following = found.value
     return value, policy, seconds
-
-
-@functools.cache
-def _compile(method: str, parallel: bool) -> None:
-    """Compile the code of a method, or load it from the cache, so that this is not part of the measured time."""
-    X = np.arange(1.0, 9.0)
-    W = np.stack([1.2 * X + 0.5, 1.2 * X + 0.6], axis=1)
-    given = check_arguments(X, W, np.full((2, 2), 0.5), np.zeros((8, 2)), 0.9, 2.0, 1e-3, 30, method, {})
-    solver = _SOLVERS[method][0]
-    solver(given)
-    if parallel and solver is _proving:
-        iteration = ValueIteration(X, W, given.Q, 0.9, 2.0, 2)
-        iteration.load(given.V0)
-        iteration.sweep("change", 0.0, 1)
-    if "start" in METHODS[method].options:
-        checked_start(X, W, given.Q, 0.9, 2.0, 1e-3, given.V0)
 
 
 def _solution(

@@ -38,9 +38,6 @@ MachineMethod = Literal["shift"]
 UNNAMED = "auto"
 """Name of the device that stands for a choice by rules (:mod:`beltline.host.solver.rules`)."""
 
-COMPILED = " (compiled when first used, then cached)"
-"""What lines of progress say where compilation may take long."""
-
 LEAST_TOL = SMALLEST_TOLERANCE * 2.0**-FRACTION_LIMIT
 """Lowest tolerance of devices of the accelerator, in units of utility."""
 

@@ -27,7 +27,7 @@ from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
 from beltline.host.solver.fallback import or_other
 from beltline.host.solver.judgement import LIMITED, RESCALE, judged, lowers, promised
-from beltline.host.solver.options import COMPILED, SolveOptions
+from beltline.host.solver.options import SolveOptions
 from beltline.host.solver.rules import AUTO, check_rule_options, ways
 from beltline.host.solver.solve_general import METHOD as BRACKETS
 from beltline.host.solver.solve_general import by_brackets
@@ -204,7 +204,7 @@ def _solved(
     begun, note = _begun(problem, method)
     tables = (problem.grid, problem.wealth, problem.transition, begun.start, problem.beta, problem.eta, options.tol)
     if report:
-        report(f"solving on the {device} by method {method}{COMPILED}")
+        report(f"solving on the {device} by method {method}")
     try:
         with timed(timing, "open"):
             module = reference_module(device)

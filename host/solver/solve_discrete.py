@@ -16,7 +16,7 @@ from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
 from beltline.host.solver.judgement import ROUNDED, judged, lowers, promised
-from beltline.host.solver.options import COMPILED, UNNAMED, SolveOptions
+from beltline.host.solver.options import UNNAMED, SolveOptions
 from beltline.host.solver.solve_general import sweep_reporter
 from beltline.host.solver.tolerance import usual_utility
 
@@ -60,7 +60,7 @@ def solve_discrete(
     timing: dict[str, float] = {}
     with timed(timing, "open"):
         if report:
-            report(f"solving on the {device}{COMPILED}")
+            report(f"solving on the {device}")
         from beltline.gpu_ref.discrete import certify, solve
 
     program = problem.program
