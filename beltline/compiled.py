@@ -199,7 +199,7 @@ def njit(*arguments: Any, **options: Any) -> Any:
 
     A function with ``parallel=True`` raises ``RuntimeError`` in a forked process, where its threads do not exist.
     """
-    decorate = numba.njit(*arguments, **options)
+    decorate = numba.njit(*arguments, **options, no_cfunc_wrapper=True)
     if arguments and callable(arguments[0]):
         return decorate
 

@@ -29,7 +29,8 @@ def package(tmp_path: Path) -> Path:
     folder = tmp_path / "beltline"
     folder.mkdir()
     (folder / "__init__.py").touch()
-    shutil.copy(ROOT / "beltline" / "compiled.py", folder)
+    for name in ("compiled.py", "callees.py", "compile_clock.py"):
+        shutil.copy(ROOT / "beltline" / name, folder)
     (tmp_path / "elsewhere").mkdir()
     (folder / "linked").symlink_to("../elsewhere")
     (tmp_path / "elsewhere" / "__init__.py").touch()
