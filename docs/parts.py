@@ -34,7 +34,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 )
 """The parts from the bottom up: a part imports only parts of lower layers, and its own files without circles.
 
-``"host"`` is the package's own ``__init__.py`` alone, ``"beltline/compiled"`` the files of :data:`COMPILED` beside the public face.
+``"host"`` is the package's own ``__init__.py`` alone, ``"beltline/compiled"`` the modules of :data:`COMPILED`.
 """
 
 COMPILED = ("compiled", "callees", "compile_clock")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -278,7 +277,7 @@ str(result)
 json.dump([compiled, result.timing, lines], sys.stdout)
 """
 
-MOST_COMPILED = 75
+MOST_COMPILED = 90
 """Most functions of this package that a first solve compiles."""
 
 
@@ -294,20 +293,18 @@ def first_solves(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
 
 
 @pytest.mark.slow
-def test_a_first_solve_compiles_little_and_nothing_for_two_types_of_tables(first_solves: list[Any]) -> None:
-    own = [(name, kinds) for name, kinds in first_solves[0][0] if name.startswith("beltline.")]
+def test_a_first_solve_compiles_little_and_each_function_for_one_type_of_arguments(first_solves: list[Any]) -> None:
+    # A short function that Python and compiled code call is compiled for either, for the same types.
+    own = {(name, kinds) for name, kinds in first_solves[0][0] if name.startswith("beltline.")}
     assert len(own) <= MOST_COMPILED
-    tables: dict[str, set[str]] = {}
-    for name, kinds in own:
-        tables.setdefault(name, set()).add(re.sub(r"Array\((\w+, \d), '\w', \w+, aligned=True\)", r"\1", kinds))
-    # The code of a few short functions that Python calls is compiled for compiled callers, too.
-    assert all(len(kinds) == 1 for kinds in tables.values()), {k: v for k, v in tables.items() if len(v) > 1}
+    names = [name for name, _ in own]
+    assert [name for name in set(names) if names.count(name) > 1] == []
 
 
 @pytest.mark.slow
 def test_compilation_is_reported_apart(first_solves: list[Any]) -> None:
     (_, timing, lines), (again, timing_again, lines_again) = first_solves
-    assert timing["compile"] > 10 * sum(spent for part, spent in timing.items() if part not in ("compile", "open"))
+    assert timing["compile"] > timing["solve"] + timing["verify"]
     assert any(line.startswith("compiling") for line in lines)
     assert again == []
     assert "compile" not in timing_again
