@@ -52,7 +52,8 @@ class _Lowering(NativeLowering):
         super().run_pass(state)
         state.library.finalize()
         # A dispatcher requires a built-in function, each of which is another key.
-        lowered, key = state["cr"], [].append
+        lowered = state["cr"]
+        key: Any = [].append
         state.targetctx.insert_user_function(key, lowered.fndesc, [state.library])
         state["cr"] = _LowerResult(lowered.fndesc, lowered.call_helper, cfunc=key, env=lowered.env)
         return True
@@ -82,7 +83,7 @@ def compile_with_callers(dispatcher: Any, options: dict[str, Any]) -> None:
 
 def _wide(kind: Any) -> Any:
     """Return the type of a parameter: callers convert integers, so that nothing is compiled twice for their types."""
-    return types.int64 if isinstance(kind, types.Integer) and kind.signed else kind
+    return types.int64 if isinstance(kind, types.Integer) and getattr(kind, "signed", False) else kind
 
 
 _CPU = target_registry["cpu"]
