@@ -26,7 +26,7 @@ setup: $(READY) ## Install everything in .venv; the other targets do it when the
 sim: $(READY) ## Solve a first problem with the gateware in simulation, then verify the gateware
 	$(RUN) -m beltline.host.bench.first_light
 	@echo "Verifying the gateware, unit by unit and whole, by the shortest tests of each; make test has all."
-	$(PYTEST) --within 190 -m "gateware and not slow and not formal" tests/hw tests/sim
+	$(PYTEST) --within 190 -m "gateware and not slow" tests/hw tests/sim
 
 sim-full: $(READY) ## Run the long tests, then the gateware of the full-size machine: hours at most
 	$(PYTEST) -m slow

@@ -90,6 +90,8 @@ if TYPE_CHECKING:
     from beltline.host.problem.problem import Problem as Problem
     from beltline.host.results.load import load as load
     from beltline.host.results.result import Result as Result
+    from beltline.host.solver.certify import Certificate as Certificate
+    from beltline.host.solver.certify import certify as certify
     from beltline.host.solver.processor_session import open_session as open
     from beltline.host.solver.session import Session as Session
     from beltline.host.solver.solve import solve as solve
@@ -98,6 +100,7 @@ _HOMES = {
     "Alternative": "beltline.host.problem.alternative",
     "Attempt": "beltline.host.batch.solve_many",
     "BondPrices": "beltline.gpu_ref.general.prices",
+    "Certificate": "beltline.host.solver.certify",
     "CohortResult": "beltline.host.models.cohort.result",
     "DefaultEconomy": "beltline.host.models.arellano.result",
     "DeviceError": "beltline.host.devices",
@@ -126,6 +129,7 @@ _HOMES = {
     "aiyagari_path": "beltline.host.models.aiyagari_path.model",
     "aiyagari_types": "beltline.host.models.aiyagari_types.model",
     "arellano": "beltline.host.models.arellano.model",
+    "certify": "beltline.host.solver.certify",
     "cohort": "beltline.host.models.cohort.model",
     "concave_majorant": "beltline.host.problem.concavity",
     "euler_errors": "beltline.host.analysis.euler",
@@ -165,6 +169,7 @@ __all__ = [
     "Alternative",
     "Attempt",
     "BondPrices",
+    "Certificate",
     "CohortResult",
     "DefaultEconomy",
     "DeviceError",
@@ -194,6 +199,7 @@ __all__ = [
     "aiyagari_path",
     "aiyagari_types",
     "arellano",
+    "certify",
     "cohort",
     "concave_majorant",
     "euler_errors",

@@ -27,7 +27,6 @@ from beltline.gpu_ref.row_search import (
     beside,
     cache_row,
     changes,
-    evaluated_row,
     guessed_row,
     proven_row,
     settle,
@@ -48,8 +47,8 @@ LIMIT, DONE, NOT_FINITE, UNPROVEN = 0, 1, 2, 3
 """Why a batch of sweeps ended: it was complete; the iteration converged; an ``EV`` is not finite; a sweep could not be
 proven and was not made."""
 
-WARM, FRESH, FIXED = 0, 1, 2
-"""Source of a sweep's guesses: the last sweep's choices; neighbouring states only; no search, choices are fixed."""
+WARM, FRESH = 0, 1
+"""Source of a sweep's guesses: the last sweep's choices; neighbouring states only."""
 
 MANY = 8
 """A chunk is scanned while more than one in ``MANY`` of its choices moves, if as many brackets had to be searched."""
@@ -61,27 +60,26 @@ MOST_MOVED = 256
 @njit(cache=True)
 def _chunk(
     how: int, t: Tables, turn: int, c: int, low: Array, high: Array, doubts: Doubts, age: Array, choices: Indexes
-) -> int:
+) -> tuple[int, int]:
     """Sweep chunk ``c`` and compute its ``EV``.
 
-    Returns :data:`LIMIT`, or :data:`NOT_FINITE` or :data:`UNPROVEN`. ``low`` and ``high`` receive the least and the
-    largest change by exogenous state, ``doubts`` whether a bracket had to be searched, and ``age`` and ``choices``,
-    ``(N_k, N_z)`` unless empty, the chunk's values and choices.
+    Returns :data:`LIMIT`, or :data:`NOT_FINITE` or :data:`UNPROVEN`, and how many choices moved. ``low`` and ``high``
+    receive the least and the largest change by exogenous state, ``doubts`` whether a bracket had to be searched, and
+    ``age`` and ``choices``, ``(N_k, N_z)`` unless empty, the chunk's values and choices.
     """
     before, value = t.values[turn % 2], t.values[(turn + 1) % 2]
     ev, ahead = t.both[turn % 2], t.both[(turn + 1) % 2]
     begin = c * t.chunk
     end = min(begin + t.chunk, t.X.size)
+    moves = 0
     for s in range(t.W.shape[0]):
         own, wealth, cached = value[s, begin:end], t.W[s, begin:end], piece(t, s, begin, end)
         quiet, gates = t.quiet[s, begin // GROUP : blocks(end)], t.gates[s, begin // GROUP : blocks(end)]
-        if how == FIXED:
-            evaluated_row(ev[s], cached, own)
-            quiet[:] = -np.inf
-        elif t.scans[c, s] and how == WARM:
+        if t.scans[c, s] and how == WARM:
             count = scanned_row(t.X, wealth, t.eta, ev[s], cached, own)
             if count < 0:
-                return UNPROVEN
+                return UNPROVEN, 0
+            moves += count
             low[s], high[s] = changes(before[s, begin:end], own)
             quiet[:] = -np.inf
             doubts[s], t.scans[c, s] = False, MANY * count > end - begin
@@ -94,6 +92,7 @@ def _chunk(
                 t.X, wealth, t.eta, ev[s], clocks, cached, before[s, begin:end], own, quiet
             )
             doubts[s] = False
+            moves += moved
             # Objectives, and with them their rounding errors, may have grown by these changes.
             quiet -= ROUNDING * max(abs(low[s]), abs(high[s]))
             guess = CLOSE
@@ -109,7 +108,8 @@ def _chunk(
                     np.zeros(end - begin, np.bool_),
                 )  # fmt: skip
                 if proof == FAILED:
-                    return UNPROVEN
+                    return UNPROVEN, 0
+                moves += corrected
                 doubts[s] = proof != KNOWN
                 t.scans[c, s] = MANY * min(moved + corrected, searched) > end - begin
                 if proof == MOVED:
@@ -118,9 +118,9 @@ def _chunk(
             age[i, s], choices[i, s] = value[s, i], t.policy[s, i]
     finite = expect_between(t.Q, t.beta, value, ahead, begin, end)
     for s in range(t.W.shape[0]):
-        if t.measured[0, s] and how != FIXED:
+        if t.measured[0, s]:
             measure_blocks(ev[s], ahead[s], begin, end, t.changes[0, s], t.changes[1, s])
-    return LIMIT if finite else NOT_FINITE
+    return (LIMIT if finite else NOT_FINITE), moves
 
 
 @njit(cache=True)
@@ -251,85 +251,67 @@ def _tick(t: Tables, low: Array, high: Array, doubts: Doubts) -> None:
 
 
 @njit(cache=True)
-def _tick_evaluated(t: Tables, low: Array, high: Array, sweeps: int) -> None:
-    """Advance the clocks for ``sweeps`` policy evaluation sweeps after a change of values by ``low`` to ``high``.
-
-    Each change is the discounted expectation of the one before under the fixed choices, so its spread is at most the
-    modulus times the last.
-    """
-    modulus, least, most = 0.0, np.inf, -np.inf
-    for s in range(low.size):
-        total = 0.0
-        for z in range(low.size):
-            total += t.beta * t.Q[s, z]
-        modulus, least, most = max(modulus, total), min(least, low[s]), max(most, high[s])
-    spread = most - least
-    for _ in range(sweeps):
-        spread *= modulus
-        for s in range(low.size):
-            pass_all(t.clocks[s], modulus * spread)
-
-
-@njit(cache=True)
 def _verdict(
-    how: int, rule: int, epsilon: float, t: Tables, turn: int, codes: Array, lows: Array, highs: Array,
+    rule: int, epsilon: float, t: Tables, turn: int, codes: Array, lows: Array, highs: Array,
     low: Array, high: Array, doubts: Doubts, age: Array, choices: Indexes,
-) -> tuple[int, float]:  # fmt: skip
+) -> tuple[int, float, int]:  # fmt: skip
     """Complete a sweep after all chunks: prove the points between them, measure the change, advance the clocks.
 
-    Returns why the batch ends, :data:`LIMIT` if it continues, and what the stopping rule measured.
+    Returns why the batch ends, :data:`LIMIT` if it continues, what the stopping rule measured, and how many choices of
+    these points moved.
     """
     finite = proof = True
     for code in codes:
         finite &= code != NOT_FINITE
         proof &= code != UNPROVEN
-    if how == FIXED:
-        return (LIMIT if finite else NOT_FINITE), np.inf
     if not proof:
-        return UNPROVEN, np.inf
+        return UNPROVEN, np.inf, 0
     moved, waiting = np.empty(MOST_MOVED, np.int32), np.empty(3 * MOST_MOVED + 4, np.int32)
+    moves = 0
     for s in range(low.size):
         count = _between_chunks(t, turn, s, moved, waiting)
         if count < 0:
-            return UNPROVEN, np.inf
+            return UNPROVEN, np.inf, 0
+        moves += count
         if count:
             finite &= _update_moved(t, turn, s, moved[:count], lows, highs, age, choices)
     h = measure(rule, low, high, lows, highs)
     _tick(t, low, high, doubts)
     if h < epsilon:
-        return DONE, h
-    return (LIMIT if finite else NOT_FINITE), h
+        return DONE, h, moves
+    return (LIMIT if finite else NOT_FINITE), h, moves
 
 
 def _sweeps(
     how: int, rule: int, epsilon: float, limit: int, t: Tables, now: int, low: Array, high: Array,
     values: Array, policies: Indexes,
-) -> tuple[int, int, float]:  # fmt: skip
-    """Make at most ``limit`` sweeps; return their number, why they ended, and what ``rule`` measured in the last.
+) -> tuple[int, int, float, int]:  # fmt: skip
+    """Make at most ``limit`` sweeps.
+
+    Returns their number, why they ended, what ``rule`` measured in the last, and how many choices moved in it.
 
     ``now``, 0 or 1, is the index in ``t.values`` and ``t.both`` that the first sweep reads. With a horizon, ``values``
     and ``policies``, ``(limit, N_k, N_z)`` and else empty, receive each sweep as an age, the last age first.
     """
     chunks = (t.X.size - 1) // t.chunk + 1
     lows, highs = np.zeros((chunks, low.size)), np.zeros((chunks, low.size))
-    codes, doubts = np.zeros(chunks, np.int64), np.zeros((chunks, low.size), np.bool_)
-    h = np.inf
+    codes, moves = np.zeros(chunks, np.int64), np.zeros(chunks, np.int64)
+    doubts = np.zeros((chunks, low.size), np.bool_)
+    h, moved = np.inf, 0
     for done in range(limit):
         number = limit - 1 - done if values.shape[1] else 0
         age, choices = values[number], policies[number]
         for c in prange(chunks):
-            codes[c] = _chunk(how, t, now + done, c, lows[c], highs[c], doubts[c], age, choices)
-        code, measured = _verdict(
-            how, rule, epsilon, t, now + done, codes, lows, highs, low, high, doubts, age, choices
+            codes[c], moves[c] = _chunk(how, t, now + done, c, lows[c], highs[c], doubts[c], age, choices)
+        code, measured, between = _verdict(
+            rule, epsilon, t, now + done, codes, lows, highs, low, high, doubts, age, choices
         )
         if code == UNPROVEN:
-            return done, code, h
-        h = measured
+            return done, code, h, moved
+        h, moved = measured, moves.sum() + between
         if code != LIMIT or done + 1 == limit:
-            if how == FIXED:
-                _tick_evaluated(t, low, high, done + 1)
-            return done + 1, code, h
-    return 0, LIMIT, h
+            return done + 1, code, h, moved
+    return 0, LIMIT, h, moved
 
 
 serial_sweeps, parallel_sweeps = serial_and_parallel(_sweeps)

@@ -16,15 +16,13 @@ at the end. All rows of an exogenous state use the same ``e``, that of the lowes
 
 from __future__ import annotations
 
-import math
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from beltline.compiled import njit, prange, serial_and_parallel
 from beltline.gpu_ref.brackets import Indexes, best_between
-from beltline.gpu_ref.tables import Array, ends_of, expectation_on_one_thread, feasible
+from beltline.gpu_ref.comparison import TIMES, Confirmed
+from beltline.gpu_ref.tables import Array, ends_of, expectation, expectation_on_one_thread, feasible
 from beltline.gpu_ref.threads import threads, threads_for
 from beltline.gpu_ref.utility import DOUBLE, crra, power_error
 
@@ -55,25 +53,10 @@ by at most ``e + max(0, ERROR, E + ERROR_STEP)``.
 """
 
 
-class Confirmed(NamedTuple):
-    """Residual and rounding error of a policy that was confirmed.
-
-    Attributes
-    ----------
-    residual
-        Largest distance of the value from the exact sweep, units of utility.
-    rounding
-        Bound on the distance of the sweep here from the one in exact arithmetic, units of utility.
-    """
-
-    residual: float
-    rounding: float
-
-
 @njit(cache=True)
 def _rows(
     X: Array, W: Array, ev: Array, eta: float, errors: Array, begin: int, end: int, value: Array, policy: Indexes,
-    exact: Indexes, allowed: Array, ev_error: float, facts: Array, pieces: Array,
+    exact: Indexes, change: float, ev_error: float, facts: Array, pieces: Array,
 ) -> None:  # fmt: skip
     """Confirm ``exact`` in the rows from ``begin`` to ``end``, and compare ``value`` and ``policy``.
 
@@ -82,7 +65,6 @@ def _rows(
     ``errors``, ``(N_z,)``, the error ``e`` by exogenous state.
     """
     grid, states = W.shape
-    change, constant, share, c_rounding, times = allowed
     power = power_error(eta)
     gap = size = largest = 0.0
     facts[STATE] = WRONG
@@ -122,12 +104,8 @@ def _rows(
                 if left < c:
                     c, u = left, other
             own_gap, u = abs(best - value[x, s]), abs(u)
-            objective_error = constant + share * u + power * u + ev_error
-            if c_rounding > 0.0:
-                if not c > c_rounding:
-                    return
-                objective_error += c_rounding * math.pow(c - c_rounding, -eta)
-            if not (own_gap <= change + times * objective_error and loss <= 2.0 * (change + times * objective_error)):
+            most = change + TIMES * (power * u + ev_error)
+            if not (own_gap <= most and loss <= 2.0 * most):
                 return
             gap, size, largest = max(gap, own_gap), max(size, u), max(largest, abs(best))
             twice = 2.0 * errors[s]
@@ -153,7 +131,7 @@ def _rows(
 @njit(cache=True)
 def _smooth_rows(
     X: Array, W: Array, ev: Array, eta: float, errors: Array, begin: int, end: int, value: Array, policy: Indexes,
-    exact: Indexes, allowed: Array, ev_error: float, facts: Array, pieces: Array,
+    exact: Indexes, change: float, ev_error: float, facts: Array, pieces: Array,
 ) -> bool:  # fmt: skip
     """Confirm as :func:`_rows` does, but faster, choices that rise by at most one point per row.
 
@@ -164,9 +142,7 @@ def _smooth_rows(
     states = W.shape[1]
     if begin == 0 or end == W.shape[0]:
         return False
-    change, constant, share, c_rounding, times = allowed
-    share += power_error(eta)
-    constant += ev_error
+    power = power_error(eta)
     gap = size = largest = 0.0
     x, done, repairs = begin, begin, 0
     while x < end:
@@ -175,7 +151,7 @@ def _smooth_rows(
             own, wealth = exact[x, s], W[x, s]
             low, high = exact[x - 1, s], exact[x + 1, s]
             c = wealth - X[own]
-            if not (0 <= own - 1 <= low <= own <= high <= own + 1 < W.shape[0] and c > c_rounding):
+            if not (0 <= own - 1 <= low <= own <= high <= own + 1 < W.shape[0] and c > 0.0):
                 return False
             u = crra(c, eta)
             best, twice = u + ev[s, own], 2.0 * errors[s]
@@ -201,7 +177,7 @@ def _smooth_rows(
             loss, given = 0.0, policy[x, s]
             if given != own:
                 left = wealth - X[given]
-                if not left > c_rounding:
+                if not left > 0.0:
                     return False
                 other = crra(left, eta)
                 loss = best - (other + ev[s, given])
@@ -209,13 +185,8 @@ def _smooth_rows(
                 if left < c:
                     c, u = left, other
             own_gap, u = abs(best - value[x, s]), abs(u)
-            objective_error = constant + share * u
-            worst = max(own_gap, 0.5 * loss)
-            if not worst <= change + times * objective_error:
-                if c_rounding > 0.0:
-                    objective_error += c_rounding * math.pow(c - c_rounding, -eta)
-                if not worst <= change + times * objective_error:
-                    return False
+            if not max(own_gap, 0.5 * loss) <= change + TIMES * (ev_error + power * u):
+                return False
             gap, size, largest = max(gap, own_gap), max(size, u), max(largest, abs(best))
         if better < 0:
             x += 1
@@ -276,7 +247,7 @@ def _repair(
 @njit(cache=True)
 def _chunk(
     X: Array, W: Array, ev: Array, eta: float, errors: Array, value: Array, policy: Indexes, exact: Indexes,
-    allowed: Array, ev_error: float, chunk: int, facts: Array, pieces: Array,
+    change: float, ev_error: float, chunk: int, facts: Array, pieces: Array,
 ) -> None:  # fmt: skip
     """Confirm one chunk, after repairs that leave its first and last row as they are."""
     states, begin = W.shape[1], chunk * _CHUNK
@@ -284,8 +255,8 @@ def _chunk(
     here, piece = facts[chunk], pieces[chunk]
     repairs = 0
     while True:
-        if not _smooth_rows(X, W, ev, eta, errors, begin, end, value, policy, exact, allowed, ev_error, here, piece):
-            _rows(X, W, ev, eta, errors, begin, end, value, policy, exact, allowed, ev_error, here, piece)
+        if not _smooth_rows(X, W, ev, eta, errors, begin, end, value, policy, exact, change, ev_error, here, piece):
+            _rows(X, W, ev, eta, errors, begin, end, value, policy, exact, change, ev_error, here, piece)
         state = int(here[STATE])
         if state < 0 or repairs == CHUNK_REPAIRS:
             return
@@ -297,11 +268,11 @@ def _chunk(
 
 def _all_rows(
     X: Array, W: Array, ev: Array, eta: float, errors: Array, value: Array, policy: Indexes, exact: Indexes,
-    allowed: Array, ev_error: float, todo: NDArray[np.int64], facts: Array, pieces: Array,
+    change: float, ev_error: float, todo: NDArray[np.int64], facts: Array, pieces: Array,
 ) -> None:  # fmt: skip
     """Run :func:`_smooth_rows`, or if it cannot tell :func:`_rows`, on the chunks ``todo``, in parallel."""
     for k in prange(todo.size):
-        _chunk(X, W, ev, eta, errors, value, policy, exact, allowed, ev_error, todo[k], facts, pieces)
+        _chunk(X, W, ev, eta, errors, value, policy, exact, change, ev_error, todo[k], facts, pieces)
 
 
 _rows_on_one_thread, _rows_on_all = serial_and_parallel(_all_rows)
@@ -366,7 +337,7 @@ def _rounding(size: float, largest: float, slack: float, states: int, eta: float
 @njit(cache=True)
 def _at_once(
     X: Array, W: Array, Q: Array, V: Array, beta: float, eta: float, value: Array, policy: Indexes, exact: Indexes,
-    change: float, constant: float, share: float, c_rounding: float, times: float,
+    change: float,
 ) -> tuple[bool, float, float]:  # fmt: skip
     """Confirm a value and a policy of a single chunk; returns whether they are, residual, and rounding error."""
     states = W.shape[1]
@@ -377,67 +348,72 @@ def _at_once(
     if not (finite and known and right):
         return False, np.inf, np.inf
     largest = max(-low, high)
-    allowed = np.array([change, constant, share, c_rounding, times])
     facts, pieces = np.empty((1, 4)), np.empty((1, states, 2, 4))
     ev_error = _ev_error(largest, states, eta)
-    _chunk(X, W, ev, eta, errors, value, policy, exact, allowed, ev_error, 0, facts, pieces)
+    _chunk(X, W, ev, eta, errors, value, policy, exact, change, ev_error, 0, facts, pieces)
     gap, size, most_best, slack = _conclude(facts, pieces, errors)
     holds = facts[0, STATE] == CONFIRMED and gap <= max_gap
     return holds, gap, _rounding(size, max(largest, most_best), slack, states, eta)
 
 
-def confirmed_at_once(
-    X: Array, W: Array, Q: Array, V: Array, beta: float, eta: float, value: Array, policy: Indexes, exact: Indexes,
-    *allowed: float,
-) -> Confirmed | None:  # fmt: skip
-    """Confirm a value and a policy of a small problem in one call, which takes less time than its parts.
+@njit(parallel=True, cache=True)
+def _ends_by_chunk(table: Array, found: Array) -> None:
+    """Fill ``found``, ``(2, chunks)``, with the lowest and the highest entry of each chunk of rows."""
+    for chunk in prange(found.shape[1]):
+        begin, end = chunk * _CHUNK, min((chunk + 1) * _CHUNK, table.shape[0])
+        found[0, chunk], found[1, chunk], _ = ends_of(table[begin:end].reshape(-1))
 
-    ``V`` is the value from which the sweep begins, ``allowed`` are the tolerances, and the others are as for
-    :func:`confirmed`. ``None`` also for problems of more than one chunk, and where a choice at an end must be repaired.
-    """
-    if W.shape[0] > _CHUNK or threads_for(W.size) > 1:
-        return None
-    holds, residual, rounding = _at_once(X, W, Q, V, beta, eta, value, policy, exact, *allowed)
-    return Confirmed(residual, rounding) if holds else None
+
+def _ends(table: Array) -> tuple[float, float]:
+    """Return the lowest and the highest entry."""
+    # Waking threads takes longer than the work of a small problem.
+    if threads_for(table.size) == 1:
+        return float(table.min()), float(table.max())
+    found = np.empty((2, (table.shape[0] - 1) // _CHUNK + 1))
+    _ends_by_chunk(table, found)
+    return float(found[0].min()), float(found[1].max())
 
 
 def confirmed(
-    X: Array, W: Array, ev: Array, eta: float, value: Array, policy: Indexes, exact: Indexes, largest: float,
-    ends: tuple[float, float], change: float, constant: float, share: float, c_rounding: float, times: float,
-) -> Confirmed | None:  # fmt: skip
+    X: Array, W: Array, Q: Array, V: Array, beta: float, eta: float, value: Array, policy: Indexes, change: float
+) -> Confirmed | None:
     """Confirm a value and a policy in one pass, or return ``None``.
 
     Parameters
     ----------
-    X, W, eta
-        As in :mod:`beltline.gpu_ref`, checked, with ``W`` non-decreasing in ``x``.
-    ev
-        ``(N_z, N_k)``, the discounted expectation of each ``x'``.
+    X, W, Q, V, beta, eta
+        As in :mod:`beltline.gpu_ref`, contiguous and checked, with ``W`` non-decreasing in ``x``; ``V`` is the value
+        from which the sweep begins.
     value, policy
         ``(N_k, N_z)``, ``float64`` and ``int32``.
-    exact
-        A copy of ``policy``, in which choices are repaired: if the result is confirmed, it receives the best choices.
-    largest
-        Largest absolute value from which ``ev`` was computed, units of utility.
-    ends
-        The lowest and the highest entry of ``value``, units of utility.
-    change, constant, share, c_rounding, times
-        Tolerances as for :class:`beltline.gpu_ref.compare.Allowed`; ``constant`` is its ``value``.
+    change
+        How far the value may be off for reasons other than rounding, units of utility. A choice may lose twice that.
 
     Returns
     -------
     Confirmed or None
-        ``None`` if the value is wrong somewhere, or if too many choices are not the best ones, be it only by a tie.
+        ``None`` if something is not finite, if the value is wrong somewhere, or if too many choices are not the best
+        ones, be it only by a tie.
     """
+    if W.shape[0] <= _CHUNK and threads_for(W.size) == 1:
+        # One call takes less time than its parts. Choices at ends are repaired below.
+        exact = policy.copy()
+        holds, residual, rounding = _at_once(X, W, Q, V, beta, eta, value, policy, exact, change)
+        if holds:
+            return Confirmed(residual, rounding, exact)
+    ev = expectation(Q, V, beta)
+    ends = _ends(value)
+    low, high = ends if V is value else _ends(V)
+    largest = max(-low, high)
     grid, states = W.shape
     errors, max_gap, finite = _errors(ev, *ends, eta)
     if not finite:
         return None
     chunks = (grid - 1) // _CHUNK + 1
     facts, pieces = np.empty((chunks, 4)), np.empty((chunks, states, 2, 4))
-    allowed = np.array([change, constant, share, c_rounding, times])
     ev_error = _ev_error(largest, states, eta)
-    tables = X, W, ev, eta, errors, value, policy, exact, allowed, ev_error
+    exact = policy.copy()
+    tables = X, W, ev, eta, errors, value, policy, exact, change, ev_error
     todo = np.arange(chunks)
     repairs = 0
     while todo.size:
@@ -459,4 +435,4 @@ def confirmed(
     gap, size, most_best, slack = _conclude(facts, pieces, errors)
     if gap > max_gap:
         return None
-    return Confirmed(gap, _rounding(size, max(largest, most_best), slack, states, eta))
+    return Confirmed(gap, _rounding(size, max(largest, most_best), slack, states, eta), exact)

@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 from beltline.compiled import njit, prange
 from beltline.gpu_ref import binary_search, brute_force
 from beltline.gpu_ref.brackets import missed_by_a_policy
-from beltline.gpu_ref.coarse import nearest
 from beltline.gpu_ref.egm import Endogenous, marginal_wealth
 from beltline.gpu_ref.memory import check_memory
 from beltline.gpu_ref.methods import (
@@ -29,12 +28,18 @@ from beltline.gpu_ref.methods import (
     needs_restart,
     stay_start,
 )
+from beltline.gpu_ref.starts import nearest
 from beltline.gpu_ref.tables import Array, as_writable, expectation
 from beltline.gpu_ref.threads import threads, threads_for
 from beltline.gpu_ref.timing import Parts, timed
 from beltline.gpu_ref.utility import crra_utility
 from beltline.gpu_ref.value_iteration import ValueIteration
 from beltline.gpu_ref.vfi import sup_norm
+
+FINISHING = 0.5
+"""Once its stopping rule is met, method `mpi` goes on with at most this share of the sweeps so far, until no choice
+moves.
+"""
 
 
 def solve(
@@ -92,11 +97,10 @@ def solve(
     begin = time.perf_counter()
     given = _writable(given)
     copied = time.perf_counter()
-    if given.start != "given" and not (given.stays or can_stay(given.X, given.W, given.eta)):
-        given = given._replace(start="given")
-    if given.start == "coarse":
+    asked = given.options.get("start")
+    if asked == "coarse":
         given = given._replace(V0=nearest(given.X, given.W, given.Q, given.beta, given.eta, given.epsilon, given.V0))
-    elif given.start != "given":
+    elif asked == "stay" and given.start == "stay" and (given.stays or can_stay(given.X, given.W, given.eta)):
         given = given._replace(V0=stay_start(given.X, given.W, given.beta, given.eta))
     started = time.perf_counter()
     found = run(given)
@@ -234,12 +238,10 @@ def _proving(given: Arguments) -> Solution:
 
 def _iterate(iteration: ValueIteration, given: Arguments, limit: int) -> None:
     """Sweep until the stopping rule is met or ``limit`` sweeps are done; ``mpi`` alternates with policy evaluation."""
-    if given.method != "mpi":
+    if given.method == "mpi":
+        iteration.iterate(given.epsilon, limit, FINISHING)
+    else:
         iteration.sweep(given.rule, given.epsilon, limit, given.method == "monotone")
-        return
-    while not iteration.sweep("spans", given.epsilon, 1) and iteration.sweeps < limit:
-        # The last sweep of all maximises.
-        iteration.evaluate(min(given.options["inner"], limit - iteration.sweeps - 1))
 
 
 @njit(parallel=True, cache=True)

@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from beltline.compiled import njit
-from beltline.gpu_ref.comparison import Compared
+from beltline.gpu_ref.comparison import Confirmed
 from beltline.gpu_ref.tables import ROW_SUM_TOLERANCE, Array, measured_tables
 from beltline.gpu_ref.utility import DOUBLE, crra, crra_utility, power_error
 
@@ -80,9 +80,9 @@ METHODS: dict[str, Method] = {
     "monotone": Method("search from the choice of the neighbouring state; brackets prove every sweep", "change"),
     "warm": Method("as `monotone`, but states whose choice does not change need only cached utilities", "change"),
     "mpi": Method(
-        "modified policy iteration: an exact sweep as in `warm`, then `inner` policy evaluation sweeps",
+        "modified policy iteration: an exact sweep as in `warm`, then its policy evaluated along its paths",
         "spans",
-        {"inner": 20, "start": "given"},
+        {"start": "given"},
     ),
     "macqueen": Method("as `warm`, but stops on the error bounds of MacQueen and Porteus", "span", {"start": "given"}),
     "shift": Method("as `warm`, but stops on error bounds for each exogenous state", "spans", {"start": "given"}),
@@ -94,7 +94,7 @@ METHODS: dict[str, Method] = {
 }
 """All methods by name. ``start="stay"`` replaces ``V0`` by ``U(W(x, s) - x) / (1 - beta)`` if that is finite
 everywhere, and ``start="coarse"`` by the solution of a coarse problem, or on small grids also by the value of staying,
-unless ``V0`` is a guess that is nearer to the solution (:func:`beltline.gpu_ref.coarse.nearest`). The time for either
+unless ``V0`` is a guess that is nearer to the solution (:func:`beltline.gpu_ref.starts.nearest`). The time for either
 counts as ``solve``.
 """
 
@@ -103,7 +103,6 @@ OPTIONS: dict[str, str] = {
     "which can miss the maximum (default corrected)",
     "interval": "one full search in this number of sweeps, from 1; the others evaluate its policy (default 20)",
     "choices": "number of equidistant choices x', from 2 (default 1000)",
-    "inner": "policy evaluation sweeps after each exact sweep, from 0 (default 20)",
     "start": "first value function: given, that of the problem; stay, that of staying at x for ever; coarse, the "
     "nearest of these and the solution on a coarse grid (default given); also with method shift on a sweep engine",
     "marginal": "W'(x, s), an array of the shape of W, in Python only (default: computed by differences of W)",
@@ -170,7 +169,7 @@ class Solution:
     previous: Array | None = None
     choices: Array | None = None
     exact_sweeps: int = 0
-    compared: Compared | None = None
+    compared: Confirmed | None = None
     complete: bool | None = None
 
 
@@ -225,7 +224,7 @@ def check_options(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
         words = CHOICES.get(name)
         if words is not None and value not in words:
             raise ValueError(f"{name} must be {' or '.join(map(repr, words))}, not {value!r}")
-        least = {"interval": 1, "inner": 0, "choices": 2}.get(name)
+        least = {"interval": 1, "choices": 2}.get(name)
         if least is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
             raise ValueError(f"{name} must be a whole number from {least}, not {value!r}")
     return {**known, **options}

@@ -482,14 +482,6 @@ def proven_row(
 
 
 @njit_uncounted
-def evaluated_row(ev: Array, cached: Cached, value: Array) -> None:
-    """Write the objectives of the choices into ``value``, without changing any choice."""
-    here, policy = cached.here, cached.policy
-    for i in range(value.size):
-        value[i] = here[i] + ev[policy[i] + 1]
-
-
-@njit_uncounted
 def changes(before: Array, value: Array) -> tuple[float, float]:
     """Return the least and the largest change; differences of equal infinities, which are not numbers, are ignored."""
     least, most = np.inf, -np.inf

@@ -8,8 +8,8 @@ error, so six are enough on the headline problem. The solution is then drawn ove
 that share values and slopes at the ends of their cells.
 
 The polynomials of a smooth problem converge geometrically. On problems with kinks they do not. So the Bellman equation
-is tested at grid points halfway between those of the polynomials: if it does not hold there to ``epsilon``, there is no
-start, and :mod:`beltline.gpu_ref.coarse` makes one in another way. These tests also show, in place of a sweep over the
+is tested at grid points halfway between those of the polynomials: if it does not nearly hold there, there is no start,
+and :mod:`beltline.gpu_ref.starts` makes one in another way. These tests also show, in place of a sweep over the
 whole grid, that the start is nearer to the solution than another one.
 
 Sources: Trefethen 2013, "Approximation Theory and Approximation Practice", for points, weights and derivatives
@@ -32,11 +32,14 @@ from beltline.gpu_ref.utility import crra
 COUNTS = (12, 24)
 """Numbers of points of the polynomials, tried in this order. The grid must have :data:`FEWEST` points."""
 
-FEWEST = 1024
+FEWEST = 128
 """Least number of grid points, so that the points of 24 differ by several grid points at the ends of the grid."""
 
 ROUNDS = 16
 """Most rounds of policy iteration; smooth problems take five to nine."""
+
+PATIENCE = 4
+"""After this number of rounds each must at least halve what is gained."""
 
 INEXACT = 1e-3
 """The value of a policy is computed to this share of what the last round gained."""
@@ -49,6 +52,10 @@ SHARE = 0.2
 
 ROUNDING = 2.0**-48
 """Residuals below this share of the largest value are rounding."""
+
+ENOUGH = 1e-5
+"""The Bellman equation must hold between the points to this share of the spread of values. Policies that are evaluated
+along their paths soon find the rest."""
 
 CELLS = 63
 """Most cells of the grid, each of which has its own cubic polynomials."""
@@ -254,7 +261,8 @@ def _iterate(
             utility[s, k] = crra(W[s, k] - x[k], eta)
             value[s, k] = utility[s, k] / (1.0 - beta)
     most = (1.0 - beta) * np.abs(value).max()
-    for _ in range(ROUNDS):
+    for number in range(ROUNDS):
+        last = most
         below = max(SHARE * epsilon, ROUNDING * np.abs(value).max())
         # As the next choices differ from these, their value need not be more exact than that of the next ones will be.
         enough = max(below, INEXACT * most)
@@ -276,6 +284,9 @@ def _iterate(
                 most = max(most, abs(gain))
         if most < below and enough == below:
             return True
+        # Newton's method squares the error of a smooth problem.
+        if number >= PATIENCE and most > 0.5 * last:
+            return False
     return False
 
 
@@ -423,7 +434,7 @@ def _start(
     if not _iterate(x, wealth, Q, beta, eta, epsilon, matrix, value, choice):
         return np.inf, False
     between, on, apart = _test(X, W, Q, beta, eta, nodes, matrix, value, choice, given)
-    if not between < max(epsilon, ROUNDING * np.abs(value).max()):
+    if not between < max(epsilon, ENOUGH * (value.max() - value.min())):
         return between / (value.max() - value.min()), False
     _differentiate(matrix, value, slopes)
     stride = -(-(X.size - 1) // CELLS)
@@ -447,7 +458,7 @@ class Smooth:
     nearer
         Whether each column is concave in ``x``, rounding included, and the tested states show that the start is nearer
         to the solution than the given one. Distance is measured up to a shift of each exogenous state's values, as in
-        :func:`beltline.gpu_ref.coarse.nearer`.
+        :func:`beltline.gpu_ref.starts.nearer`.
     """
 
     value: Array
@@ -458,7 +469,7 @@ def smooth_start(X: Array, W: Array, Q: Array, beta: float, eta: float, epsilon:
     """Return the solution of a smooth problem with choices between grid points, or None if the problem is not smooth.
 
     Arguments as in :mod:`beltline.gpu_ref`; ``given`` is another start, ``(N_k, N_z)``. It takes one core, and 0.3 ms
-    on 65,536 x 4 states (``python -m docs.tables.start_times``). There is no start either for fewer than
+    on 65,536 x 4 states. There is no start either for fewer than
     :data:`FEWEST` points, or where a state of the polynomials cannot afford to stay at its ``x``.
     """
     if X.size < FEWEST:

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from beltline.gpu_ref.brackets import proven
 from beltline.gpu_ref.chunk_sweeps import (
     DONE,
-    FIXED,
     FRESH,
     LIMIT,
     NOT_FINITE,
@@ -36,10 +35,12 @@ from beltline.gpu_ref.chunk_sweeps import (
 )
 from beltline.gpu_ref.chunk_tables import Tables, parallel_copy, parallel_fill, serial_copy, serial_fill
 from beltline.gpu_ref.exact import divide_and_conquer
-from beltline.gpu_ref.methods import shifts
+from beltline.gpu_ref.methods import shifts, size
+from beltline.gpu_ref.paths import parallel_follow, serial_follow
 from beltline.gpu_ref.row_search import Indexes
 from beltline.gpu_ref.tables import Array
 from beltline.gpu_ref.threads import threads
+from beltline.gpu_ref.utility import DOUBLE
 from beltline.gpu_ref.window_clocks import BLOCK, blocks, length
 
 _CHUNKS, _FEWEST, _MOST = 32, 512, 4096
@@ -56,11 +57,16 @@ _MEASURED = 8
 at first.
 """
 
+EVALUATED, PASSES = 0.1, 15
+"""A policy is evaluated until a pass moves values by less than this share of the change in the sweep that found it, in
+at most this number of passes.
+"""
+
 BATCH_STATES = 2.5e7
 """States swept in one call of compiled code, a fraction of a second, so that Python can handle Ctrl-C between calls."""
 
-_SERIAL = serial_fill, serial_sweeps, serial_copy, serial_slack
-_PARALLEL = parallel_fill, parallel_sweeps, parallel_copy, parallel_slack
+_SERIAL = serial_fill, serial_sweeps, serial_follow, serial_copy, serial_slack
+_PARALLEL = parallel_fill, parallel_sweeps, parallel_follow, parallel_copy, parallel_slack
 
 _NO_AGES = np.empty((1, 0, 0)), np.empty((1, 0, 0), np.int32)
 
@@ -73,9 +79,9 @@ def _cut(dtype: type, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, NDArra
     sizes = {name: math.prod(shape) for name, shape in shapes.items()}
     room: NDArray[Any] = np.empty(sum(sizes.values()) + _PAD * len(sizes), dtype)
     begin, tables = 0, {}
-    for name, size in sizes.items():
-        tables[name] = room[begin : begin + size].reshape(shapes[name])
-        begin += size + _PAD
+    for name, count in sizes.items():
+        tables[name] = room[begin : begin + count].reshape(shapes[name])
+        begin += count + _PAD
     return tables
 
 
@@ -126,6 +132,8 @@ class ValueIteration:
         As in :class:`beltline.gpu_ref.methods.Solution`.
     h
         What the stopping rule measured in the last maximising sweep.
+    moved
+        How many choices moved in it.
     size
         Largest absolute value that :meth:`read` wrote, units of utility; infinity if one was not finite.
     low, high
@@ -140,7 +148,7 @@ class ValueIteration:
         self._tables = _allocated(grid, states, **new) if stored is None else stored._replace(**new)
         self.low, self.high = np.zeros(states), np.zeros(states)
         self._threads = count
-        self._fill, self._run, self._copy, self._slack = _PARALLEL if count > 1 else _SERIAL
+        self._fill, self._run, self._follow, self._copy, self._slack = _PARALLEL if count > 1 else _SERIAL
 
     @staticmethod
     def bytes(grid: int, states: int) -> int:
@@ -153,6 +161,7 @@ class ValueIteration:
         self._now = 0
         self.sweeps = self.maximising_sweeps = self.exact_sweeps = 0
         self.h = self.size = math.inf
+        self.moved = 0
         self._divided = False
         self._to_divide, self._next_to_divide = 0, 1
         t.measured[1] = _MEASURED
@@ -169,13 +178,14 @@ class ValueIteration:
         """Run at most ``limit`` sweeps; return the reason why they ended, a constant of
         :mod:`beltline.gpu_ref.chunk_sweeps`.
         """
-        done, code, h = self._run(how, RULES[rule], epsilon, limit, self._tables, self._now, self.low, self.high, *ages)
+        done, code, h, moved = self._run(
+            how, RULES[rule], epsilon, limit, self._tables, self._now, self.low, self.high, *ages
+        )
         self._now = (self._now + done) % 2
         self.sweeps += done
-        if how != FIXED:
-            self.maximising_sweeps += done
-            if done:
-                self.h, self._divided = h, False
+        self.maximising_sweeps += done
+        if done:
+            self.h, self.moved, self._divided = h, moved, False
         self._finite = code != NOT_FINITE
         return int(code)
 
@@ -202,14 +212,45 @@ class ValueIteration:
                 return True
         return False
 
-    def evaluate(self, count: int) -> None:
-        """Run ``count`` policy evaluation sweeps, and compute ``EV`` after them.
+    def iterate(self, epsilon: float, limit: int, finishing: float = 0.0) -> None:
+        """Sweep and evaluate the policy by turns until rule `spans` is met or ``limit`` sweeps and passes are done.
 
-        Does nothing if a state has no choice: the policy may lead there because its value was still finite when the
-        policy was found, and evaluating it would make other values ``-inf``, permanently.
+        Ends, too, if a sweep changes values by rounding only and by no less than the one before. Once the rule is met,
+        goes on until a sweep moves no choice and changes no value by more than rounding, with at most ``finishing``
+        times the sweeps and passes so far, or 24. A start that meets the rule is a solution, after which nothing is
+        done.
         """
-        if count and not (self._tables.policy < 0).any():
-            self._batch(FIXED, count)
+        met = False
+        while self.sweeps < limit:
+            before, moved = self.h, self.moved
+            if self.sweep("spans", epsilon, 1) and not met:
+                met = True
+                limit = min(limit, self.sweeps + (int(finishing * max(self.sweeps, 24)) if self.sweeps > 1 else 0))
+            elif self.h > before / 2.0 and (self._rounded() if not met else self.moved >= moved):
+                break
+            if met and not self.moved and self._rounded():
+                break
+            # The last sweep of all maximises.
+            self.evaluate(limit - self.sweeps - 1)
+
+    def _rounded(self) -> bool:
+        """Return whether the last sweep changed values by no more than rounding."""
+        return self.h <= 8.0 * DOUBLE * size(self._tables.values[self._now])
+
+    def evaluate(self, most: int) -> int:
+        """Evaluate the policy, in at most ``most`` passes, so well that the next sweep need not go over it again.
+
+        Returns the number of passes; none if a state has no choice: the policy may lead there because its value was
+        still finite when the policy was found, and evaluating it would make other values ``-inf``, permanently.
+        """
+        t = self._tables
+        if most < 1 or (t.policy < 0).any():
+            return 0
+        shift = shifts((self.low + self.high) / 2.0, t.Q, t.beta)
+        done, self._finite = self._follow(t, self._now, shift, EVALUATED * self.h, min(most, PASSES))
+        self._now = (self._now + done) % 2
+        self.sweeps += done
+        return int(done)
 
     def ages(self, values: Array, policies: Indexes) -> None:
         """Run one sweep per age, from the last to the first, into ``values`` and ``policies``, ``(T, N_k, N_z)``."""
@@ -231,6 +272,7 @@ class ValueIteration:
         self._now = 1 - self._now
         with threads(self._threads):
             divide_and_conquer(t.X, self._source, ev, t.eta, value, policy)
+            self.moved = int(np.count_nonzero(t.policy.T != policy))
             self._finite = take(t, self._now, value, policy, self.low, self.high)
         self.exact_sweeps += 1
         self.h = measure(RULES[rule], self.low.copy(), self.high.copy(), self.low[None, :], self.high[None, :])

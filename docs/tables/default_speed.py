@@ -35,7 +35,7 @@ LARGE = (10_001, 7)
 """A size for which full search takes minutes."""
 
 
-@njit(cache=True)
+@njit
 def _expected(transition: Array, V: Array, ev: Array) -> None:
     """Write ``sum_s' Q(s, s') V(x', s')`` to ``ev``; all tables are ``(N_y, N_B)``."""
     ev[:] = 0.0
@@ -45,7 +45,7 @@ def _expected(transition: Array, V: Array, ev: Array) -> None:
                 ev[s, i] += transition[s, t] * V[t, i]
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _every(wealth: Array, cost: Array, ev: Array, value: Array) -> None:
     """Find the best of all bonds in every state, for a risk aversion of 2; all tables are ``(N_y, N_B)``."""
     states, grid = wealth.shape

@@ -1,4 +1,6 @@
-// Starting values that the device computes itself; `gpu_ref/coarse.py` describes the method. Compiled by
+// Starting values that the device computes itself: the solution on at most 128 of the grid points, with choices between
+// them. The expectation is interpolated by cubics through four points, utility is computed exactly, and Newton's method
+// follows the best choice, with policy evaluation between its steps. Compiled by
 // `gpu_ref/cuda/kernels.py` after `common.cu`. The guarantee of a solve does not depend on its starting value, so the order
 // of sums is free here. `given` says for each problem whether it brings its own V0. Macros: NZ, exogenous states; PER,
 // coarse states of a thread.

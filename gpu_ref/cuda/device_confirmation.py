@@ -3,7 +3,7 @@
 This is the pass of :mod:`beltline.gpu_ref.confirmation`, with its theorem and its bound of rounding errors, with one
 thread per state. Choices that are no longer the best are repaired for all rows of one parity at once, at most
 :data:`MAX_REPAIRS` times. If that is not enough, or an error of a state exceeds the tolerance, there is no answer, and
-:func:`beltline.gpu_ref.compare.compare` is needed.
+a search on the processor is needed.
 
 :class:`Confirmation` copies tables and result to the device. :class:`Comparisons` reads the results of a solve where
 they are, in device memory, many problems in one launch, while they are copied to the host; of the tables it has copies
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.gpu_ref.comparison import Allowed, Compared
+from beltline.gpu_ref.comparison import TIMES, Confirmed
 from beltline.gpu_ref.confirmation import MAX_GAP
 from beltline.gpu_ref.cuda.device import cupy_module, fetch, refuse
 from beltline.gpu_ref.cuda.kernels import confirm_kernels, kind_of
@@ -128,22 +128,22 @@ class Comparisons:
     def __exit__(self, *exception: object) -> None:
         self._stream.synchronize()
 
-    def begin(self, tables: Mapping[str, NDArray[np.uint64]], allowed: Sequence[Allowed]) -> None:
+    def begin(self, tables: Mapping[str, NDArray[np.uint64]], changes: Sequence[float]) -> None:
         """Begin to compare once the work of the current stream is done; do not wait for that.
 
         Parameters
         ----------
         tables
-            Addresses of the tables ``X, W, Q, V, value, policy`` of each problem in device memory, and, if ``change``
-            of its tolerances is relative to a residual that is computed there, the address of this ``residual``.
-        allowed
-            Tolerances of each problem. If they do not suit the device, there is no answer.
+            Addresses of the tables ``X, W, Q, V, value, policy`` of each problem in device memory, and, if its
+            change is relative to a residual that is computed there, the address of this ``residual``.
+        changes
+            How far the value of each problem may be off, as for :func:`beltline.gpu_ref.confirmation.confirmed`.
         """
         for name, addresses in tables.items():
             self._rows[name] = addresses
-        for name, field in (("change", "change"), ("constant", "value"), ("share", "share"), ("times", "times")):
-            self._rows[name] = [getattr(one, field) for one in allowed]
-        self._allowed = [one.c_rounding <= 0.0 and all(map(math.isfinite, one[:3])) for one in allowed]
+        self._rows["change"], self._rows["times"] = changes, TIMES
+        self._rows["constant"] = self._rows["share"] = 0.0
+        self._allowed = [math.isfinite(one) for one in changes]
         before = cupy_module().cuda.get_current_stream().record()
         with self._stream:
             self._device_rows.set(self._rows.view(np.uint8))
@@ -172,8 +172,8 @@ class Comparisons:
         for name in ("confirm", "conclude"):
             self._launch(name, 1)
 
-    def end(self) -> list[Compared | None]:
-        """Return what :func:`beltline.gpu_ref.compare.compare` returns for each problem, if there are no errors.
+    def end(self) -> list[Confirmed | None]:
+        """Return what :func:`beltline.gpu_ref.confirmation.confirmed` does for each problem.
 
         ``None`` for a problem that may have some, or whose residual is not finite.
         """
@@ -188,14 +188,14 @@ class Comparisons:
         etas = self._rows["eta"].tolist()
         return [self._compared(*each) for each in zip(rows, self._allowed, etas, strict=True)]
 
-    def _compared(self, found: list[float], allowed: bool, eta: float) -> Compared | None:
+    def _compared(self, found: list[float], allowed: bool, eta: float) -> Confirmed | None:
         """Return the outcome for a problem, ``None`` if there may be errors."""
         largest, gap, size, best, better, wrong, slack, sound = found
         if better or wrong or not (sound and allowed):
             return None
         ev_error = DOUBLE * ((eta == 1.0) + (self._states + 4) * max(largest, best))
         power = power_error(eta, 8.0)
-        return Compared(gap, max(power * size + ev_error, slack), 0, -1, 0.0)
+        return Confirmed(gap, max(power * size + ev_error, slack))
 
 
 class Confirmation:
@@ -227,13 +227,13 @@ class Confirmation:
         target = self._tables[name]
         target.set(np.ascontiguousarray(table, target.dtype).reshape(-1))
 
-    def compare(self, V: Array, value: Array, policy: NDArray[np.int32], allowed: Allowed) -> Compared | None:
+    def compare(self, V: Array, value: Array, policy: NDArray[np.int32], change: float) -> Confirmed | None:
         """Compare ``value`` and ``policy`` with an exact sweep from ``V``; all ``(N_k, N_z)``.
 
         Returns
         -------
-        Compared or None
-            As for :func:`beltline.gpu_ref.compare.compare`, without errors; ``None`` if there may be some.
+        Confirmed or None
+            As for :func:`beltline.gpu_ref.confirmation.confirmed`.
         """
         self._put("value", value)
         self._put("policy", policy)
@@ -242,5 +242,5 @@ class Confirmation:
         tables = {**self._tables, "V": self._tables["value" if V is value else "V"]}
         pointers = {name: np.array([table.data.ptr], np.uint64) for name, table in tables.items()}
         with self._comparison:
-            self._comparison.begin(pointers, [allowed])
+            self._comparison.begin(pointers, [change])
             return self._comparison.end()[0]

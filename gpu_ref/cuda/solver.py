@@ -36,7 +36,7 @@ from beltline.gpu_ref.cuda.exact_sweeps import Exact, iterate
 from beltline.gpu_ref.cuda.kernels import PLAIN, WARM, check_method, exact_kernels, kind_of, search_of
 from beltline.gpu_ref.cuda.layout import Layout
 from beltline.gpu_ref.cuda.proven_sweeps import STEPS, bends_up, prove
-from beltline.gpu_ref.cuda.start import Start, with_guess
+from beltline.gpu_ref.cuda.start import INNER, Start, with_guess
 from beltline.gpu_ref.cuda.sweeps import solve_in_one_launch
 from beltline.gpu_ref.methods import Arguments, Solution, check_arguments
 
@@ -162,7 +162,7 @@ def _solve_mpi(cupy: Any, problem: Arguments) -> Solution:
     start.work(tables)
     clock.lap("solve")
     V0 = problem.V0 if problem.start == "given" else tables["V0"][0].get()
-    steps = problem.options["inner"]
+    steps = INNER
     found = _ended(problem, prove(cupy, problem, V0, None, 0, steps, clock), steps)
     if found is not None:
         return found

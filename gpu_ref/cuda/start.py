@@ -10,18 +10,31 @@ from typing import Any
 
 import numpy as np
 
-from beltline.gpu_ref.coarse import FEWEST, INNER, LIMIT, MOST, SHARE, is_guess, nearest, spacing
 from beltline.gpu_ref.cuda import arena
 from beltline.gpu_ref.cuda.device import MOST_ACROSS, room
 from beltline.gpu_ref.cuda.device_tables import Tables
 from beltline.gpu_ref.cuda.kernels import extremes_kernels, kind_of, start_kernels
 from beltline.gpu_ref.methods import Arguments, affords, can_stay
+from beltline.gpu_ref.starts import is_guess, nearest
+
+MOST, FEWEST = 128, 1024
+"""Largest number of points of the coarse grid, and the number of grid points from which it saves time."""
+
+SHARE, LIMIT, INNER = 0.2, 2000, 10
+"""The coarse solve ends below this share of epsilon or after this number of sweeps; and the number of policy evaluation
+sweeps after each that maximises."""
 
 MOST_BLOCKS = 128
 """Most blocks that look for the largest or lowest values of a problem."""
 
 _SLACK = 1e-3
 """A starting value may exceed its bounds by this share of the distance between them."""
+
+
+def spacing(grid: int, most: int) -> tuple[int, int]:
+    """Return the stride of the coarse points, and their number: the first grid point, every ``stride``-th, the last."""
+    stride = max(1, -(-(grid - 1) // (most - 1)))
+    return stride, (grid - 2) // stride + 2
 
 
 def with_guess(given: Arguments) -> Arguments:

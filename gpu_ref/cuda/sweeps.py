@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.gpu_ref.comparison import Allowed, Compared
+from beltline.gpu_ref.comparison import Confirmed
 from beltline.gpu_ref.cuda.device import MOST_ACROSS, Clock, cupy_module, fetch, processors, refuse, room
 from beltline.gpu_ref.cuda.device_confirmation import Comparisons
 from beltline.gpu_ref.cuda.device_tables import Tables, memory
@@ -127,13 +127,13 @@ class _Check:
         value, policy, outcome = map(tables.pointers, ("value", "policy", "outcome"))
         found = {"V": value, "value": value, "policy": policy, "residual": outcome + np.uint64(8)}
         copies = {name: tables.copied(name) for name in ("X", "W", "Q")}
-        self._comparisons.begin({**copies, **found}, [Allowed(modulus) for modulus in self._moduli])
+        self._comparisons.begin({**copies, **found}, self._moduli)
 
     def ended(self) -> Any:
         """Return the event of the end of the comparison that has begun, ``None`` if none has begun."""
         return None if self._comparisons is None else self._comparisons.ended()
 
-    def end(self) -> Sequence[Compared | None]:
+    def end(self) -> Sequence[Confirmed | None]:
         """Return the outcome of each problem, ``None`` if it may have errors or was not compared."""
         return [None] * len(self._problems) if self._comparisons is None else self._comparisons.end()
 

@@ -9,8 +9,8 @@ distribution of the next state::
 the next endogenous state and a chain moves the exogenous one. Its expectation is then computed once for all of them.
 
 - :func:`solve` is policy iteration. Its sweeps search every pair, or fewer if rewards have increasing differences.
-- :func:`certify` applies the Bellman operator once more to the solution, in NumPy and without code of the solver, and
-  bounds the error.
+- :func:`certify` bounds the error of any value by state, and proves what it can of choices; :func:`measured` compares a
+  solution with what the solver promises. Both evaluate every pair once more, without code of the solver.
 
 >>> import numpy as np
 >>> from scipy import sparse
@@ -24,8 +24,8 @@ array([ -8.57142857, -20.        ])
 
 from __future__ import annotations
 
-from beltline.gpu_ref.discrete.exact_step import Certified, certify
+from beltline.gpu_ref.discrete.exact_step import Measured, certify, measured
 from beltline.gpu_ref.discrete.policy_iteration import Iterated, solve
 from beltline.gpu_ref.discrete.program import Program, distinct, numbered, program_of
 
-__all__ = ["Certified", "Iterated", "Program", "certify", "distinct", "numbered", "program_of", "solve"]
+__all__ = ["Iterated", "Measured", "Program", "certify", "distinct", "measured", "numbered", "program_of", "solve"]

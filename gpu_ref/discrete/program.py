@@ -77,7 +77,7 @@ class Program:
     @cached_property
     def modulus(self) -> float:
         """Contraction modulus, rounded up: ``beta`` times the largest sum of a lottery."""
-        return float(self.beta * self.chances.sum(axis=1).max() * (1.0 + (self._width + 2) * DOUBLE))
+        return float(self.beta * self.chances.sum(axis=1).max() * (1.0 + (self.width + 2) * DOUBLE))
 
     @cached_property
     def rate(self) -> float:
@@ -91,7 +91,7 @@ class Program:
         return bool(self.rate > 0.0 and self.beta * np.ptp(sums) <= 0.1 * self.rate)
 
     @cached_property
-    def _width(self) -> int:
+    def width(self) -> int:
         """Largest number of next states of a lottery."""
         return int(np.diff(self.chances.indptr).max())
 
@@ -107,8 +107,8 @@ class Program:
         reward rounds once more. Products near the smallest number are rounded to a multiple of it.
         """
         size = float(np.abs(V).max())
-        relative = (self._width + 2) * DOUBLE * self.modulus * size * 1.01 + DOUBLE * 1.01 * float(np.abs(best).max())
-        return relative + (self._width + 2) * SMALLEST
+        relative = (self.width + 2) * DOUBLE * self.modulus * size * 1.01 + DOUBLE * 1.01 * float(np.abs(best).max())
+        return relative + (self.width + 2) * SMALLEST
 
     def state_of(self, pair: int) -> int:
         """Return the state to which a pair belongs."""

@@ -1,11 +1,11 @@
-"""Certify a solution of a general problem, with code that shares no search with the solver.
+"""Certify values, choices and solutions of general problems, with code that shares no search with the solver.
 
 From the value to be certified, every alternative is maximised once more by
-:func:`beltline.gpu_ref.general.proof.proven_column`, starting from the policy to be certified. Then the value, the
-values and choices of alternatives, and the probabilities are compared with this maximum. Shared with the solver are
-only the checks of tables, the utility function, the windows of bounds, and divide and conquer as a source of guesses,
-which cannot affect the result. Expectations are computed by :mod:`beltline.gpu_ref.tables`, which the solver does not
-use.
+:class:`~beltline.gpu_ref.general.applied.Applied`, starting from the policy to be certified. :func:`certify_form`
+certifies a value from anywhere, and choices, by state; :mod:`beltline.gpu_ref.bounds` has the argument.
+:func:`certify` compares all that a solver returned with what it promises. Shared with the solver are only the checks of
+tables, the utility function, the windows of bounds, and divide and conquer as a source of guesses, which cannot affect
+the result. Expectations are computed by :mod:`beltline.gpu_ref.tables`, which the solver does not use.
 
 *Tolerances.* A solver that returns ``V = T V_before`` reports ``change``, the largest ``|V - V_before|``. With the
 modulus ``m``, ``|T V - V| <= m change``. The policy is best for ``V_before``, so given ``V`` it loses at most ``2 m
@@ -17,19 +17,21 @@ is 0, because the value of each age was computed from the returned value of the 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.compiled import njit, prange
+from beltline.compiled import njit
+from beltline.gpu_ref.bounds import Certified, bound_by_state, status_of, uniform_bound
 from beltline.gpu_ref.general import checks
-from beltline.gpu_ref.general.form import Branch, Form, Indexes, Tables
-from beltline.gpu_ref.general.log_sum import extremes, growth, log_sum_error
-from beltline.gpu_ref.general.proof import proven_column
-from beltline.gpu_ref.tables import Array, expectation
-from beltline.gpu_ref.threads import threads, threads_for
-from beltline.gpu_ref.utility import DOUBLE, crra
+from beltline.gpu_ref.general.applied import NEGLIGIBLE, Applied, PossibleChoices
+from beltline.gpu_ref.general.form import Branch, Form, Indexes
+from beltline.gpu_ref.general.log_sum import extremes
+from beltline.gpu_ref.tables import Array
+from beltline.gpu_ref.utility import DOUBLE
 
 ROUNDINGS = 4.0
 """Tolerance for rounding: this many times the rounding error of the sweep here, since the solver's sweep rounded
@@ -103,8 +105,8 @@ class Certificate(NamedTuple):
         Number of pairs of alternative and exogenous state in which all candidates were evaluated because the theorem
         does not apply, at the age with most of them.
     policy, choice
-        The best ``x'`` of each alternative and the first of the best alternatives of each regime at the value, of the
-        shapes of those of the answer.
+        The best ``x'`` of each alternative and the first of the best alternatives of each regime given the value, of
+        the shapes of those of the answer.
     """
 
     residual: float
@@ -119,187 +121,25 @@ class Certificate(NamedTuple):
 
 
 @njit(cache=True)
-def _compare_policy(
-    cost: Array, ev: Array, wealth: Array, eta: float, negative: bool, low: Indexes, high: Indexes, change: float,
-    best: Array, exact: Indexes, slack: Array, coarse: Array, value: Array, policy: Indexes, facts: Array,
-) -> None:  # fmt: skip
-    """Compare ``value`` and ``policy`` of one alternative and exogenous state with the maximum ``best`` at ``exact``.
+def _impossible(values: Array, moves: Array, sigma: float, probabilities: Array, found: NDArray[np.bool_]) -> None:
+    """Mark in ``found`` the entries of ``probabilities``, ``(n, N_z, N_k)``, that those of a regime cannot be.
 
-    Fills ``facts``, ``(4,)``: the number of wrong states, and kind, ``x`` and amount of the worst.
+    ``values`` are those of its alternatives, and ``moves`` how far each may have moved.
     """
-    for x in range(wealth.size):
-        gap = loss = 0.0
-        if value[x] != best[x]:
-            gap = abs(best[x] - value[x])
-        own = policy[x]
-        if own != exact[x]:
-            loss = np.inf
-            if low[x] <= own <= high[x] and (negative or cost[own] < wealth[x]):
-                loss = best[x] - (crra(wealth[x] - cost[own], eta) + ev[own])
-        allowed = change + ROUNDINGS * slack[x] + coarse[x]
-        # Written such that NaN counts as wrong.
-        if not (gap <= allowed and loss <= 2.0 * allowed):
-            amount = loss if gap <= allowed else gap
-            amount = amount if amount >= 0.0 else np.inf
-            if facts[0] == 0.0 or amount > facts[3]:
-                facts[1], facts[2], facts[3] = POLICY if gap <= allowed else ALTERNATIVE_VALUE, x, amount
-            facts[0] += 1.0
-
-
-@njit(cache=True)
-def _one_state(
-    wealths: Array, costs: Array, lows: Indexes, highs: Indexes, evs: Array, ev_errors: Array, eta: float,
-    negative: bool, change: float, values: Array, policies: Indexes, best: Array, exacts: Indexes, slack: Array,
-    coarse: Array, facts: Array, counts: Array, s: int,
-) -> None:  # fmt: skip
-    """Maximise and compare one alternative in exogenous state ``s``; arguments as for :func:`_alternative`."""
-    wealth, cost, low, high = wealths[:, s].copy(), costs[:, s].copy(), lows[:, s].copy(), highs[:, s].copy()
-    policy, exact = policies[:, s].copy(), np.empty(wealth.size, np.int32)
-    evaluations, searched = proven_column(
-        cost, evs[s], wealth, eta, negative, ev_errors[s], low, high, policy, best[s], exact, slack[s]
-    )  # fmt: skip
-    counts[s, 0], counts[s, 1] = evaluations, searched
-    exacts[:, s] = exact
-    _compare_policy(
-        cost, evs[s], wealth, eta, negative, low, high, change, best[s], exact, slack[s], coarse[s], values[:, s],
-        policy, facts[s],
-    )  # fmt: skip
-
-
-@njit(parallel=True, cache=True)
-def _alternative(
-    wealths: Array, costs: Array, lows: Indexes, highs: Indexes, evs: Array, ev_errors: Array, eta: float,
-    negative: bool, change: float, values: Array, policies: Indexes, best: Array, exacts: Indexes, slack: Array,
-    coarse: Array, facts: Array, counts: Array,
-) -> None:  # fmt: skip
-    """Maximise one alternative, and compare it with the answer.
-
-    Fills ``best`` and ``slack``, ``(N_z, N_k)``; ``exacts``, ``(N_k, N_z)``, with the best choices; ``facts``, ``(N_z,
-    4)``, as :func:`_compare_policy`; and ``counts``, ``(N_z, 2)``: evaluations, and 1 if searched in full. Tables are
-    ``(N_k, N_z)``, expectations ``evs`` ``(N_z, N_k)``, as is ``coarse``.
-    """
-    for s in prange(evs.shape[0]):
-        _one_state(
-            wealths, costs, lows, highs, evs, ev_errors, eta, negative, change, values, policies, best, exacts, slack,
-            coarse, facts, counts, s,
-        )  # fmt: skip
-
-
-@njit(cache=True)
-def _regime_slack(best: Array, slack: Array, own: NDArray[np.int64], s: int, x: int, sigma: float, top: float) -> float:
-    """Return a bound on the error of the best value among alternatives ``own``, or of their log-sum.
-
-    Without taste shocks the maximum lies between the largest ``v_d - slack_d`` and the largest ``v_d + slack_d``, so an
-    alternative far below does not matter; nor does it in a log-sum (:mod:`beltline.gpu_ref.general.log_sum`). The
-    log-sum itself is rounded: an exponent, weighted by its exponential, by up to ``1 / e`` of ``sigma``, the rest by a
-    few units each.
-    """
-    above = below = highest = -np.inf
-    total = grown = 0.0
-    for d in own:
-        v, error = best[d, s, x], slack[d, s, x]
-        above, below = max(above, v + error), max(below, v - error)
-        if sigma > 0.0 and v > -np.inf:
-            highest, total = max(highest, v - top + error), total + math.exp((v - top) / sigma)
-            grown += growth(v - top, error, sigma)
-    if sigma == 0.0:
-        return max(above - top, top - below) + 4.0 * DOUBLE * abs(top)
-    rounding = DOUBLE * (4.0 * abs(top) + sigma * (8.0 + 4.0 * own.size))
-    return log_sum_error(grown, total, highest, own.size, sigma) + rounding
-
-
-@njit(cache=True)
-def _impossible(p: float, below: Array, moves: Array, d: int, sigma: float) -> bool:
-    """Return whether ``p`` cannot be the probability of alternative ``d`` of a regime.
-
-    ``below``, ``(n,)``, has the values relative to the largest, and ``moves``, ``(n,)``, how far each may have moved.
-    """
-    least, most = extremes(below, moves, d, sigma)
-    rounding = (64.0 + 4.0 * below.size) * DOUBLE
-    return not least - rounding <= p <= most + rounding
-
-
-@njit(cache=True)
-def _record(facts: Array, kind: int, d: int, x: int, amount: float) -> None:
-    """Count an error of a state, and store the largest in ``facts``: number, kind, alternative, ``x``, amount.
-
-    Errors in units of utility take precedence over those of probabilities.
-    """
-    amount = amount if amount >= 0.0 else np.inf
-    worse = amount > facts[4] if (kind == PROBABILITY) == (facts[1] == PROBABILITY) else kind != PROBABILITY
-    if facts[0] == 0.0 or worse:
-        facts[1], facts[2], facts[3], facts[4] = kind, d, x, amount
-    facts[0] += 1.0
-
-
-@njit(cache=True)
-def _regime_of_state(
-    best: Array, slack: Array, coarse: Array, own: NDArray[np.int64], sigma: float, change: float,
-    value: Array, choice: Indexes, probabilities: Array, firsts: Indexes, s: int, facts: Array,
-) -> tuple[float, float]:  # fmt: skip
-    """Compare one regime in exogenous state ``s``; return its largest difference in value, and its rounding error.
-
-    ``own`` has the numbers of its alternatives; ``best`` and ``slack`` are their maxima and rounding errors.
-    """
-    residual = rounding = 0.0
-    relative, moves = np.empty(own.size), np.empty(own.size)
-    for x in range(value.shape[0]):
-        first = own[0]
-        for d in own:
-            if best[d, s, x] > best[first, s, x]:
-                first = d
-        firsts[x, s] = first
-        top = best[first, s, x]
-        regime_slack = _regime_slack(best, slack, own, s, x, sigma, top)
-        found = top
-        if sigma > 0.0:
-            total = 0.0
-            for n, d in enumerate(own):
-                relative[n] = best[d, s, x] - top
-                moves[n] = change + ROUNDINGS * slack[d, s, x]
-                total += math.exp(relative[n] / sigma)
-            found = top + sigma * math.log(total)
-        gap = abs(found - value[x, s])
-        residual, rounding = max(residual, gap if gap < np.inf else np.inf), max(rounding, regime_slack)
-        taken = choice[x, s]
-        loss, rough = np.inf, coarse[first, s, x]
-        for d in own:
-            if d == taken:
-                loss = top - best[d, s, x] - 2.0 * ROUNDINGS * slack[d, s, x]
-                rough = max(rough, coarse[d, s, x])
-        allowed = change + ROUNDINGS * regime_slack + rough
-        if not gap <= allowed:
-            _record(facts, REGIME_VALUE, first, x, gap)
-        if not loss <= 2.0 * allowed:
-            _record(facts, ALTERNATIVE_CHOICE, first, x, loss)
-        for n, d in enumerate(own):
-            p = probabilities[d, x, s]
-            if sigma == 0.0:
-                if p != (1.0 if d == taken else 0.0):
-                    _record(facts, PROBABILITY, d, x, abs(p - (1.0 if d == taken else 0.0)))
-            elif _impossible(p, relative, moves, n, sigma):
-                _record(facts, PROBABILITY, d, x, abs(p - math.exp(relative[n] / sigma) / total))
-    return residual, rounding
-
-
-@njit(parallel=True, cache=True)
-def _regime(
-    best: Array, slack: Array, coarse: Array, own: NDArray[np.int64], sigma: float, change: float,
-    value: Array, choice: Indexes, probabilities: Array, firsts: Indexes, sizes: Array, facts: Array,
-) -> None:  # fmt: skip
-    """Compare one regime with the answer, in all exogenous states.
-
-    Fills ``firsts``, ``(N_k, N_z)``, with the best alternatives, ``sizes``, ``(N_z, 2)``, with differences and rounding
-    errors, and ``facts``, ``(N_z, 5)``, as :func:`_record`.
-    """
-    for s in prange(sizes.shape[0]):
-        sizes[s] = _regime_of_state(
-            best, slack, coarse, own, sigma, change, value, choice, probabilities, firsts, s, facts[s]
-        )  # fmt: skip
+    count = values.shape[0]
+    below, rounding = np.empty(count), (64.0 + 4.0 * count) * DOUBLE
+    for s in range(values.shape[1]):
+        for x in range(values.shape[2]):
+            top = values[:, s, x].max()
+            for n in range(count):
+                below[n] = values[n, s, x] - top
+            for n in range(count):
+                least, most = extremes(below, moves[:, s, x].copy(), n, sigma)
+                found[n, s, x] = not least - rounding <= probabilities[n, s, x] <= most + rounding
 
 
 class _AnswerAtAge(NamedTuple):
-    """The answer at one age; arrays as in :class:`Answer`."""
+    """The answer at one age; arrays as in :class:`Answer`, or with exogenous states before grid points."""
 
     value: Array
     values: Array
@@ -315,78 +155,97 @@ class _Findings:
         self.missed = 0
         self.miss: Miss | None = None
 
-    def add(self, facts: Array, age: int) -> None:
-        """Add rows of number, kind, alternative, ``x`` and amount, one for each exogenous state."""
-        for s in np.flatnonzero(facts[:, 0]):
-            count, kind, d, x, amount = facts[s]
-            self.missed += int(count)
-            found = Miss(int(kind), int(d), int(x), int(s), age, float(amount))
-            old = self.miss
-            if old is None or (found.kind != PROBABILITY, found.amount) > (old.kind != PROBABILITY, old.amount):
-                self.miss = found
+    def add(self, kind: int, wrong: NDArray[np.bool_], amount: Array, alternative: Any, age: int) -> None:
+        """Add the errors of ``wrong`` states, ``(N_z, N_k)``; an amount that is not a number counts as infinite.
+
+        ``alternative`` is a number, or one for each state.
+        """
+        if not wrong.any():
+            return
+        self.missed += int(wrong.sum())
+        sizes = np.where(wrong, np.where(amount >= 0.0, amount, np.inf), -1.0)
+        s, x = np.unravel_index(int(np.argmax(sizes)), sizes.shape)
+        d = int(np.broadcast_to(alternative, sizes.shape)[s, x])
+        found, old = Miss(kind, d, int(x), int(s), age, float(sizes[s, x])), self.miss
+        # Errors in units of utility take precedence over those of probabilities.
+        if old is None or (found.kind != PROBABILITY, found.amount) > (old.kind != PROBABILITY, old.amount):
+            self.miss = found
 
 
-def _continuation(tables: Tables, V: Array, eta: float, largest: float) -> tuple[Array, Array]:
-    """Return ``kappa + beta Q sum_r mix_r V_r``, ``(N_z, N_k)``, and a bound on its rounding error, ``(N_z,)``.
+def _compare(
+    form: Form, applied: Applied, answer: _AnswerAtAge, change: float, coarse: Array | None, age: int, found: _Findings
+) -> None:
+    """Add the errors of one age, in which values may be off by ``change``, ``coarse`` and rounding."""
+    allowed = ROUNDINGS * applied.slack
+    allowed += change
+    if coarse is not None:
+        allowed += coarse
+    # Comparisons are written such that NaN counts as wrong.
+    with np.errstate(invalid="ignore", over="ignore"):
+        counted = [_compare_alternative(form, applied, answer, allowed, d, age, found) for d in range(len(allowed))]
+        for r in range(form.shape[0]):
+            own = form.of_regime(r)
+            if len(own) == 1 and form.sigma == 0.0 and _only(answer, r, own[0]):
+                continue
+            first, taken = applied.choice[r], answer.choice[r]
+            top = applied.values[own].max(axis=0)
+            loss, rough = np.full(top.shape, np.inf), np.zeros(top.shape)
+            for d in own:
+                lower = top - applied.values[d] - 2.0 * ROUNDINGS * applied.slack[d]
+                loss = np.where(taken == d, lower, loss)
+                if coarse is not None:
+                    rough = np.where((taken == d) | (first == d), np.maximum(rough, coarse[d]), rough)
+            within = change + ROUNDINGS * applied.error[r] + rough
+            gap, off = np.abs(applied.value[r] - answer.value[r]), np.zeros(top.shape, np.bool_)
+            for d in own:
+                off |= counted[d] & (answer.values[d] == answer.value[r])
+            found.add(REGIME_VALUE, ~(gap <= within) & ~off, gap, first, age)
+            found.add(ALTERNATIVE_CHOICE, ~(loss <= 2.0 * within), loss, first, age)
+            given = answer.probabilities[own]
+            exact = np.stack([taken == d for d in own]).astype(np.float64)
+            if form.sigma > 0.0:
+                wrong = np.empty(given.shape, np.bool_)
+                _impossible(applied.values[own], allowed[own], form.sigma, given, wrong)
+                exact = np.exp((applied.values[own] - top) / form.sigma)
+                exact /= exact.sum(axis=0)
+            else:
+                wrong = given != exact
+            for n, d in enumerate(own):
+                found.add(PROBABILITY, wrong[n], np.abs(given[n] - exact[n]), d, age)
 
-    The bound includes the rounding of the logarithm if ``eta = 1``.
-    """
-    mixed = np.ascontiguousarray(np.tensordot(tables.mix, V, 1))
-    continuation = expectation(tables.transition, mixed, 1.0) * tables.beta[:, None] + tables.kappa[:, None]
-    # The bound of values at the end of double precision is infinite.
-    with np.errstate(over="ignore"):
-        terms = (V.shape[2] + V.shape[0] + 6) * tables.beta * largest + 2.0 * np.abs(tables.kappa)
-    return continuation, 1.001 * DOUBLE * (terms + (1.0 if eta == 1.0 else 0.0))
+
+def _only(answer: _AnswerAtAge, regime: int, d: int) -> bool:
+    """Return whether an answer has nothing to compare for a regime besides the values of its only alternative."""
+    same = np.array_equal(answer.value[regime], answer.values[d])
+    return bool(same and (answer.choice[regime] == d).all() and (answer.probabilities[d] == 1.0).all())
 
 
-def _one_age(
-    form: Form, V: Array, answer: _AnswerAtAge, change: float, coarse: Array, age: int, found: _Findings,
-    policy: Indexes, choice: Indexes,
-) -> tuple[float, ...]:  # fmt: skip
-    """Certify one age against a sweep from ``V``, and fill ``policy`` and ``choice`` with the best ones.
-
-    Returns residual, rounding error, number of evaluations, and number of exogenous states searched in full.
-    """
-    regimes, grid, states = form.shape
-    count = len(form.alternatives)
-    best, slack = np.empty((count, states, grid)), np.zeros((count, states, grid))
-    counts = np.zeros((count, states, 2))
-    largest = float(np.abs(V).max())
-    allowed = form.modulus(age) * change
-    for d, one in enumerate(form.alternatives):
-        facts = np.zeros((states, 4))
-        if isinstance(one, Branch):
-            tables = one.at(age)
-            continuation, ev_error = _continuation(tables, V, form.eta, largest)
-            _alternative(
-                tables.wealth, tables.cost, tables.low, tables.high, continuation, ev_error, form.eta, form.negative,
-                allowed, answer.values[d], answer.policy[d], best[d], policy[d], slack[d], coarse[d], facts, counts[d],
-            )  # fmt: skip
-        else:
-            best[d], policy[d] = one.at(age).T, -1
-            wrong = (answer.values[d] != one.at(age)) | (answer.policy[d] != -1)
-            for s in np.flatnonzero(wrong.any(axis=0)):
-                x = int(np.argmax(wrong[:, s]))
-                gap = abs(answer.values[d][x, s] - one.at(age)[x, s])
-                facts[s] = wrong[:, s].sum(), ALTERNATIVE_VALUE, x, gap if gap > 0.0 else np.inf
-        found.add(np.insert(facts, 2, d, axis=1), age)
-    sizes = np.zeros((regimes, states, 2))
-    for r in range(regimes):
-        facts = np.zeros((states, 5))
-        own = np.array(form.of_regime(r))
-        _regime(
-            best, slack, coarse, own, form.sigma, allowed, answer.value[r], answer.choice[r], answer.probabilities,
-            choice[r], sizes[r], facts,
-        )  # fmt: skip
-        found.add(facts, age)
-    return (*(float(size) for size in sizes.max(axis=(0, 1))), *(int(n) for n in counts.sum(axis=(0, 1))))
+def _compare_alternative(
+    form: Form, applied: Applied, answer: _AnswerAtAge, allowed: Array, d: int, age: int, found: _Findings
+) -> NDArray[np.bool_]:
+    """Add the errors of one alternative; return where its value is wrong."""
+    best, values, own = applied.values[d], answer.values[d], answer.policy[d]
+    gap = np.abs(best - values)
+    if not isinstance(form.alternatives[d], Branch):
+        off = (best != values) | (own != -1)
+        found.add(ALTERNATIVE_VALUE, off, np.where(gap > 0.0, gap, np.inf), d, age)
+        return off
+    off = ~((gap <= allowed[d]) | (best == values))
+    found.add(ALTERNATIVE_VALUE, off, gap, d, age)
+    s, x = np.nonzero((own != applied.policy[d]) & ~off)
+    if s.size:
+        loss, wrong = np.zeros(best.shape), np.zeros(best.shape, np.bool_)
+        loss[s, x] = best[s, x] - applied.objective(d, own[s, x], s, x)[0]
+        wrong[s, x] = ~(loss[s, x] <= 2.0 * allowed[d][s, x])
+        found.add(POLICY, wrong, loss, d, age)
+    return off
 
 
 def _checked_arrays(form: Form, answer: Answer) -> _AnswerAtAge:
     """Return the arrays of an answer as contiguous arrays, after checking their shapes."""
     regimes, *here = form.shape
     count = len(form.alternatives)
-    ages = () if form.horizon is None else (form.horizon,)
+    ages = () if form.horizon is None else (min(max(len(answer.value), 1), form.horizon),)
     found: dict[str, Any] = {}
     for name in _AnswerAtAge._fields:
         kind = np.int32 if name in ("policy", "choice") else np.float64
@@ -400,7 +259,12 @@ def _checked_arrays(form: Form, answer: Answer) -> _AnswerAtAge:
 
 
 def certify(
-    form: Form, answer: Answer, change: float = 0.0, after: Array | None = None, coarse: Array | None = None
+    form: Form,
+    answer: Answer,
+    change: float = 0.0,
+    after: Array | None = None,
+    coarse: Array | None = None,
+    before_age: Callable[[int], None] | None = None,
 ) -> Certificate:
     """Certify a solution: measure its value, and find states in which another choice or alternative is better.
 
@@ -411,7 +275,7 @@ def certify(
     form
         The problem; if prices move, with the tables of the last sweep.
     answer
-        Its solution; with a horizon, arrays with an axis of ages.
+        Its solution; with a horizon, arrays with an axis of ages, of all or of the last ones.
     change
         Largest change of the value in the sweep that found it, units of utility. Ignored with a horizon.
     after
@@ -419,7 +283,9 @@ def certify(
     coarse
         How far values of alternatives may be off because the solver rounds more than double precision does, of the
         shape of ``answer.values``, units of utility; a choice may lose twice that. It decides what counts as an error,
-        and changes neither residual nor bound. Zeros by default; not for use with taste shocks.
+        and changes neither residual nor bound. Zeros by default.
+    before_age
+        Called with the number of ages that are done before each age.
 
     Returns
     -------
@@ -450,28 +316,166 @@ def certify(
     given = _checked_arrays(form, answer)
     found = _Findings()
     horizon = form.horizon
-    coarse = np.zeros(given.values.shape) if coarse is None else np.asarray(coarse, np.float64)
-    if coarse.shape != given.values.shape:
+    coarse = None if coarse is None else np.asarray(coarse, np.float64)
+    if coarse is not None and coarse.shape != given.values.shape:
         raise ValueError(f"coarse must have shape {given.values.shape}, not {coarse.shape}")
     following = given.value if horizon is None else form.start(after)
-    policy, choice = np.empty_like(given.policy), np.empty_like(given.choice)
-    residual = rounding = bound = error = evaluations = searched = 0.0
-    with threads(threads_for(form.shape[1] * form.shape[2])):
-        for age in range((horizon or 1) - 1, -1, -1):
-            now = given if horizon is None else _AnswerAtAge(*(array[age] for array in given))
-            rough = np.ascontiguousarray((coarse if horizon is None else coarse[age]).swapaxes(1, 2))
-            last = 0.0 if horizon else change
-            here = (policy, choice) if horizon is None else (policy[age], choice[age])
-            gap, regime_slack, tried, in_full = _one_age(form, following, now, last, rough, age, found, *here)
-            residual, rounding = max(residual, gap), max(rounding, regime_slack)
-            evaluations, searched = evaluations + tried, max(searched, in_full)
-            # The computed gap is a rounded difference of two values.
-            off, factor = gap + regime_slack + DOUBLE * gap, form.modulus(age)
-            if horizon is None:
-                bound = off / (1.0 - factor) * (1.0 + 8.0 * DOUBLE) if factor < 1.0 else math.inf
-            else:
-                error = (off + factor * error) * (1.0 + 8.0 * DOUBLE)
-                bound = max(bound, error)
-            following = now.value
-    counts = int(evaluations), int(searched)
-    return Certificate(residual, rounding, bound, found.missed, found.miss, *counts, policy, choice)
+    residual = rounding = bound = error = 0.0
+    evaluations = searched = 0
+    best: list[tuple[Indexes, Indexes]] = []
+    count = 1 if horizon is None else len(given.value)
+    for done in range(count):
+        age, at = (horizon or 1) - 1 - done, count - 1 - done
+        if before_age is not None:
+            before_age(done)
+        now = given if horizon is None else _AnswerAtAge(*(array[at] for array in given))
+        applied = Applied(form, following, now.policy, age)
+        factor = form.modulus(age)
+        rough = None if coarse is None else (coarse if horizon is None else coarse[at]).swapaxes(1, 2)
+        here = _AnswerAtAge(*(array.swapaxes(1, 2) for array in now))
+        _compare(form, applied, here, 0.0 if horizon else factor * change, rough, age, found)
+        off = np.abs(applied.value - here.value)
+        residual, rounding = max(residual, float(off.max())), max(rounding, float(applied.error.max()))
+        evaluations, searched = evaluations + applied.evaluations, max(searched, applied.searched)
+        most = float((off * (1.0 + DOUBLE) + applied.error).max())
+        error = uniform_bound(most, factor) if horizon is None else (most + factor * error) * (1.0 + 8.0 * DOUBLE)
+        bound = max(bound, error)
+        following = now.value
+        best.append((applied.policy.swapaxes(1, 2), applied.choice.swapaxes(1, 2)))
+    policy, choice = best[0] if horizon is None else (np.stack(each[::-1]) for each in zip(*best, strict=True))
+    return Certificate(residual, rounding, bound, found.missed, found.miss, evaluations, searched, policy, choice)
+
+
+def certify_form(
+    form: Form, value: Array, policy: Indexes | None, alternative: Indexes | None, after: Array
+) -> Certified:
+    """Certify a value of a general problem.
+
+    Parameters
+    ----------
+    form
+        The problem.
+    value
+        ``(N_r, N_k, N_z)``, finite, or with a horizon ``(T, N_r, N_k, N_z)``.
+    policy
+        ``(N_d, N_k, N_z)`` by alternative: its choices of ``x'``, -1 where it has none. Those of the best alternatives
+        are judged, and with taste shocks those of all. ``None`` for the best choices.
+    alternative
+        ``(N_r, N_k, N_z)``: the alternatives chosen; the best ones by default.
+    after
+        With a horizon, the value after the last age, ``(N_r, N_k, N_z)``.
+
+    Returns
+    -------
+    Certified
+        With choices by regime, or with taste shocks by alternative.
+    """
+    if form.horizon is None:
+        return _in_user_order(_one_age(form, value, value, policy, alternative, 0, None))
+    error, following, ages = np.zeros(form.shape).swapaxes(1, 2), after, []
+    for age in range(form.horizon - 1, -1, -1):
+        at = [None if table is None else table[age] for table in (policy, alternative)]
+        ages.append(_one_age(form, following, value[age], at[0], at[1], age, error))
+        error, following = ages[-1].error, value[age]
+    ages = [_in_user_order(one) for one in reversed(ages)]
+    stacked: dict[str, Any] = {
+        name: None if getattr(ages[0], name) is None else np.stack([getattr(one, name) for one in ages])
+        for name in ("off", "error", "policy", "alternative", "status", "loss")
+    }
+    return Certified(
+        **stacked, evaluations=sum(one.evaluations for one in ages), searched=max(one.searched for one in ages)
+    )
+
+
+def _in_user_order(found: Certified) -> Certified:
+    """Return the same with grid points before exogenous states."""
+    arrays: dict[str, Any] = {}
+    for name in ("off", "error", "policy", "alternative", "status", "loss"):
+        table = getattr(found, name)
+        arrays[name] = None if table is None else np.ascontiguousarray(table.swapaxes(-1, -2))
+    return replace(found, **arrays)
+
+
+def _modulus(form: Form, age: int) -> tuple[float, float]:
+    """Return the largest modulus of a choice, rounded up, and a lower bound on that of all; 0 for one that has none."""
+    least = 0.0
+    if all(isinstance(one, Branch) for one in form.alternatives):
+        tables = [one.at(age) for one in form.alternatives if isinstance(one, Branch)]
+        least = min(float((one.beta * one.transition.sum(axis=1)).min() * one.mix.sum()) for one in tables)
+    rounded = 4.0 * sum(form.shape) * DOUBLE
+    return form.modulus(age) * (1.0 + rounded), least * (1.0 - rounded)
+
+
+def _one_age(
+    form: Form, V: Array, value: Array, policy: Indexes | None, alternative: Indexes | None, age: int,
+    error: Array | None,
+) -> Certified:  # fmt: skip
+    """Certify one age; arrays of the result have exogenous states first.
+
+    ``V`` is the value after, and ``error``, ``(N_r, N_z, N_k)``, a bound on its error; ``None`` if it is ``value``.
+    """
+    guess = np.full((len(form.alternatives), *form.shape[1:]), -1, np.int32) if policy is None else policy
+    applied = Applied(form, V, guess, age, tight=True)
+    gap = np.abs(applied.value - value.swapaxes(1, 2))
+    off = (gap * (1.0 + DOUBLE) + applied.error) * (1.0 + 4.0 * DOUBLE)
+    if form.sigma > 0.0:
+        off += 2.0 * form.sigma * len(form.alternatives) * math.exp(-NEGLIGIBLE)
+    if error is None:
+        largest, least = _modulus(form, age)
+        bound = bound_by_state(off, largest, least, lambda w: PossibleChoices(applied, w))
+        error = bound
+        choices = PossibleChoices(applied, error) if np.isfinite(bound).all() else None
+    else:
+        choices = PossibleChoices(applied, error) if np.isfinite(error).all() else None
+        bound = np.full(off.shape, np.inf) if choices is None else off + choices.expected(error) * (1.0 + 4.0 * DOUBLE)
+    best, taken, status, loss = _judged(form, applied, choices, policy, alternative)
+    return Certified(gap, bound, best, taken, status, loss, applied.evaluations, applied.searched)
+
+
+def _judged(
+    form: Form, applied: Applied, choices: PossibleChoices | None, policy: Indexes | None, alternative: Indexes | None
+) -> tuple[NDArray[Any], NDArray[Any] | None, NDArray[np.int8], Array]:
+    """Return the best choices, their alternatives, and status and loss of the given ones."""
+    count = len(form.alternatives)
+    given = applied.policy if policy is None else np.ascontiguousarray(policy.swapaxes(1, 2))
+    objective, rounding, own = np.empty(given.shape), np.empty(given.shape), np.zeros(given.shape)
+    for d in range(count):
+        objective[d], rounding[d] = applied.objective(d, given[d], *np.indices(given[d].shape, sparse=True))
+        if choices is not None:
+            own[d] = choices.error_of(d, given[d])
+    # An alternative that offers nothing leaves nothing to choose.
+    nothing = (given == -1) & (applied.policy == -1)
+    if form.sigma > 0.0:
+        top, slack, gap = applied.values, applied.slack, applied.gap
+        best: NDArray[Any] = applied.policy
+        taken: NDArray[Any] | None = None
+        maximal = nothing | (given == best)
+        with np.errstate(invalid="ignore"):
+            loss = np.where(maximal, 0.0, np.where(objective == -np.inf, np.inf, top - objective))
+        most, of_best = (choices.most, choices.own) if choices else (np.zeros(top.shape),) * 2
+    else:
+        first, chosen = applied.choice, applied.choice if alternative is None else alternative.swapaxes(1, 2)
+        regimes = first.shape[0]
+
+        def of(table: NDArray[Any], d: NDArray[Any]) -> NDArray[Any]:
+            return np.take_along_axis(table, d, axis=0)
+
+        top, slack, gap = (of(table, first) for table in (applied.values, applied.slack, applied.gap))
+        best, taken = of(applied.policy, first), first
+        for r in range(regimes):
+            for d in form.of_regime(r):
+                apart = top[r] - slack[r] - applied.values[d] - applied.slack[d]
+                gap[r] = np.where(first[r] == d, gap[r], np.minimum(gap[r], apart))
+        objective, rounding, own = of(objective, chosen), of(rounding, chosen), of(own, chosen)
+        maximal = (chosen == first) & (of(given, chosen) == best)
+        loss = np.where(maximal, 0.0, top - objective)
+        zero = np.zeros(top.shape)
+        most, of_best = (choices.most_of_regimes(), of(choices.own, first)) if choices else (zero, zero)
+    if choices is None:
+        most = of_best = np.full(top.shape, np.inf)
+    with np.errstate(invalid="ignore"):
+        lead = (loss - slack - rounding) * (1.0 - 8.0 * DOUBLE) - 4.0 * DOUBLE * np.abs(top)
+        lead[np.isposinf(loss)] = np.inf
+    status = status_of(maximal, gap, lead, own, most, of_best)
+    status[np.isposinf(loss)] = -1
+    return best, taken, status, loss

@@ -40,7 +40,7 @@ from beltline.host.problem.discrete_dp import from_discrete_dp
 from beltline.host.problem.discrete_of import to_discrete_dp
 from beltline.host.problem.markov import tauchen
 from beltline.host.problem.problem import Problem
-from beltline.host.solver.rules import EVALUATION_STEPS, ways
+from beltline.host.solver.rules import ways
 from beltline.host.solver.solve import solve
 
 TOL = 1e-10
@@ -165,8 +165,7 @@ CANDIDATES: dict[str, dict[str, Any]] = {
     "shift, stay": {"method": "shift", "start": "stay"},
     "shift, coarse": {"method": "shift", "start": "coarse"},
     "mpi": {"method": "mpi"},
-    "mpi 10, coarse": {"method": "mpi", "start": "coarse", "inner": EVALUATION_STEPS},
-    "mpi 20, coarse": {"method": "mpi", "start": "coarse"},
+    "mpi, coarse": {"method": "mpi", "start": "coarse"},
 }
 """Methods that the rules can choose, and similar ones."""
 

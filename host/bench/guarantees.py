@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 
 from beltline.gpu_ref import extended
-from beltline.gpu_ref.coarse import FEWEST
 from beltline.gpu_ref.methods import METHODS
+from beltline.gpu_ref.starts import FEWEST
 from beltline.gpu_ref.threads import threads
 from beltline.host.bench.random_problems import Drawn, random_problem
 from beltline.host.devices.base import DeviceError

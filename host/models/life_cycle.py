@@ -92,7 +92,7 @@ def life_cycle(
     interest = real("interest", interest, "a number above -1", lambda v: -1 < v < math.inf)
     wage = real("wage", wage, "a number above 0", lambda v: 0 < v < math.inf)
     assets = grid_uniform(low, high, grid)
-    check_tables(8 * assets.size * states, grid=assets.size, states=states)
+    check_tables(7 * assets.size * states, grid=assets.size, states=states)
     log_e, transition = tauchen(states, rho, sigma, width=width)
     e = levels("productivity", log_e, "rho, sigma or width")
     wealth = (1 + interest) * assets[:, None] + wage * e

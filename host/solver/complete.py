@@ -24,12 +24,11 @@ from beltline.host.solver.verify import (
     UNPROVEN,
     Verification,
     measure,
-    one_sweep,
     peaked,
+    rounding_of_choices,
     trust,
+    with_best,
 )
-from beltline.host.solver.verify_costs import costly_sweep
-from beltline.host.solver.verify_general import best_of
 from beltline.hw.interface.registers import Status
 
 CURE = "use more fraction bits (amount_bits, value_bits), or measure amounts in other units"
@@ -92,8 +91,8 @@ def _result(completed: Completed, report: Progress | None) -> Result:
         if report:
             report("verifying with an exact sweep in double precision")
         with timed(timing, "verify"):
-            sweep = one_sweep if problem.cost is None else costly_sweep
-            quality = measure(problem, image, value, policy, change, deadline, sweep)
+            rounding = rounding_of_choices(problem, image, value, policy)
+            quality = measure(problem, value, policy, change, rounding=rounding, deadline=deadline)
     else:
         quality = trust(problem, image, value, policy, change, proven)
     policy = policy if quality.policy is None else quality.policy
@@ -164,8 +163,11 @@ def _of_products(completed: Completed, report: Progress | None) -> Result:
             )
     outcome, sentence = _outcome(work, done, change, quality)
     outcome, sentence = _judged(work, outcome, sentence, found.value, quality)
-    tables = best_of(problem, quality, found)
-    return Result.of(tables=tables, change=change, **_known(completed, outcome, sentence + message, quality))
+    return Result.of(
+        tables=with_best(problem, found, quality),
+        change=change,
+        **_known(completed, outcome, sentence + message, quality),
+    )
 
 
 def _modulus(work: Prepared) -> float:
@@ -197,7 +199,7 @@ def _outcome(work: Prepared, done: Run, change: float, quality: Verification) ->
     if Status.INFEASIBLE in done.status:
         return Outcome.INFEASIBLE, f"No affordable choice of some state had a finite utility {after}."
     if quality.missed and image.products is not None:
-        return Outcome.NOT_VERIFIED, f"The run ended {after}. {quality.missed}"
+        return Outcome.NOT_VERIFIED, f"The run ended {after}, but {quality.missed}."
     if quality.missed:
         return Outcome.NOT_VERIFIED, (
             f"The run ended {after}, but {quality.missed}: either the objective has several peaks, which device 'cpu' "

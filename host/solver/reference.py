@@ -32,11 +32,10 @@ from beltline.host.solver.rules import AUTO, check_rule_options, ways
 from beltline.host.solver.solve_general import METHOD as BRACKETS
 from beltline.host.solver.solve_general import by_brackets
 from beltline.host.solver.tolerance import usual_utility
-from beltline.host.solver.verify import Verification
-from beltline.host.solver.verify_double import checked, confirms, measure
+from beltline.host.solver.verify import Verification, checked, confirms, measure
 
 if TYPE_CHECKING:
-    from beltline.gpu_ref.comparison import Compared
+    from beltline.gpu_ref.comparison import Confirmed
     from beltline.gpu_ref.methods import Method, Solution
 
 AGES = {"cpu": ("grid", "binary", "monotone", "warm"), "gpu": ("monotone", "warm")}
@@ -90,7 +89,7 @@ class _Found(NamedTuple):
     rule: str
     bound: float
     timing: dict[str, float]
-    compared: Compared | None = None
+    compared: Confirmed | None = None
     complete: bool | None = None
 
     @property
@@ -219,7 +218,9 @@ def _solved(
                 # Binary search has an error bound without verification only if the last sweep is repeated from the
                 # value before it, which the solver must then return.
                 known["previous"] = method == "binary" and not options.verify
-                known["contraction"] = problem.modulus if confirms(problem, options, method) else None
+                known["contraction"] = (
+                    problem.modulus if confirms(problem, options.verify, _methods()[method].rule) else None
+                )
             solution = module.solve(*tables, options.max_sweeps, method=method, **known, **more)
             policy, rule = solution.policy, _methods()[method].rule
             if solution.choices is not None:
@@ -328,7 +329,7 @@ def solve_batch(problems: Sequence[Problem], options: SolveOptions, method: str,
         known = {
             "previous": method == "binary" and not options.verify,
             "checked": all(checked(one) for one, _ in begun),
-            "contractions": [one.modulus for one in problems] if confirms(problems[0], options, method) else None,
+            "contractions": [one.modulus for one in problems] if confirms(problems[0], options.verify, rule) else None,
         }
         module.solve_batch(tables, options.tol, options.max_sweeps, method, seen=seen, **known, **more)
     except (ValueError, MemoryError) as error:

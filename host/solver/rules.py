@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from beltline.host.devices import ARGUMENTS, DEVICES
@@ -27,12 +27,6 @@ it.
 
 OF_GENERAL = ("steps", "update", "update_every")
 """Options of problems of the general form only."""
-
-EVALUATION_MODULUS = 0.9
-"""Contraction modulus from which policy evaluation between sweeps saves more time than it costs."""
-
-EVALUATION_STEPS = 10
-"""Number of policy evaluation steps after each sweep that maximises."""
 
 GPU_STATES = 2**18
 """Number of states (grid points times exogenous states) from which a GPU saves more time than its start-up in a new
@@ -59,24 +53,15 @@ def ways(problem: Problem, device: str = "cpu") -> list[Way]:
 
     >>> import beltline as bl
     >>> print(ways(bl.rbc(grid=256))[0])
-    mpi (start=coarse, inner=10)
+    mpi (start=coarse)
     """
     if problem.horizon is not None:
         return [Way("warm", why="a finite horizon takes one sweep for each age, and this method sweeps fastest")]
-    contraction = problem.modulus
-    evaluated = Way(
-        "mpi",
-        {"start": "coarse", "inner": EVALUATION_STEPS},
-        f"policy evaluation between sweeps saves time from beta {EVALUATION_MODULUS:g} on",
-    )
-    shifted = Way(
-        "shift",
-        {"start": "coarse"},
-        f"below beta {EVALUATION_MODULUS:g} policy evaluation saves too few sweeps to save time",
-    )
+    evaluated = Way("mpi", {"start": "coarse"}, "policies evaluated along their paths leave few sweeps to make")
     if device == "gpu":
-        return [replace(shifted, why="it needs the fewest steps on a GPU, where a sweep takes little time"), evaluated]
-    return [evaluated, shifted] if contraction >= EVALUATION_MODULUS else [shifted, evaluated]
+        why = "it needs the fewest steps on a GPU, where a sweep takes little time"
+        return [Way("shift", {"start": "coarse"}, why), evaluated]
+    return [evaluated]
 
 
 def without_gpu(problem: Problem) -> str:

@@ -21,7 +21,7 @@ from beltline.host.solver.solve_general import sweep_reporter
 from beltline.host.solver.tolerance import usual_utility
 
 if TYPE_CHECKING:
-    from beltline.gpu_ref.discrete.exact_step import Certified
+    from beltline.gpu_ref.discrete.exact_step import Measured
     from beltline.gpu_ref.discrete.policy_iteration import Iterated
 
 DEVICE = "cpu"
@@ -61,7 +61,7 @@ def solve_discrete(
     with timed(timing, "open"):
         if report:
             report(f"solving on the {device}")
-        from beltline.gpu_ref.discrete import certify, solve
+        from beltline.gpu_ref.discrete import measured, solve
 
     program = problem.program
     with timed(timing, "solve"):
@@ -76,11 +76,11 @@ def solve_discrete(
         if report:
             report("verifying by a second search")
         with timed(timing, "verify"):
-            proven = certify(program, found.value, found.chosen, found.change)
-        residual, bound, verified = proven.residual, proven.error_bound, True
-        chosen = found.chosen if proven.missed else proven.chosen
-        if proven.missed:
-            outcome, message = Outcome.NOT_VERIFIED, f"{message} {_missed(problem, proven)}"
+            second = measured(program, found.value, found.chosen, found.change)
+        residual, bound, verified = second.residual, second.error_bound, True
+        chosen = found.chosen if second.missed else second.chosen
+        if second.missed:
+            outcome, message = Outcome.NOT_VERIFIED, f"{message} But {_missed(problem, second)}."
     unbounded = () if program.modulus < 1.0 else (_no_modulus(problem),)
     modulus = program.modulus
     cure, accepted = lowers(residual, bound, modulus), promised(options, modulus)
@@ -153,10 +153,10 @@ def _no_modulus(problem: DiscreteProblem) -> str:
     )
 
 
-def _missed(problem: DiscreteProblem, proven: Certified) -> str:
-    what = "an action that is better" if proven.better else "the value wrong"
-    more = "" if proven.missed == 1 else f", the largest of {proven.missed:,} errors"
-    return f"A second, full search finds {what} by {proven.amount:.3g} in {problem.state_name(proven.state)}{more}."
+def _missed(problem: DiscreteProblem, found: Measured) -> str:
+    what = "an action that is better" if found.better else "the value wrong"
+    more = "" if found.missed == 1 else f", the largest of {found.missed:,} errors"
+    return f"a second, full search finds {what} by {found.amount:.3g} in {problem.state_name(found.state)}{more}"
 
 
 def _unverified(problem: DiscreteProblem, found: Iterated) -> tuple[float, float, bool]:

@@ -20,8 +20,7 @@ from beltline.host.results.result import Result, Tables
 from beltline.host.solver.judgement import RESCALE, ROUNDED, judged, lowers, promised
 from beltline.host.solver.options import UNNAMED, SolveOptions
 from beltline.host.solver.tolerance import usual_utility
-from beltline.host.solver.verify import Verification
-from beltline.host.solver.verify_general import best_of, measured
+from beltline.host.solver.verify import Verification, measured, with_best
 
 if TYPE_CHECKING:
     from beltline.gpu_ref.general.prices import BondPrices
@@ -100,10 +99,10 @@ def solve_general(
         if report:
             report("verifying by a second search")
         with timed(timing, "verify"):
-            quality = measured(problem, found.form, found, found.residual)
+            quality = measured(problem, found, found.residual, found.form)
     outcome, message = OUTCOMES[found.status], found.message
     if quality.missed:
-        outcome, message = Outcome.NOT_VERIFIED, f"{message} {quality.missed}"
+        outcome, message = Outcome.NOT_VERIFIED, f"{message} But {quality.missed}."
     else:
         bound = quality.error_bound
         cure, accepted = RESCALE, 0.0
@@ -114,10 +113,9 @@ def solve_general(
         if message == found.message and outcome is Outcome.CONVERGED:
             message += _rounding(found, bound, options.tol)
     success = outcome in (Outcome.CONVERGED, Outcome.FINISHED)
-    tables = Tables(*(getattr(found, name) for name in Tables._fields))
     return Result.of(
         problem if update is None else with_form(problem, found.form),
-        best_of(problem, quality, tables),
+        with_best(problem, Tables(*(getattr(found, name) for name in Tables._fields)), quality),
         success=success,
         status=outcome.value,
         message=message,

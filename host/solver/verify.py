@@ -1,15 +1,16 @@
-"""Verification of the accelerator's results in double precision, by a search that does not assume concavity.
+"""Verification of results of every device in double precision, by a search that does not assume concavity.
 
-After every solve the Bellman operator ``T`` is applied once more to the returned ``V``, on the problem's own tables
-(not their fixed-point image), by :func:`beltline.gpu_ref.compare.compare`. It begins from the returned policy and
-assumes only that ``W`` does not fall in ``x``. Whatever the device did, ``T`` is a contraction of modulus ``beta``
-(Blackwell 1965, "Discounted dynamic programming", Annals of Mathematical Statistics 36), so that
+After every solve the Bellman operator ``T`` is applied once more to the returned ``V``, on the problem's own tables.
+Where the problem has the simple form, one fast pass usually confirms the result (:mod:`beltline.gpu_ref.confirmation`);
+otherwise :func:`beltline.gpu_ref.general.certificate.certify` maximises every alternative in every state. Whatever the
+device did, ``T`` is a contraction of modulus ``beta`` (Blackwell 1965, "Discounted dynamic programming", Annals of
+Mathematical Statistics 36), so that
 
     max |V - V*|  <=  max |TV - V| / (1 - beta)
 
-holds for the returned numbers. It also shows whether a maximum was missed: with ``V = T_fixed V_before`` and the
+holds for the returned numbers. It also shows whether a maximum was missed: with ``V = T_device V_before`` and the
 reported largest change ``d = max |V - V_before|``, in no state may ``|TV - V|`` exceed ``beta d`` plus the rounding of
-one sweep.
+one sweep. A device supplies only its rounding.
 """
 
 from __future__ import annotations
@@ -17,27 +18,41 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from beltline.gpu_ref.comparison import Confirmed
 from beltline.host.devices.base import DeviceTimeoutError
+from beltline.host.problem.general import start_of
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import marginal_utility, slope_noise, utility
+from beltline.host.results.result import Tables
 from beltline.host.solver.costs import costs_of
 from beltline.host.solver.fixed_point import UTILITY_ERROR, Image
+
+if TYPE_CHECKING:
+    from beltline.gpu_ref.general.certificate import Answer, Miss
+    from beltline.gpu_ref.general.form import Form
 
 DOUBLE = 2.0**-53
 """Largest relative error of one rounding of double precision."""
 
+GPU_COMPARES = 2**12
+"""Number of states from which a GPU compares a solution. Smaller ones take it longer than a processor, because of its
+launches and copies.
+"""
 
-Miss = tuple[int, int, float, int]
-"""The first state whose maximum was missed: grid point, exogenous state, by how much, and the number of such states."""
+TIMES = 2.0
+"""Number of a machine's sweeps whose rounding is allowed for: its last one, and the one that verifies it."""
 
 
-Swept = tuple[float, float, Miss | None, NDArray[np.int32]]
-"""What :func:`one_sweep` returns."""
+def of_one_alternative(value: NDArray[np.float64], policy: NDArray[np.int32]) -> Tables:
+    """Return the solution of a problem with one alternative and one regime, from tables without these axes."""
+    value, policy = value[..., None, :, :], policy[..., None, :, :]
+    return Tables(value, value, policy, np.zeros_like(policy), np.ones_like(value))
 
 
 @dataclass(frozen=True)
@@ -53,10 +68,10 @@ class Verification:
     independent
         Whether both were computed from ``V``. If not, they are derived from the change that the device reported.
     missed
-        Empty, or a clause about the first state whose value or choice is wrong.
+        Empty, or a clause about the largest error of a value or a choice.
     policy, choice
-        The best choices at ``V``, and in the general form the best alternatives, of the shape of those of the result;
-        None if these are to be kept.
+        The best choices given ``V``, and in the general form the best alternatives, of the shape of those that were
+        measured; None if these are to be kept.
     """
 
     residual: float
@@ -99,68 +114,29 @@ def fixed_rounding(
     )
 
 
-def one_sweep(
-    problem: Problem,
-    image: Image,
-    before: NDArray[np.float64],
-    value: NDArray[np.float64],
-    policy: NDArray[np.int32],
-    slack: float,
-) -> Swept:
-    """Compare a sweep of the device with an exact sweep from ``before``.
-
-    Parameters
-    ----------
-    problem, image
-    before
-        The value function that the exact sweep starts from.
-    value, policy
-        What the device returned.
-    slack
-        Bound on the difference of ``T before`` from the exact result of the device's own sweep, which may have started
-        from another value function: ``beta`` times its last change.
-
-    Returns
-    -------
-    residual, rounding
-        Largest ``|T before - value|``, and its rounding error.
-    miss
-        A :data:`Miss`, or None if no maximum was missed.
-    exact
-        The choices of the exact sweep.
-    """
-    from beltline.gpu_ref.compare import compare
-    from beltline.gpu_ref.comparison import Allowed
-    from beltline.gpu_ref.methods import largest_value
-
-    # The last argument of Allowed doubles the slack for choices: a choice that was the best for the V before may lose
-    # by the slack there, and once more here.
-    largest = max(largest_value(table) for table in ((value,) if before is value else (before, value))) + slack
-    units = 2 * image.value_unit + problem.states * 2.0**-65 * largest
-    allowed = Allowed(slack, units, UTILITY_ERROR, image.amount_unit, 2.0)
-    tables = problem.grid, problem.wealth, problem.transition
-    found = compare(*tables, before, problem.beta, problem.eta, value, policy, allowed)
-    exact = policy if found.policy is None else found.policy
-    if not found.missed:
-        return found.residual, found.rounding, None, exact
-    x, s = divmod(found.state, problem.states)
-    return found.residual, found.rounding, (x, s, found.amount, found.missed), exact
-
-
-Sweep = Callable[
-    [Problem, Image, NDArray[np.float64], NDArray[np.float64], NDArray[np.int32], float],
-    Swept,
-]
-"""A function like :func:`one_sweep`."""
-
-
-def _missed(miss: Miss, age: str = "") -> str:
-    x, s, gap, count = miss
-    more = "" if count == 1 else f", the first of {count:,} states"
-    return (
-        f"an exact sweep in double precision finds an error of {gap:.3g} in value or choice at grid point {x}, "
-        f"state {s}{age}{more}"
+def _sentence(problem: Problem, form: Form, miss: Miss, count: int) -> str:
+    """Return a clause about the largest error that the search found."""
+    from beltline.gpu_ref.general.certificate import (
+        ALTERNATIVE_CHOICE,
+        ALTERNATIVE_VALUE,
+        POLICY,
+        PROBABILITY,
+        REGIME_VALUE,
     )
+
+    name = form.alternatives[miss.alternative].name
+    of = f" of alternative {name!r}" if problem.alternatives else ""
+    what = {
+        ALTERNATIVE_VALUE: f"the value{of} wrong",
+        POLICY: f"a choice{of} better",
+        REGIME_VALUE: f"the value, which is that of alternative {name!r}, wrong",
+        ALTERNATIVE_CHOICE: f"alternative {name!r} better than the one that was chosen",
+        PROBABILITY: f"the probability of alternative {name!r} wrong",
+    }[miss.kind]
+    size = f"by {miss.amount:.3g}" if math.isfinite(miss.amount) else "without bound"
+    age = "" if problem.horizon is None else f", age {miss.age + 1}"
+    more = "" if count == 1 else f", the largest of {count:,} errors"
+    return f"a second, exact search finds {what} {size} at grid point {miss.x}, state {miss.s}{age}{more}"
 
 
 def _check_time(deadline: float, done: int, ages: int) -> None:
@@ -172,54 +148,187 @@ def _check_time(deadline: float, done: int, ages: int) -> None:
         )
 
 
-def measure(
+def measured(
     problem: Problem,
-    image: Image,
-    value: NDArray[np.float64],
-    policy: NDArray[np.int32],
+    answer: Answer,
     change: float,
+    form: Form | None = None,
+    rounding: NDArray[np.float64] | None = None,
     deadline: float = math.inf,
-    sweep: Sweep = one_sweep,
 ) -> Verification:
-    """Verify a result by one exact sweep in double precision, or by one for each age.
+    """Measure a result of any problem and prove its choices by a search of every alternative in every state.
 
     Parameters
     ----------
     problem
-    image
-        Its number formats determine how much rounding is allowed.
-    value, policy : (N_k, N_z) arrays, or (T, N_k, N_z) with the first age first
-        What the device returned.
+        The problem; its horizon and ``start`` are used.
+    answer
+        The result to verify; its values must be finite.
     change
-        Largest change of ``V`` in the last sweep, as the device reported it; ignored with a horizon.
+        Change of the value in the last sweep, in units of utility; ignored with a horizon.
+    form
+        Tables of the problem; if prices depend on the solution, those at the prices for which it is measured.
+    rounding
+        Bound on the rounding errors of the device's sweep, of the shape of ``answer.values``, in units of utility; by
+        default those of double precision.
     deadline
         Time (of ``time.monotonic``) at which verification is given up; for a horizon, which may have many ages.
-    sweep
-        The function that makes the exact sweep.
 
     Raises
     ------
     DeviceTimeoutError
         The deadline was over before the last age.
     """
-    contraction = problem.modulus
-    if problem.horizon is None:
-        residual, doubt, miss, exact = sweep(problem, image, value, value, policy, contraction * change)
-        bound = (residual + doubt) / (1 - contraction)
-        return Verification(residual, bound, True, _missed(miss) if miss else "", None if miss else exact)
-    worst = bound = error = 0.0
-    missed, best = "", policy.copy()
-    following = problem.start.reshape(value.shape[1:])
-    for age in range(value.shape[0] - 1, -1, -1):
-        _check_time(deadline, value.shape[0] - 1 - age, value.shape[0])
-        residual, doubt, miss, best[age] = sweep(problem, image, following, value[age], policy[age], 0.0)
-        worst = max(worst, residual)
-        error = contraction * error + residual + doubt
+    from beltline.gpu_ref.general.certificate import certify
+
+    form = problem.form if form is None else form
+
+    def before_age(done: int) -> None:
+        _check_time(deadline, done, len(answer.value))
+
+    # No rounding of the device excuses a choice that it should not have made.
+    coarse = None if rounding is None else TIMES * np.where(np.isfinite(rounding), rounding, 0.0)
+    found = certify(form, answer, change, start_of(problem), coarse, before_age if form.horizon else None)
+    if found.miss is not None:
+        sentence = _sentence(problem, form, found.miss, found.missed)
+        return Verification(found.residual, found.error_bound, True, sentence)
+    return Verification(found.residual, found.error_bound, True, "", found.policy, found.choice)
+
+
+def with_best(problem: Problem, tables: Tables, quality: Verification) -> Tables:
+    """Return the tables of a result with the best choices and alternatives given its value, as verification found them.
+
+    Results that failed verification keep theirs.
+    """
+    if quality.policy is None or quality.choice is None:
+        return tables
+    found = tables._replace(policy=quality.policy, choice=quality.choice)
+    if problem.taste:
+        return found
+    regimes = [problem.regimes.index(one.regime) for one in problem.alternatives] or [0]
+    taken = [quality.choice[..., r, :, :] == d for d, r in enumerate(regimes)]
+    return found._replace(probabilities=np.stack(taken, axis=-3).astype(np.float64))
+
+
+def measure(
+    problem: Problem,
+    value: NDArray[np.float64],
+    policy: NDArray[np.int32],
+    change: float,
+    device: str = "cpu",
+    compared: Confirmed | None = None,
+    rounding: NDArray[np.float64] | None = None,
+    deadline: float = math.inf,
+) -> Verification:
+    """Measure a result with one alternative by an exact sweep, or by one for each age.
+
+    Parameters not listed are those of :func:`measured`.
+
+    Parameters
+    ----------
+    value, policy : (N_k, N_z) arrays, or (T, N_k, N_z) with the first age first
+        What the device returned. The policy must not contain dominated candidates.
+    change
+        As for :func:`measured`; infinite for a stopping rule without a guarantee.
+    device
+        Where to confirm the result, ``"cpu"`` or ``"gpu"``.
+    compared
+        The residual and its rounding error, if the solver has confirmed the result itself.
+    """
+    last = 0.0 if problem.horizon is not None else min(change, np.finfo(np.float64).max)
+    within = problem.modulus * last + (0.0 if rounding is None else TIMES * float(rounding.min()))
+    ages: list[Confirmed | None] = [compared]
+    if compared is None and not problem.general:
+        ages = _confirmed_ages(problem, value, policy, within, device, deadline)
+    modulus, residual, error, bound = problem.modulus, 0.0, 0.0, 0.0
+    policies = [policy] if problem.horizon is None else list(policy)
+    for age in reversed(ages):
+        if age is None:
+            wide = None if rounding is None else rounding[..., None, :, :]
+            found = measured(problem, of_one_alternative(value, policy), last, None, wide, deadline)
+            return found if found.policy is None else replace(found, policy=found.policy[..., 0, :, :], choice=None)
+        residual = max(residual, age.residual)
+        error = modulus * error + age.residual + age.rounding
         bound = max(bound, error)
-        if miss and not missed:
-            missed = _missed(miss, f", age {problem.horizon - value.shape[0] + age + 1}")
-        following = value[age]
-    return Verification(worst, bound, True, missed, None if missed else best)
+    best = [p if age is None or age.policy is None else age.policy for age, p in zip(ages, policies, strict=True)]
+    exact = best[0] if problem.horizon is None else np.stack(best)
+    return Verification(residual, bound if problem.horizon is not None else bound / (1.0 - modulus), True, "", exact)
+
+
+def _confirmed_ages(
+    problem: Problem,
+    value: NDArray[np.float64],
+    policy: NDArray[np.int32],
+    change: float,
+    device: str,
+    deadline: float,
+) -> list[Confirmed | None]:
+    """Confirm every age, the last one first, until one is not confirmed; return the outcomes in the order of ages."""
+    from beltline.gpu_ref.confirmation import confirmed
+    from beltline.gpu_ref.tables import check_tables
+
+    tables, numbers = (problem.grid, problem.wealth, problem.transition), (problem.beta, problem.eta)
+    card = _card(problem) if device == "gpu" else None
+    horizon = problem.horizon is not None
+    # A run that was stopped has fewer ages, the last ones.
+    values, policies = (value, policy) if horizon else (value[None], policy[None])
+    following, found = problem.start if horizon else value, list[Confirmed | None]()
+    for done in range(len(values)):
+        if horizon:
+            _check_time(deadline, done, len(values))
+        now, own = np.ascontiguousarray(values[-1 - done]), np.ascontiguousarray(policies[-1 - done], np.int32)
+        if not checked(problem):
+            check_tables(*tables, following, *numbers, ordered=True)
+        one = card(following, now, own, change) if card else None
+        one = one or confirmed(*tables, np.ascontiguousarray(following), *numbers, now, own, change)
+        found.insert(0, one)
+        if one is None:
+            break
+        following = now
+    return found
+
+
+def _card(problem: Problem) -> Callable[..., Confirmed | None] | None:
+    """Return the function that confirms a result on the GPU, None if the problem is small or does not fit there."""
+    from beltline.gpu_ref.cuda.device import available
+
+    if problem.points * problem.states < GPU_COMPARES or available():
+        return None
+    from beltline.gpu_ref.cuda.device_confirmation import Confirmation
+
+    try:
+        return Confirmation(problem.grid, problem.wealth, problem.transition, problem.beta, problem.eta).compare
+    except MemoryError:
+        return None
+
+
+def checked(problem: Problem) -> bool:
+    """Return whether the tables are those that the problem has checked: only pickled copies of it can be changed."""
+    grid, wealth, transition, start = problem.grid, problem.wealth, problem.transition, problem.start
+    written = grid.flags.writeable or wealth.flags.writeable or transition.flags.writeable or start.flags.writeable
+    return not written
+
+
+def confirms(problem: Problem, verify: bool, rule: str) -> bool:
+    """Return whether a GPU compares a solution with an exact sweep before it is copied to the host.
+
+    ``rule`` is the stopping rule of the method.
+    """
+    return verify and rule != "own" and problem.points * problem.states >= GPU_COMPARES
+
+
+def rounding_of_choices(
+    problem: Problem, image: Image, value: NDArray[np.float64], policy: NDArray[np.int32]
+) -> NDArray[np.float64]:
+    """Return :func:`fixed_rounding` of a sweep with one alternative, in every state of ``policy``.
+
+    It is that at the consumption of the choice or of the next more expensive one, which an exact sweep may choose;
+    infinite for a choice that is not affordable, or whose consumption is no larger than its rounding error.
+    """
+    largest = float(max(np.abs(value).max(), np.abs(problem.start).max()))
+    chosen, dearer = _consumption(problem, np.clip(policy, 0, problem.points - 1))
+    consumption = np.where(dearer > image.amount_unit, dearer, chosen)
+    return fixed_rounding(problem, image, consumption, np.abs(utility(consumption, problem.eta)), largest)
 
 
 def peaked(
@@ -298,10 +407,7 @@ def trust(
     """
     contraction = problem.modulus
     largest = float(max(np.abs(value).max(), np.abs(problem.start).max()))
-    chosen, dearer = _consumption(problem, policy)
-    consumption = np.where(dearer > image.amount_unit, dearer, chosen)
-    size = np.abs(utility(consumption, problem.eta))
-    rounding = 2 * float(fixed_rounding(problem, image, consumption, size, largest).max()) + 2 * DOUBLE * largest
+    rounding = 2 * float(rounding_of_choices(problem, image, value, policy).max()) + 2 * DOUBLE * largest
     if proven:
         # The utility of a candidate close to the best is at most the sum of a value and an expectation.
         rounding += 2 * problem.points * (image.value_unit + UTILITY_ERROR * 2 * largest)

@@ -13,13 +13,9 @@ from beltline.host.problem.utility import marginal_utility, utility
 from beltline.host.results.result import Tables
 from beltline.host.solver.fixed_point import UTILITY_ERROR, Image
 from beltline.host.solver.product_image import words_of_tables
-from beltline.host.solver.verify import DOUBLE, Verification
-from beltline.host.solver.verify_general import measured
+from beltline.host.solver.verify import DOUBLE, TIMES, Verification, measured
 from beltline.hw.arithmetic.log_sum_constants import log_sum_error
 from beltline.hw.arithmetic.numbers import MINIMUM
-
-TIMES = 2.0
-"""Number of sweeps whose rounding is allowed for: the machine's last one, and the one that verifies it."""
 
 
 def found_of(image: Image, value: NDArray[np.int64], policy: NDArray[np.int64]) -> Tables:
@@ -148,8 +144,7 @@ def _rounding(problem: Problem, image: Image, choices: NDArray[np.int32], larges
 def measure_products(problem: Problem, image: Image, found: Tables, change: float) -> Verification:
     """Verify a machine's solution by a second search, in double precision and on the problem's own tables."""
     assert image.products is not None
-    coarse = TIMES * rounding_of(problem, image, found)
-    return measured(problem, image.products.form, found, change, coarse)
+    return measured(problem, found, change, image.products.form, rounding_of(problem, image, found))
 
 
 def trust_products(problem: Problem, image: Image, found: Tables, change: float) -> Verification:

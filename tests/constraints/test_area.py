@@ -11,14 +11,13 @@ import pytest
 from beltline.constraints import area, area_figures, area_page
 from beltline.constraints.area_jobs import TOOLS, Job, build_of
 from beltline.constraints.boards import BOARDS, LINES
-from beltline.constraints.chips import CHIPS, FAMILIES, chip_of, family_of
+from beltline.constraints.chips import FAMILIES, chip_of, family_of
 from beltline.constraints.netlist import Area, Netlist, NetlistError, Path
 from beltline.constraints.synthesis import synthesise
 from beltline.constraints.units import UNITS
-from beltline.hw.interface.parameters import Multiplier
 
 INSTALLED = all(importlib.util.find_spec(tool.replace("-", "_")) for tool in TOOLS)
-QUICK = [("norm", "xcup"), ("axi-registers", "xc7"), ("pacer", "ecp5")]
+QUICK = [("norm", "xcup"), ("pacer", "ecp5")]
 """Units that the test synthesises again, in a few seconds each."""
 
 needs_tools = pytest.mark.skipif(
@@ -97,10 +96,6 @@ def test_a_loop_and_an_unknown_cell_are_refused() -> None:
         Netlist(module({"a": cell("BUFFALO", {}, {})}, [2], [])).area()
 
 
-def test_sums_of_areas() -> None:
-    assert Area(lut=2, dsp=3) + Area(lut=1) * 4 == Area(lut=6, dsp=3)
-
-
 DESIGN = """
 module unit(input clk, input [16:0] a, input [16:0] b, input [9:0] place, output reg [33:0] product,
             output reg [63:0] word);
@@ -116,7 +111,7 @@ endmodule
 
 @needs_tools
 @pytest.mark.gateware
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", ["xc7"])
 def test_multiplications_and_tables_of_the_verilog_are_counted(family: str) -> None:
     made = synthesise({"unit.v": DESIGN}, "unit", family)
     assert (made.multiplications, made.tables, made.tables_in_ram) == (1, 1, 1)
@@ -176,11 +171,6 @@ def test_a_wrong_name_is_refused(arguments: list[str], sentence: str, capsys: py
         area.main(arguments)
     assert ended.value.code == 2
     assert capsys.readouterr() == ("", sentence)
-
-
-def test_every_board_has_a_chip() -> None:
-    assert {chip_of(board).name for board in BOARDS.values()} == {chip.name for chip in CHIPS.values()}
-    assert {FAMILIES[family].multiplier for family in FAMILIES} == set(Multiplier)
 
 
 ENTRIES = [(f"{name}-{family}", Job(name, family)) for name in UNITS for family in FAMILIES]

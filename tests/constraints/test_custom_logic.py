@@ -15,33 +15,6 @@ from beltline.constraints.written_directory import place
 from support.vivado_projects import HASH, Write, needs_tcl, stand_in
 from support.vivado_stub import Vivado, run
 
-
-def test_custom_logic_has_the_form_of_the_kit() -> None:
-    board = BOARDS["f2"]
-    files = vivado.project(board, stand_in(board))
-    assert set(files) == {
-        "build.sh",
-        "report.tcl",
-        "cl_beltline/design/cl_beltline.sv",
-        "cl_beltline/design/cl_beltline_defines.vh",
-        "cl_beltline/design/cl_id_defines.vh",
-        "cl_beltline/design/beltline.v",
-        "cl_beltline/design/beltline_build.v",
-        "cl_beltline/build/constraints/cl_synth_user.xdc",
-        "cl_beltline/build/constraints/cl_timing_user.xdc",
-        "cl_beltline/build/constraints/small_shell_cl_pnr_user.xdc",
-        "cl_beltline/build/scripts/synth_cl_beltline.tcl",
-    }
-    # Parsed as by the script of the kit.
-    ids = {}
-    for line in files["cl_beltline/design/cl_id_defines.vh"].splitlines():
-        if found := re.search(r"\s*`define\s*(CL_SH_ID\d)", line):
-            ids[found[1]] = line.split()[2].lstrip("32'h").split("_")
-    assert [len(part) for parts in ids.values() for part in parts] == [4, 4, 4, 4]
-    assert ids["CL_SH_ID0"][1] == "1D0F"
-    assert 0xF000 <= int(ids["CL_SH_ID0"][0], 16) <= 0xF0FF
-
-
 KIT = """\
 import sys
 from pathlib import Path
@@ -143,17 +116,6 @@ def test_machine_with_its_own_clock(board: Board) -> None:
         assert f"    ${{HDK_IP_SRC_DIR}}/{converter}/{converter}.xci \\\n" in scripts
 
 
-@pytest.mark.parametrize("board", CLOCKED, ids=lambda board: board.name + board.suffix)
-def test_nets_are_declared_before_they_are_used(board: Board) -> None:
-    text = vivado.project(board, stand_in(board))["cl_beltline/design/cl_beltline.sv"]
-    declared = re.findall(r"^    logic (?:\[[^]]*\] )?(shell_\w+);$", text, re.M)
-    assert len(declared) == 44
-    for name in declared:
-        first = re.search(rf"\b{name}\b", text)
-        assert first is not None
-        assert text[: first.start()].rsplit("\n", 1)[-1].startswith("    logic ")
-
-
 def test_a_directory_with_changed_or_missing_files_is_not_up_to_date(tmp_path: Path) -> None:
     files = {"a.v": "module a; endmodule\n", "tcl/b.tcl": "exit\n"}
     assert place(files, tmp_path / "d")
@@ -207,23 +169,3 @@ def test_every_lane_has_a_place(mhz: int, written: Write) -> None:
         # A super logic region of a VU47P is four clock regions high.
         assert {y // 4 for _, y in model.blocks[block]} == {number}
     assert {model.placed[f"WRAPPER/CL/{cell}"] for cell in cells - LANES} == {"pblock_SLR1"}
-
-
-@needs_tcl
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("{CLOCKREGION_X5Y1:CLOCKREGION_X5Y3}", "{CLOCKREGION_X4Y1:CLOCKREGION_X5Y3}"),
-        ("WRAPPER/CL/machine/machine/data/lane7]", "WRAPPER/CL/machine/machine/data/lane8]"),
-        ("WRAPPER/CL/pcis_slice", "WRAPPER/CL/pcis_slices"),
-        ("MMCM_CLK_HBM_REF", "MMCM_CLK_HBM"),
-        ("PARENT pblock_CL", "PARENTS pblock_CL"),
-    ],
-)
-def test_stand_in_finds_a_mistake_of_the_floorplan(old: str, new: str, written: Write) -> None:
-    board = BOARDS["f2-sweep"]
-    directory = written(board)
-    file = directory / CONSTRAINTS / "small_shell_cl_pnr_user.xdc"
-    assert old in file.read_text()
-    file.write_text(file.read_text().replace(old, new))
-    assert run(Vivado(directory, logic=LANES | BUSES | CONVERTERS), file).code == 1

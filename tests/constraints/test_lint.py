@@ -14,7 +14,6 @@ import pytest
 from beltline.constraints import custom_logic, fabric_clock, vivado
 from beltline.constraints.boards import BOARDS, Board, Flow
 from beltline.constraints.wrapper import WRAPPER
-from beltline.hw.arithmetic import evaluator
 from beltline.hw.top import verilog
 from beltline.sim import verilator
 from beltline.sim.yosys import use_yosys
@@ -24,9 +23,6 @@ pytestmark = pytest.mark.gateware
 
 DISTINCT = list({(b.flow, b.machine): b for b in BOARDS.values() if b.flow is not Flow.ECP5}.values())
 """One board for each combination of wrapper and machine."""
-
-QUICK = ("arty-z7-20",)
-"""The board with the smallest machine; the others take minutes."""
 
 
 def sources(board: Board, generated: Mapping[str, str], directory: Path) -> tuple[str, list[str]]:
@@ -128,12 +124,6 @@ def shrunk(name: str) -> Board:
     return dataclasses.replace(board, machine=machine)
 
 
-def test_small_machine_in_the_custom_logic(small: dict[str, str], tmp_path: Path) -> None:
-    top, names = sources(shrunk("f2"), small, tmp_path)
-    assert lint(top, names, tmp_path) == []
-    elaborate(top, names, tmp_path)
-
-
 def test_small_machine_in_the_custom_logic_with_its_own_clock(small: dict[str, str], tmp_path: Path) -> None:
     board = fabric_clock.at_clock(shrunk("f2"), 125)
     top, names = sources(board, small, tmp_path)
@@ -173,12 +163,6 @@ def test_small_sweep_engine_in_the_custom_logic(tmp_path: Path) -> None:
         for instance in cell.split("/"):
             module, *others = re.findall(rf"^ +(\S+) +{instance} \($", modules[module], re.M)
             assert not others
-
-
-def test_evaluators_have_no_use_for_their_reset(small: dict[str, str]) -> None:
-    text = small[f"{evaluator.MODULE}.v"].split(f"module {evaluator.MODULE}(")[1]
-    # The reset occurs in the list of ports, in its direction and in its wire.
-    assert len(re.findall(r"\brst\b", text.split("endmodule")[0])) in (0, 3)
 
 
 @pytest.mark.parametrize(
@@ -232,10 +216,8 @@ def test_every_port_of_the_shell_is_driven_once(tmp_path: Path) -> None:
     assert sorted(name for name in driven if name in f2_kit.ports()) == sorted(wanted)
 
 
-@pytest.mark.parametrize(
-    "board",
-    [pytest.param(board, id=board.name, marks=() if board.name in QUICK else pytest.mark.slow) for board in DISTINCT],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("board", DISTINCT, ids=lambda board: board.name)
 def test_machine_of_a_board(board: Board, tmp_path: Path) -> None:
     use_yosys()
     top, names = sources(board, verilog.generate(board.machine), tmp_path)

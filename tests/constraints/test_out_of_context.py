@@ -75,28 +75,6 @@ def test_a_unit_that_fails_is_one_sentence_and_the_others_are_still_tried(
     assert "two" in model.implemented
 
 
-@needs_tcl
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("    place_design\n", ""),
-        ("-mode out_of_context -top", "-top"),
-        ("-top $top", "-top three"),
-        ("read_xdc -mode out_of_context clock.xdc", ""),
-        ("report_qor_assessment", "report_qor"),
-        ("    set least [slack]\n    close_project\n", "    set least [slack]\n"),
-    ],
-)
-def test_stand_in_finds_a_mistake(old: str, new: str, tmp_path: Path) -> None:
-    directory = tmp_path / "ooc"
-    verilog.write(directory_of(BOARDS["f2-sweep"], UNITS), directory)
-    script = directory / "out_of_context.tcl"
-    text = script.read_text()
-    assert old in text
-    script.write_text(text.replace(old, new, 1))
-    assert run(OutOfContext(directory), script).code == 1
-
-
 def test_memories_of_generated_verilog_are_found() -> None:
     use_yosys(None)
     text = verilog.convert(_ram_component(24, 300), "unit")

@@ -7,7 +7,7 @@ import shlex
 
 import pytest
 
-from beltline.constraints import area_figures, board_pages, sweep_area, vivado
+from beltline.constraints import area_figures, board_pages, sweep_area
 from beltline.constraints import blocks as memory
 from beltline.constraints.blocks import block_rams, blocks, ultra_rams
 from beltline.constraints.boards import BOARDS, LINES, Board, Flow
@@ -24,18 +24,6 @@ ROOM = 0.85
 def test_page_is_up_to_date(name: str) -> None:
     text = (board_pages.PAGES / f"{name}.md").read_text()
     assert text == board_pages.page(name, text), f"run `{board_pages.COMMAND} --write`"
-
-
-@pytest.mark.parametrize("board", BOARDS.values(), ids=BOARDS)
-def test_page_has_its_parts_and_the_command(board: Board) -> None:
-    text = (board_pages.PAGES / f"{board.name}.md").read_text()
-    heads = re.findall(r"^## (.+)$", text, re.M)
-    assert heads == ["What you need", "What to type", "What you get", "Use it", "Accuracy", "What was never tried"]
-    command = "bitstream" if board.flow is Flow.ECP5 else "vivado"
-    assert f"make {command} BOARD={board.name}\n" in text
-    if board.flow is not Flow.ECP5:
-        assert f"cd build/vivado/{board.name} && {vivado.project_command(board)}\n" in text
-    assert f"({board.name}.md)" in (board_pages.PAGES / "index.md").read_text()
 
 
 @pytest.mark.parametrize("board", BOARDS.values(), ids=BOARDS)
@@ -57,11 +45,6 @@ def test_page_without_a_place_for_the_table_is_refused() -> None:
         ValueError, match=r"^page of 'f2' has no lines '<!-- Written by .+' and '<!-- Until here. -->'$"
     ):
         board_pages.page("f2", "# AWS F2\n")
-
-
-def test_index_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert board_pages.main([]) == 0
-    assert capsys.readouterr().out.count("\n") == 2 + len(BOARDS)
 
 
 @pytest.mark.parametrize(
@@ -95,13 +78,6 @@ def test_paths_of_the_sweep_engine_are_short(name: str) -> None:
     assert max(entry[part]["levels"] for part in sweep_area.PARTS) <= (8 if name == "zcu104-sweep" else 7)
 
 
-def test_machine_that_does_not_fit_is_seen() -> None:
-    zcu104, kv260 = chip_of(BOARDS["zcu104"]), chip_of(BOARDS["kv260"])
-    assert blocks(MachineParameters(grid=16_384, states=4, bus_bits=128, fold=2)).uram > zcu104.uram
-    assert blocks(MachineParameters(grid=8192, states=4, bus_bits=128, fold=3)).bram > kv260.bram18 / 2
-    assert blocks(MachineParameters()).dsp > zcu104.dsp
-
-
 def test_headline_machine_by_hand() -> None:
     used = blocks(MachineParameters(grid=65_536, states=4))
     assert used.evaluators == 46
@@ -115,12 +91,6 @@ def test_headline_machine_by_hand() -> None:
 )
 def test_blocks_of_a_ram_by_hand(width: int, depth: int, blocks36: int, ultras: int) -> None:
     assert (block_rams(width, depth), ultra_rams(width, depth)) == (blocks36, ultras)
-
-
-def test_small_rams_are_luts() -> None:
-    tiny = blocks(MachineParameters(grid=4, states=1))
-    # Only the evaluators' tables, in halves of a block.
-    assert tiny.bram == 21 * tiny.evaluators // 2
 
 
 @pytest.mark.skipif(not area_figures.FILE.exists(), reason="the figures of synthesis are missing: run make area")

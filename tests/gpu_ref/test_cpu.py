@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import beltline.gpu_ref.memory
 from beltline.gpu_ref import binary_search, brute_force, cpu, crra_utility, exact_sweep, random_problem, vfi
-from beltline.gpu_ref.coarse import FEWEST, INNER, MOST, _interpolate, _solve, coarse_start, spacing
 from beltline.gpu_ref.egm import Endogenous
 from beltline.gpu_ref.methods import METHODS, error_bound
 from beltline.gpu_ref.published import search_rule as published_rule
@@ -195,47 +194,6 @@ def test_headline_sweeps(method, options, sweeps):
     assert np.abs(found.value - exact.value).max() <= found.error_bound + exact.error_bound
 
 
-@pytest.mark.parametrize("grid", [FEWEST, 1025, 3000, 65_536])
-def test_coarse_grids_cover(grid):
-    stride, rows = spacing(grid)
-    assert 8 <= rows <= MOST
-    assert (rows - 2) * stride < grid - 1 <= (rows - 1) * stride
-
-
-def test_drawn_values_are_exact_for_cubic_polynomials():
-    X = np.cumsum(np.random.default_rng(0).uniform(0.1, 1.0, 101))
-    rows = X[np.minimum(np.arange(18) * 6, 100)]
-    drawn = np.empty((101, 2))
-    _interpolate(X, 6, rows, np.stack([rows**3 - 2.0 * rows, 5.0 - rows], axis=1), drawn)
-    np.testing.assert_allclose(drawn, np.stack([X**3 - 2.0 * X, 5.0 - X], axis=1), rtol=1e-11, atol=1e-9)
-
-
-@pytest.mark.parametrize("eta", [1.0, 2.0, 3.0])
-def test_coarse_start(eta):
-    """The start is the solution except for the loss from choices on a grid, and saves most sweeps."""
-    X, W, Q, V0, beta, _ = headline(4096)
-    stay, coarse = (
-        cpu.solve(X, W, Q, V0, beta, eta, 1e-10, method="shift", start=start) for start in ("stay", "coarse")
-    )
-    assert coarse.converged
-    assert coarse.exact_sweeps == 0
-    assert coarse.sweeps < stay.sweeps - 100
-    assert np.abs(coarse.value - stay.value).max() <= coarse.error_bound + stay.error_bound
-    gap = coarse_start(X, W, Q, beta, eta, 1e-10) - stay.value
-    # A shift of each state's values is left to the stopping rule.
-    assert np.ptp(gap, axis=0).max() < 1e-5
-    assert cpu.solve(X[::64], W[::64], Q, V0[::64], beta, eta, 1e-8, method="shift", start="coarse").converged
-
-
-def test_coarse_sweeps_of_the_headline_problem():
-    """The numbers of sweeps are those on the page on baselines."""
-    X, W, Q, _, beta, eta = headline(65_536)
-    stride, count = spacing(X.size)
-    rows = np.minimum(np.arange(count) * stride, X.size - 1)
-    _, sweeps = _solve(X[rows], W[rows], Q, beta, eta, 1e-10)
-    assert (count, sweeps, (sweeps - 1) // (1 + INNER) + 1) == (128, 474, 44)
-
-
 @pytest.mark.parametrize("states", [1, 3, 12])
 def test_coarse_start_of_random_problems(states):
     """The result does not depend on the start."""
@@ -310,7 +268,6 @@ def test_endogenous_grid():
     [
         ({"method": "magic"}, r"^method must be one of 'grid', .*, not 'magic'$"),
         ({"method": "warm", "interval": 3}, r"^method 'warm' has no option 'interval': it takes none$"),
-        ({"method": "mpi", "inner": -1}, r"^inner must be a whole number from 0, not -1$"),
         ({"method": "grid+howard", "interval": 0}, r"^interval must be a whole number from 1, not 0$"),
         ({"method": "interp", "choices": 1}, r"^choices must be a whole number from 2, not 1$"),
         ({"method": "binary", "tie": "other"}, r"^tie must be 'corrected' or 'published', not 'other'$"),

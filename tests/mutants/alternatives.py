@@ -11,13 +11,17 @@ IMAGE = "host/solver/product_image.py"
 VERIFY = "host/solver/verify_products.py"
 TEST = "tests/hw/sweep/test_alternatives.py::"
 TEST_HOST = "tests/host/solver/test_alternatives.py::"
-GATEWARE = "tests/hw/sweep/test_alternatives_gateware.py::"
+GATEWARE = "tests/hw/sweep/test_kinds.py::"
 
 OF_UNIT = ("tests/hw/sweep/test_combine.py::test_largest_of_groups",)
-OF_SWEEPS = (TEST + "test_every_sweep_is_full_searchs",)
-OF_GROUPS = (GATEWARE + "test_groups_that_can_afford_nothing",)
+OF_SWEEPS = tuple(
+    f"{GATEWARE}test_every_sweep_is_full_searchs[alternatives-{kind}-{seed}]"
+    for kind in ("default", "retirement", "exit", "random")
+    for seed in range(2)
+)
+OF_GROUPS = (GATEWARE + "test_states_that_can_afford_nothing[alternatives-2]",)
 OF_MARKS = (GATEWARE + "test_random_values_and_marks",)
-OF_KINDS = (GATEWARE + "test_every_kind_after_every_sweep",)
+OF_KINDS = (GATEWARE + "test_gateware_after_every_sweep_and_at_the_end[alternatives-2]",)
 OF_DEFAULT = (TEST_HOST + "test_product_states_of_a_default",)
 OF_MISSES = (TEST_HOST + "test_what_a_machine_missed_is_found",)
 OF_CANDIDATES = (TEST + "test_candidates_that_are_left_out",)
@@ -37,10 +41,10 @@ OF_ENDS = ("tests/hw/sweep/scan/test_share.py::test_a_lane_sends_its_ends_and_sk
 OF_SHARE = ("tests/hw/sweep/scan/test_share.py::test_brackets_travel_with_their_cash_on_hand",)
 OF_SHARED = ("tests/hw/sweep/test_proof.py::test_brackets_of_the_ends_that_lanes_share",)
 
-TEST_FIRMS = "tests/hw/sweep/test_firms.py::"
+TEST_FIRMS = "tests/hw/sweep/test_alternatives.py::"
 HOST_FIRMS = "tests/host/solver/test_firms.py::"
 OF_EVALUATOR = ("tests/hw/arithmetic/test_evaluator.py::test_gateware",)
-OF_FIRMS = (TEST_FIRMS + "test_every_sweep_is_full_searchs",)
+OF_FIRMS = tuple(f"{GATEWARE}test_every_sweep_is_full_searchs[alternatives-random firm-{seed}]" for seed in range(3))
 
 FAULTS = (
     Fault(
@@ -339,10 +343,10 @@ FAULTS = (
     ),
     Fault(
         "verification of problems with alternatives accepts any error as rounding",
-        VERIFY,
-        "coarse = TIMES * rounding_of(problem, image, found)",
-        "coarse = 1e9 * rounding_of(problem, image, found)",
-        OF_MISSES,
+        "host/solver/verify.py",
+        "coarse = None if rounding is None else TIMES * np.where(",
+        "coarse = None if rounding is None else 1e9 * np.where(",
+        (TEST_HOST + "test_what_a_machine_missed_is_found",),
     ),
     Fault(
         "a checkpoint leaves out the groups",

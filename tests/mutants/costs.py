@@ -6,15 +6,15 @@ from .fault import Fault
 
 LANE = "hw/sweep/lane/"
 COSTS = "host/solver/costs.py"
-VERIFY = "host/solver/verify_costs.py"
-TEST = "tests/hw/sweep/test_costs.py::"
-TEST_GATEWARE = ("tests/hw/sweep/test_costs_gateware.py::test_costs_of_every_shape_after_every_sweep",)
+TEST = "tests/hw/sweep/test_alternatives.py::"
+TEST_GATEWARE = ("tests/hw/sweep/test_kinds.py::test_gateware_after_every_sweep_and_at_the_end[costs-2]",)
 TEST_HOST = "tests/host/solver/test_costs.py::"
 
-OF_EVERY_CHOICE = (TEST + "test_every_choice_of_every_sweep_is_full_searchs",)
+OF_EVERY_CHOICE = tuple(
+    f"tests/hw/sweep/test_kinds.py::test_every_sweep_is_full_searchs[costs-{shape}-0]" for shape in ("laffer", "jumps")
+)
 OF_TABLE = (TEST_HOST + "test_what_dominated_candidates_cost",)
 OF_STARTS = (TEST_HOST + "test_starts_that_fall_where_costs_do",)
-OF_MISSES = (TEST_HOST + "test_what_a_machine_missed_is_found",)
 
 FAULTS = (
     Fault(
@@ -64,7 +64,7 @@ FAULTS = (
         "hw/interface/parameters.py",
         "if self.costs and not self.proof:",
         "if self.costs and self.folded:",
-        (TEST + "test_costs_are_a_sweep_engines_that_proves",),
+        ("tests/hw/interface/test_parameters.py::test_builds_that_cannot_be",),
     ),
     Fault(
         "a dominated candidate keeps its cost",
@@ -138,17 +138,17 @@ FAULTS = (
     ),
     Fault(
         "verification of a problem with costs does not find a wrong value",
-        VERIFY,
-        "& (gap <= allowed) &",
-        "&",
-        OF_MISSES,
+        "gpu_ref/general/certificate.py",
+        "off = ~((gap <= allowed[d]) | (best == values))",
+        "off = gap < 0.0",
+        (TEST_HOST + "test_what_a_machine_missed_is_found",),
     ),
     Fault(
         "verification of a problem with costs does not find a wrong choice",
-        VERIFY,
-        "& (loss <= 2.0 * allowed)",
-        "& (loss == loss)",
-        OF_MISSES,
+        "gpu_ref/general/certificate.py",
+        "s, x = np.nonzero((own != applied.policy[d]) & ~off)",
+        "s, x = np.nonzero(off & ~off)",
+        (TEST_HOST + "test_what_a_machine_missed_is_found",),
     ),
     Fault(
         "the bound without verification ignores that values may fall by rounding",

@@ -70,15 +70,15 @@ FAULTS = (
     Fault(
         "the certificate of a discrete program compares no choice",
         HERE + "exact_step.py",
-        "faults = (lost > 0.0) | (wrong > 0.0)",
-        "faults = wrong > 0.0",
+        "lost, wrong = loss > 2.0 * allowed, gap > allowed",
+        "lost, wrong = loss < 0.0, gap > allowed",
         (TESTS + "test_planted_errors_are_found",),
     ),
     Fault(
         "the certificate of a discrete program does not divide its bound by one minus the modulus",
         HERE + "exact_step.py",
-        "+ rounding) / (1.0 - modulus) * (1.0",
-        "+ rounding) * (1.0",
+        "bound = uniform_bound(float(off.max()), program.modulus)",
+        "bound = float(off.max())",
         (TESTS + "test_bounds_hold_far_from_the_solution",),
     ),
     Fault(

@@ -277,7 +277,7 @@ FAULTS = (
         "hw/sweep/datapath.py",
         "waits.eq(shifts & ~self.prologue & ~shift.ready)",
         "waits.eq(0)",
-        ("tests/hw/sweep/test_datapath.py::test_shifts_and_evaluation_steps",),
+        ("tests/hw/sweep/test_datapath.py::test_each_sweep_of_the_beginning_and_the_end",),
     ),
     Fault(
         "the shift unit starts with the first sample of a pass instead of the last",
@@ -298,7 +298,7 @@ FAULTS = (
         "hw/sweep/clocks.py",
         "lanes.found[middle], lanes.reference + 1)",
         "lanes.found[middle], lanes.reference)",
-        ("tests/hw/sweep/test_datapath.py::test_shifts_and_evaluation_steps",),
+        ("tests/hw/sweep/test_datapath.py::test_each_sweep_of_the_beginning_and_the_end",),
     ),
     Fault(
         "a shifted sweep ends a run of the model",
@@ -389,14 +389,16 @@ FAULTS = (
         "hw/sweep/search/commit.py",
         "Mux(old.down, ~self.keeps, self.rises)",
         "Mux(old.down, self.rises, self.rises)",
-        ("tests/hw/sweep/test_local_search.py::test_finds_what_full_search_finds[2-contexts]",),
+        ("tests/hw/sweep/search/test_commit.py::test_decisions",),
     ),
     Fault(
         "a lane does not cache the utilities of a new choice",
         "hw/sweep/lane/tables.py",
         "cached.write.eq(self.found),",
         "cached.write.eq(0),",
-        ("tests/hw/sweep/test_datapath.py::test_rbc_to_the_end[1-lanes]",),
+        (
+            "tests/hw/sweep/test_datapath.py::test_each_sweep_of_the_beginning_and_the_end[8-lanes-64x4-4-slots-mode0x0]",
+        ),
     ),
     Fault(
         "Verilog of a wheel is used even if its content hash does not match",

@@ -12,9 +12,9 @@ BOUNDS = TESTS + "test_bounds.py::"
 FAULTS = (
     Fault(
         "the measured bound of a horizon is not accumulated over ages",
-        SOLVER + "verify.py",
-        "error = contraction * error + residual + doubt",
-        "error = residual + doubt",
+        "gpu_ref/general/certificate.py",
+        "(most + factor * error) * (1.0 + 8.0 * DOUBLE)",
+        "most * (1.0 + 8.0 * DOUBLE)",
         (BOUNDS + "test_measured_errors_of_ages_add_up",),
     ),
     Fault(
@@ -26,10 +26,10 @@ FAULTS = (
     ),
     Fault(
         "the measured bound of ages in double precision is not accumulated",
-        SOLVER + "verify_double.py",
-        "error = contraction * error + found.residual + found.rounding",
-        "error = found.residual + found.rounding",
-        (BOUNDS + "test_measured_errors_of_ages_in_double_precision_add_up",),
+        SOLVER + "verify.py",
+        "error = modulus * error + age.residual + age.rounding",
+        "error = age.residual + age.rounding",
+        (BOUNDS + "test_confirmed_errors_of_ages_add_up",),
     ),
     Fault(
         "the bound of ages in double precision that was not measured is not accumulated",
@@ -41,15 +41,15 @@ FAULTS = (
     Fault(
         "the error bound of an infinite horizon counts one sweep instead of all that would follow",
         SOLVER + "verify.py",
-        "bound = (residual + doubt) / (1 - contraction)",
-        "bound = residual + doubt",
+        "bound if problem.horizon is not None else bound / (1.0 - modulus)",
+        "bound",
         (BOUNDS + "test_a_residual_may_come_back_for_ever",),
     ),
     Fault(
         "the rounding error of fixed point is taken to be zero",
         SOLVER + "verify.py",
-        "rounding = 2 * float(fixed_rounding(",
-        "rounding = 0 * float(fixed_rounding(",
+        "rounding = 2 * float(rounding_of_choices(",
+        "rounding = 0 * float(rounding_of_choices(",
         (BOUNDS + "test_errors_of_unmeasured_ages_add_up",),
     ),
     Fault(
@@ -328,7 +328,7 @@ FAULTS = (
     ),
     Fault(
         "a guess of the user is not compared with the start of the solver",
-        "gpu_ref/coarse.py",
+        "gpu_ref/starts.py",
         "moved = _swept_spread(X, W, Q, beta, eta, given) if is_guess(given) else np.inf",
         "moved = np.inf",
         ("tests/host/solver/test_starts.py::test_a_guess_that_is_the_solution_takes_one_sweep[small]",),

@@ -16,7 +16,7 @@ MOVING = "host/solver/moving_prices.py"
 DRIVER = "host/solver/driver.py"
 UNITS = "tests/hw/sweep/prices/"
 TEST = UNITS + "test_prices.py::"
-GATEWARE = UNITS + "test_prices_gateware.py::"
+GATEWARE = UNITS + "test_prices.py::"
 TEST_HOST = "tests/host/models/arellano/test_machine_prices.py::"
 
 OF_DESCENT = (UNITS + "test_descent.py::test_from_the_last_point_to_the_first",)

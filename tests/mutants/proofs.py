@@ -14,13 +14,13 @@ LANE = "hw/sweep/lane/"
 DRIVER = "host/solver/driver.py"
 TEST = "tests/hw/sweep/test_proof.py::"
 TEST_SCAN = "tests/hw/sweep/scan/"
-TEST_GATEWARE = "tests/hw/sweep/test_proof_gateware.py::"
+TEST_GATEWARE = "tests/hw/sweep/test_kinds.py::"
 TEST_HOST = "tests/host/solver/test_sweep_engine.py::"
 TEST_NEXT_STATE = "tests/hw/sweep/search/test_next_state.py::test_stored_choices_are_used_in_a_cold_sweep"
 
 OF_INTERVALS = ("tests/hw/sweep/test_intervals.py::test_proofs_after_passes_of_every_kind",)
 OF_BRACKETS = (TEST_SCAN + "test_scan.py::test_finds_the_lowest_best_of_every_bracket",)
-OF_PEAKS = (TEST_GATEWARE + "test_problems_of_several_peaks_after_every_sweep",)
+OF_PEAKS = (TEST_GATEWARE + "test_gateware_after_every_sweep_and_at_the_end[proof-2]",)
 
 FAULTS = (
     Fault(
@@ -175,7 +175,7 @@ FAULTS = (
         LANE + "lane.py",
         "borders.whole.eq(self.divide & self.odd),",
         "borders.whole.eq(self.divide),",
-        (TEST_GATEWARE + "test_random_values",),
+        (TEST_GATEWARE + "test_random_values[proof-2]",),
     ),
     Fault(
         "the scan of first points continues with the other points",
@@ -336,7 +336,7 @@ FAULTS = (
         "hw/sweep/datapath.py",
         "lane.stored.eq(stored),",
         "lane.stored.eq(0),",
-        (TEST_GATEWARE + "test_a_run_begins_from_the_choices_of_the_last_one",),
+        (TEST_GATEWARE + "test_stored_choices_may_be_those_of_another_size",),
     ),
     Fault(
         "the model's first sweep never begins from stored choices",
@@ -413,7 +413,7 @@ FAULTS = (
         "hw/sweep/datapath.py",
         "kind_after &= self._intervals.next_proves",
         "kind_after &= 1",
-        (TEST_GATEWARE + "test_whole_solve_with_shifts_and_evaluation_steps",),
+        (TEST_GATEWARE + "test_a_run_ends_with_a_proven_sweep",),
     ),
     Fault(
         "lanes do not wait for each other in a sweep without a proof",

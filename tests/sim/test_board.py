@@ -33,7 +33,7 @@ def board_of(files: dict[str, str]) -> RtlDevice:
     return RtlDevice(SimulatedBoard(files))
 
 
-@pytest.fixture(params=[64, 128, 256, 512], ids="bus of {} bits".format)
+@pytest.fixture(params=[512, *(pytest.param(bits, marks=pytest.mark.slow) for bits in (64, 128, 256))])
 def board(request: pytest.FixtureRequest) -> Iterator[RtlDevice]:
     """Return boards with every width of the tables' bus."""
     opened = board_of(machine(INSTANCES, MULTIPLIES, WORDS, bus_bits=request.param))

@@ -31,30 +31,25 @@ def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
     return SimpleNamespace(without=run)
 
 
-def test_nothing_missing(said: SimpleNamespace) -> None:
+@pytest.mark.parametrize(
+    ("lacking", "what", "packages"),
+    [
+        (("c++",), "a C++ compiler", "g++"),
+        (
+            ("make", "c++", "ensurepip", "library"),
+            "make, a C++ compiler, Python's venv module and Python's shared library",
+            f"make g++ python{VERSION}-venv python{VERSION}-dev",
+        ),
+    ],
+)
+def test_what_is_missing(said: SimpleNamespace, lacking: tuple[str, ...], what: str, packages: str) -> None:
     assert said.without() == (0, [])
+    sentence = f"Beltline needs {what}, which this computer lacks. On Debian and Ubuntu:"
+    assert said.without(*lacking) == (1, [sentence, f"    sudo apt install {packages}"])
 
 
 def test_this_computer_has_a_shared_library() -> None:
     assert check_system.has_shared_library()
-
-
-def test_everything_missing(said: SimpleNamespace) -> None:
-    assert said.without("make", "c++", "ensurepip", "library") == (
-        1,
-        [
-            "Beltline needs make, a C++ compiler, Python's venv module and Python's shared library, "
-            "which this computer lacks. On Debian and Ubuntu:",
-            f"    sudo apt install make g++ python{VERSION}-venv python{VERSION}-dev",
-        ],
-    )
-
-
-def test_one_thing_missing(said: SimpleNamespace) -> None:
-    assert said.without("c++") == (
-        1,
-        ["Beltline needs a C++ compiler, which this computer lacks. On Debian and Ubuntu:", "    sudo apt install g++"],
-    )
 
 
 def test_old_python(said: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:

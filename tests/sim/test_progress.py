@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import sys
 import time
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -49,3 +52,61 @@ def test_short_work_shows_nothing_even_later(monkeypatch: pytest.MonkeyPatch) ->
         report("solving")
     time.sleep(0.15)
     assert terminal.getvalue() == ""
+
+
+class Cell:
+    """The text that a cell displays."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def display(self, data: dict[str, str], *, raw: bool, display_id: bool) -> Cell:
+        assert raw
+        assert display_id
+        assert not self.texts
+        self.texts.append(data["text/plain"])
+        return self
+
+    def update(self, data: dict[str, str], *, raw: bool) -> None:
+        assert raw
+        self.texts.append(data["text/plain"])
+
+
+@pytest.fixture
+def cell(monkeypatch: pytest.MonkeyPatch) -> Cell:
+    cell = Cell()
+    ipython: Any = ModuleType("IPython")
+    ipython.get_ipython = lambda: SimpleNamespace(kernel=object())
+    shown: Any = ModuleType("IPython.display")
+    shown.display = cell.display
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", shown)
+    return cell
+
+
+def test_a_line_of_progress_replaces_the_last_and_is_erased(
+    cell: Cell, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "QUIET_SECONDS", 0.0)
+    with progress.reporting(None) as report:
+        assert report is not None
+        report("sweep 1")
+        report("sweep 2")
+    assert cell.texts == ["sweep 1", "sweep 2", ""]
+    assert capsys.readouterr().err == ""
+
+
+def test_short_work_shows_nothing(cell: Cell) -> None:
+    with progress.reporting(None) as report:
+        assert report is not None
+        report("sweep 1")
+    assert cell.texts == []
+
+
+def test_a_terminal_in_ipython_is_no_notebook(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: SimpleNamespace())
+    monkeypatch.setattr(progress, "QUIET_SECONDS", 0.0)
+    with progress.reporting(None) as report:
+        assert report is not None
+        report("sweep 1")
+    assert cell.texts == []

@@ -7,22 +7,20 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pytest
-from amaranth.hdl import Cat, Const, Module, Mux, Shape
+from amaranth.hdl import Module, Shape
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In
 
 from beltline.hw.arithmetic.evaluator import OBJECTIVE_BITS
 from beltline.hw.arithmetic.numbers import WIDTH
-from beltline.hw.arithmetic.pipeline import Pipeline
-from beltline.hw.interface.parameters import ROW_WORDS
-from beltline.hw.memory.ram import READ_LATENCY, Ram
 from beltline.hw.sweep.check import CACHED_BITS
-from beltline.hw.sweep.parameters import HALF_WORDS, SweepParameters
-from beltline.hw.sweep.row_buses import RowBuses, RowBusesParameters
+from beltline.hw.sweep.parameters import SweepParameters
+from beltline.hw.sweep.row_buses import RowBusesParameters
 from beltline.hw.sweep.search.handed import known_ports
 from beltline.hw.sweep.search.local_search import LocalSearch
 from beltline.hw.sweep.search.parameters import SearchParameters
-from support.sweeps import MASK
+from support.streams import Enclosed
+from support.sweeps import MASK, add_rows, add_states, row_ports
 
 Hands = Callable[[int, int], list[int] | None]
 """What a check hands on about a point and exogenous state."""
@@ -33,92 +31,43 @@ OUTPUTS = ("position", "choice", "moved", "cached", "value", "old", "infeasible"
 CASES = pytest.mark.parametrize(
     ("parameters", "lane", "states", "eta"),
     [
-        (SearchParameters(SweepParameters(grid=64, states=1, lanes=1, slots=4), 2), 0, 1, 1.0),
         (SearchParameters(SweepParameters(grid=256, states=4, lanes=2, slots=8), 16), 1, 3, 2.0),
-        (SearchParameters(SweepParameters(grid=256, states=2, lanes=8, slots=4), 64), 5, 2, 0.5),
         (SearchParameters(SweepParameters(grid=512, states=1, lanes=2, slots=4), 4), 1, 1, 1.0),
-        pytest.param(
-            SearchParameters(SweepParameters(grid=32_768, states=2, lanes=64, slots=8), 64),
-            40,
-            2,
-            2.0,
-            marks=pytest.mark.slow,
+        *(
+            pytest.param(SearchParameters(build, contexts), lane, build.states, eta, marks=pytest.mark.slow)
+            for build, contexts, lane, eta in (
+                (SweepParameters(grid=64, states=1, lanes=1, slots=4), 2, 0, 1.0),
+                (SweepParameters(grid=256, states=2, lanes=8, slots=4), 64, 5, 0.5),
+                (SweepParameters(grid=32_768, states=2, lanes=64, slots=8), 64, 40, 2.0),
+            )
         ),
     ],
-    ids=["2-contexts", "16-contexts", "64-contexts", "long-parts", "far"],
+    ids=["16-contexts", "long-parts", "2-contexts", "64-contexts", "far"],
 )
 """Local searches of one lane, and its problem."""
 
 
-class Probe(wiring.Component):
+class Probe(Enclosed):
     """One lane's pass, its memories, the buses and the rows of all lanes. One port writes each kind of memory."""
 
     def __init__(self, parameters: SearchParameters, lane: int) -> None:
-        self.build = parameters.build
-        self.lane = lane
-        self.search = LocalSearch(parameters)
-        self.buses = RowBusesParameters(self.build, self.build.inner_bits)
-        members = dict(self.search.signature.members.items())
-        inner = {name for name in members if name == "fetch" or name.endswith(("_address", "_data"))}
+        build = parameters.build
+        self.lane, self.buses = lane, RowBusesParameters(build, build.inner_bits)
+        self.states = {"wealth": WIDTH, "choice": build.index_bits, "old": WIDTH}
+        self.states |= {"cached": CACHED_BITS} if build.hands else {}
+        search = LocalSearch(parameters)
         super().__init__(
-            {
-                **{name: member for name, member in members.items() if name not in inner},
-                "write": In(3),
-                "write_lane": In(max(1, self.build.lane_bits)),
-                "write_address": In(self.buses.address_bits),
-                "write_row": In(ROW_WORDS * WIDTH),
-                "state_address": In(self.build.position_bits),
-                "state_wealth": In(WIDTH),
-                "state_choice": In(self.build.index_bits),
-                "state_old": In(WIDTH),
-                **({"state_cached": In(CACHED_BITS)} if self.build.hands else {}),
-            }
+            search,
+            [name for name in search.signature.members if name == "fetch" or name.endswith(("_address", "_data"))],
+            **row_ports(self.buses, 3),
+            state_address=In(build.position_bits),
+            **{f"state_{name}": In(bits) for name, bits in self.states.items()},
         )
 
     def elaborate(self, platform: object) -> Module:
-        m = Module()
-        p = Pipeline(m)
-        search, build = self.search, self.build
-        m.submodules.buses = buses = RowBuses(self.buses)
-        m.submodules.search = search
-        wiring.connect(m, search.fetch, buses.lanes[self.lane])
-        m.d.comb += buses.shift.eq(Const(build.local_bits))
-        for number, bank in enumerate(buses.banks):
-            # The grid is there once, the expected values once for each exogenous state. A local search requests halves.
-            upper = bank.address[-2]
-            data = []
-            for table, depth in enumerate((self.buses.address_bits - 2, build.local_bits)):
-                m.submodules[f"ram{number}_{table}"] = ram = Ram(ROW_WORDS * WIDTH, 1 << depth)
-                m.d.comb += [
-                    ram.write.eq(self.write[0] & (self.write_lane == number) & (self.write_address[-1] == table)),
-                    ram.write_address.eq(self.write_address[:depth]),
-                    ram.write_data.eq(self.write_row),
-                    ram.read_address.eq(bank.address[:depth]),
-                ]
-                data.append(ram.read_data)
-            low, high = slice(None, HALF_WORDS * WIDTH), slice(HALF_WORDS * WIDTH, None)
-            expected, grid = data
-            halves = Mux(
-                p.delay(p.input(upper), READ_LATENCY).value,
-                Cat(grid[high], expected[high]),
-                Cat(expected[low], grid[low]),
-            )
-            m.d.comb += bank.data.eq(halves)
-        for name in ("wealth", "choice", "old", *(("cached",) if build.hands else ())):
-            address = getattr(search, f"{name}_address")
-            word = getattr(self, f"state_{name}")
-            m.submodules[name] = ram = Ram(len(word), 1 << len(self.state_address))
-            m.d.comb += [
-                ram.write.eq(self.write[1]),
-                ram.write_address.eq(self.state_address),
-                ram.write_data.eq(word),
-                ram.read_address.eq(address),
-                getattr(search, f"{name}_data").eq(ram.read_data),
-            ]
-        for name, member in self.signature.members.items():
-            if not name.startswith(("write", "state_")):
-                outer, inner = getattr(self, name), getattr(search, name)
-                m.d.comb += outer.eq(inner) if member.flow is Out else inner.eq(outer)
+        m = super().elaborate(platform)
+        wiring.connect(m, self.enclosed.fetch, add_rows(m, self, self.buses, halves=True).lanes[self.lane])
+        add_states(m, self, self.enclosed, self.states)
         return m
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TypeVar
 
 import numpy as np
@@ -69,15 +69,17 @@ def proving_machine(
     contexts: int = 64,
     *,
     logged: bool = False,
-    alternatives: bool = True,
-    taste: bool = False,
+    **kinds: bool,
 ) -> SweepSoftwareMachine:
-    """Return the software model of the smallest sweep engine with a proof and costs that takes an image."""
+    """Return the software model of the smallest sweep engine with a proof that takes an image.
+
+    ``kinds`` are options of the build; by default it has costs, alternatives, and the bounds of the image.
+    """
     points, states = image.start.shape
     grid = max(ROW_WORDS * lanes, 1 << (points - 1).bit_length())
-    built = max(4 if taste else 2, 1 << (states - 1).bit_length())
-    kinds = {"alternatives": alternatives, "bounds": image.bounds is not None, "taste": taste}
-    build = SweepParameters(grid, built, lanes, proof=True, costs=True, **kinds)
+    built = max(4 if kinds.get("taste") else 2, 1 << (states - 1).bit_length())
+    kinds = {"costs": True, "alternatives": True, "bounds": image.bounds is not None} | kinds
+    build = SweepParameters(grid, built, lanes, proof=True, **kinds)
     return SweepSoftwareMachine(build, contexts, logged)
 
 
@@ -105,21 +107,6 @@ def fill_groups(machine: SweepSoftwareMachine, image: Image) -> None:
         if machine.bounds is not None:
             words = words_of(image.candidates)
             machine.bounds[: words.size] = words.ravel()
-
-
-def assert_same_after_every_sweep(first: SoftwareMachine, others: Iterable[SoftwareMachine], work: int) -> None:
-    """Run machines to their end, and assert that the first ``work`` words of value and policy, norm and status agree
-    after every sweep.
-    """
-    others, ended = list(others), False
-    while not ended:
-        ended = first.step()
-        for other in others:
-            assert other.step() == ended
-            assert (other.status, other.norm) == (first.status, first.norm)
-            for table in ("v", "policy"):
-                found, wanted = (getattr(one, table)[:work] for one in (other, first))
-                assert np.array_equal(found, wanted), (table, first.sweeps)
 
 
 Machine = TypeVar("Machine", bound=SoftwareMachine)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import partialmethod
 from typing import ClassVar
 
 from support.vivado_stub import COMMANDS, PARTS, Refused, Vivado
@@ -99,17 +100,9 @@ class OutOfContext(Vivado):
         if name == STEPS[-1]:
             self.implemented.append(self.top)
 
-    def _opt_design(self, given: dict[str, str]) -> None:
-        self._step("opt_design")
-
-    def _place_design(self, given: dict[str, str]) -> None:
-        self._step("place_design")
-
-    def _phys_opt_design(self, given: dict[str, str]) -> None:
-        self._step("phys_opt_design")
-
-    def _route_design(self, given: dict[str, str]) -> None:
-        self._step("route_design")
+    _opt_design, _place_design, _phys_opt_design, _route_design = (
+        partialmethod(lambda self, given, name: self._step(name), name=name) for name in STEPS
+    )
 
     def _report(self, given: dict[str, str]) -> None:
         if self.steps[-1:] != [STEPS[-1]]:

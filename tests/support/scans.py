@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Const, Module, Mux, Value
+from amaranth.hdl import Const, Module, Mux
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -10,12 +10,11 @@ from beltline.hw.arithmetic.evaluator import EvaluatorInstance, EvaluatorParamet
 from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline
 from beltline.hw.arithmetic.utility import CONSTANTS, UtilityPorts
-from beltline.hw.interface.parameters import ROW_WORDS
-from beltline.hw.memory.ram import READ_LATENCY, Ram
-from beltline.hw.sweep.parameters import HALF_WORDS
-from beltline.hw.sweep.row_buses import RowBuses, RowBusesParameters
+from beltline.hw.memory.ram import Ram
+from beltline.hw.sweep.row_buses import RowBusesParameters
 from beltline.hw.sweep.scan.parameters import ScanParameters
 from beltline.hw.sweep.scan.scan import Scan
+from support.sweeps import add_rows, row_ports
 
 OUTPUTS = ("position", "point", "state", "moved", "choice")
 
@@ -45,10 +44,7 @@ class Probe(wiring.Component):
                 "last_position": In(build.position_bits),
                 "below": In(choices),
                 "above": In(choices),
-                "write": In(3),
-                "write_lane": In(max(1, build.lane_bits)),
-                "write_address": In(self.buses.address_bits),
-                "write_row": In(ROW_WORDS * WIDTH),
+                **row_ports(self.buses, 3),
                 "state_address": In(build.position_bits),
                 "state_wealth": In(WIDTH),
                 "state_choice": In(build.index_bits),
@@ -69,7 +65,7 @@ class Probe(wiring.Component):
         p = Pipeline(m)
         build = self.parameters.build
         m.submodules.scan = scan = Scan(self.parameters)
-        m.submodules.buses = buses = RowBuses(self.buses)
+        buses = add_rows(m, self, self.buses, halves=True)
         m.submodules.evaluator = evaluator = EvaluatorInstance(UtilityPorts.of(self))
         wiring.connect(m, scan.fetch, buses.lanes[self.lane])
         rival = self.lane - build.slots
@@ -79,9 +75,7 @@ class Probe(wiring.Component):
                 buses.lanes[rival].row.eq(self.rival_row),
                 buses.lanes[rival].inner.eq(1 << (build.inner_bits - 1)),
             ]
-        m.d.comb += [buses.shift.eq(Const(build.local_bits)), buses.restart.eq(self.restart)]
-        for number, bank in enumerate(buses.banks):
-            m.d.comb += bank.data.eq(self._bank(m, p, number, bank.address))
+        m.d.comb += buses.restart.eq(self.restart)
         reads = {
             "wealth": ("wealth", scan.wealth_address, evaluator.wealth),
             "own": ("choice", scan.own_address, scan.own),
@@ -118,23 +112,3 @@ class Probe(wiring.Component):
             *(getattr(self, name).eq(getattr(scan.of, name)) for name in ("position", "point", "state")),
         ]
         return m
-
-    def _bank(self, m: Module, p: Pipeline, number: int, address: Value) -> Value:
-        """Build the rows of a lane, which are read in halves: the grid once, and the expected values once for each
-        exogenous state.
-        """
-        build = self.parameters.build
-        data = []
-        for table, depth in enumerate((self.buses.address_bits - 2, build.local_bits)):
-            m.submodules[f"ram{number}_{table}"] = ram = Ram(ROW_WORDS * WIDTH, 1 << depth)
-            m.d.comb += [
-                ram.write.eq(self.write[0] & (self.write_lane == number) & (self.write_address[-1] == table)),
-                ram.write_address.eq(self.write_address[:depth]),
-                ram.write_data.eq(self.write_row),
-                ram.read_address.eq(address[:depth]),
-            ]
-            data.append(ram.read_data)
-        low, high = slice(None, HALF_WORDS * WIDTH), slice(HALF_WORDS * WIDTH, None)
-        expected, grid = data
-        upper = p.delay(p.input(address[-2]), READ_LATENCY).value
-        return Mux(upper, Cat(grid[high], expected[high]), Cat(expected[low], grid[low]))

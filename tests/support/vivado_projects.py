@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,9 +11,11 @@ import pytest
 from beltline.constraints import vivado
 from beltline.constraints.boards import Board
 from beltline.hw.top import verilog
-from support.vivado_stub import Ran, Vivado, interpreter, run
+from support.vivado_stub import Ran, Vivado, run
 
-needs_tcl = pytest.mark.skipif(not interpreter(), reason="there is no Tcl: apt install tcl")
+needs_tcl = pytest.mark.skipif(
+    not importlib.util.find_spec("_tkinter"), reason="there is no Tcl: apt install python3-tk"
+)
 
 HASH = "0123456789abcdef"
 

@@ -10,14 +10,17 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
-import shutil
-import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
 STUB = Path(__file__).with_name("vivado_stub.tcl")
+
+NAMED = ("files", "runs", "nets", "pins", "pblocks", "cells", "bd_cells", "bd_pins", "bd_intf_pins", "bd_addr_spaces")
+"""What ``get_NAME`` finds by its name."""
+
+GETTERS = [f"get_{what}" for what in (*NAMED, "bd_addr_segs", "bd_intf_ports", "bd_ports")]
 
 COMMANDS: dict[str, tuple[str, str, int, int]] = {
     # Flags, options with a value, and how many other arguments. UG835, "Vivado Design Suite Tcl Command Reference".
@@ -28,47 +31,30 @@ COMMANDS: dict[str, tuple[str, str, int, int]] = {
     "connect_bd_intf_net": ("-quiet", "-intf_net", 2, 2),
     "connect_bd_net": ("-quiet", "-net", 2, 99),
     "create_bd_cell": ("-quiet", "-type -vlnv -reference", 1, 1),
-    "create_bd_design": ("-quiet", "", 1, 1),
     "create_bd_intf_port": ("-quiet", "-mode -vlnv", 1, 1),
     "create_bd_port": ("-quiet", "-dir -type -from -to", 1, 1),
-    "create_pblock": ("-quiet", "", 1, 1),
     "create_project": ("-force -quiet", "-part", 2, 2),
-    "current_fileset": ("-quiet", "", 0, 0),
-    "current_project": ("-quiet", "", 0, 0),
     "generate_target": ("-force -quiet", "", 2, 2),
-    "get_bd_addr_segs": ("-quiet", "", 1, 1),
-    "get_bd_addr_spaces": ("-quiet", "", 1, 1),
-    "get_bd_cells": ("-quiet", "", 1, 1),
-    "get_cells": ("-quiet", "", 1, 1),
-    "get_bd_intf_pins": ("-quiet", "", 1, 1),
-    "get_bd_intf_ports": ("-quiet", "", 1, 1),
-    "get_bd_pins": ("-quiet", "", 1, 1),
-    "get_bd_ports": ("-quiet", "", 1, 1),
     "get_board_parts": ("-quiet -latest_file_version", "", 0, 1),
-    "get_files": ("-quiet", "", 1, 1),
-    "get_nets": ("-quiet", "", 1, 1),
-    "get_pblocks": ("-quiet", "", 1, 1),
-    "get_pins": ("-quiet", "", 1, 1),
     "get_property": ("-quiet", "", 2, 2),
-    "get_runs": ("-quiet", "", 1, 1),
     "get_timing_paths": ("-setup -hold -quiet", "-max_paths", 0, 0),
     "launch_runs": ("-quiet", "-jobs -to_step", 1, 1),
     "make_wrapper": ("-top -import -force -quiet", "-files", 0, 0),
-    "open_run": ("-quiet", "", 1, 1),
-    "open_checkpoint": ("-quiet", "", 1, 1),
-    "report_drc": ("-quiet", "-file", 0, 0),
-    "report_route_status": ("-quiet", "-file", 0, 0),
     "report_timing_summary": ("-quiet", "-delay_type -max_paths -file", 0, 0),
     "report_utilization": ("-hierarchical -quiet", "-cells -file", 0, 0),
     "resize_pblock": ("-quiet", "-add -remove", 1, 1),
-    "save_bd_design": ("-quiet", "", 0, 0),
     "set_false_path": ("-quiet", "-from -to", 0, 0),
     "set_msg_config": ("-quiet", "-id -string -new_severity", 0, 0),
     "set_property": ("-quiet", "-dict", 1, 999),
     "update_compile_order": ("-quiet", "-fileset", 0, 0),
-    "validate_bd_design": ("-quiet", "", 0, 0),
     "wait_on_run": ("-quiet", "-timeout", 1, 1),
     "write_bitstream": ("-force -quiet", "", 1, 1),
+    **dict.fromkeys(("create_bd_design", "create_pblock", "open_run", "open_checkpoint"), ("-quiet", "", 1, 1)),
+    **dict.fromkeys(GETTERS, ("-quiet", "", 1, 1)),
+    **dict.fromkeys(
+        ("current_fileset", "current_project", "save_bd_design", "validate_bd_design"), ("-quiet", "", 0, 0)
+    ),
+    **dict.fromkeys(("report_drc", "report_route_status"), ("-quiet", "-file", 0, 0)),
 }
 
 PARTS = {
@@ -128,7 +114,7 @@ class Ip:
 
     ``pins`` are ``name: direction``, where the direction ends with ``c`` for a clock, ``r`` for a reset and ``n`` for
     another pin that must be connected; ``buses`` are ``name: (mode, kind, pin of its clock)``; ``properties`` are
-    patterns of values.
+    patterns of values by patterns of names.
     """
 
     pins: dict[str, str] = field(default_factory=dict)
@@ -137,39 +123,7 @@ class Ip:
     spaces: tuple[str, ...] = ()
 
 
-BOOLEAN, NUMBER, PCW = r"0|1", r"-?\d+(\.\d+)?", r"[\w .:()/-]+"
-
-
-def _ps7_properties() -> dict[str, str]:
-    """Return the properties of ``processing_system7``: the names in preset.xml of the board store's pynq-z2, which
-    lists all.
-    """
-    found: dict[str, str] = {}
-    stems = {
-        "UIPARAM_DDR_": "FREQ_MHZ BANK_ADDR_COUNT ROW_ADDR_COUNT COL_ADDR_COUNT CL CWL T_RCD T_RP T_RC T_RAS_MIN T_FAW "
-        "AL DQS_TO_CLK_DELAY_0 DQS_TO_CLK_DELAY_1 DQS_TO_CLK_DELAY_2 DQS_TO_CLK_DELAY_3 BOARD_DELAY0 BOARD_DELAY1 "
-        "BOARD_DELAY2 BOARD_DELAY3 MEMORY_TYPE ECC BUS_WIDTH BL HIGH_TEMP PARTNO DRAM_WIDTH DEVICE_CAPACITY SPEED_BIN "
-        "TRAIN_WRITE_LEVEL TRAIN_READ_GATE TRAIN_DATA_EYE CLOCK_STOP_EN",
-        "": "CRYSTAL_PERIPHERAL_FREQMHZ APU_PERIPHERAL_FREQMHZ QSPI_PERIPHERAL_FREQMHZ USB0_PERIPHERAL_FREQMHZ "
-        "SDIO_PERIPHERAL_FREQMHZ UART_PERIPHERAL_FREQMHZ PRESET_BANK0_VOLTAGE PRESET_BANK1_VOLTAGE "
-        "QSPI_PERIPHERAL_ENABLE QSPI_QSPI_IO QSPI_GRP_FBCLK_ENABLE QSPI_GRP_FBCLK_IO ENET0_PERIPHERAL_ENABLE "
-        "ENET0_ENET0_IO ENET0_GRP_MDIO_ENABLE ENET0_GRP_MDIO_IO ENET_RESET_ENABLE ENET_RESET_SELECT "
-        "ENET0_RESET_ENABLE ENET0_RESET_IO SD0_PERIPHERAL_ENABLE SD0_SD0_IO SD0_GRP_CD_ENABLE SD0_GRP_CD_IO "
-        "UART0_PERIPHERAL_ENABLE UART0_UART0_IO USB0_PERIPHERAL_ENABLE USB0_USB0_IO USB_RESET_ENABLE USB_RESET_SELECT "
-        "USB0_RESET_ENABLE USB0_RESET_IO GPIO_MIO_GPIO_ENABLE GPIO_MIO_GPIO_IO ENET0_PERIPHERAL_FREQMHZ "
-        "USB_RESET_POLARITY ENET_RESET_POLARITY USE_M_AXI_GP0 FPGA_FCLK0_ENABLE EN_CLK0_PORT EN_RST0_PORT "
-        "FPGA0_PERIPHERAL_FREQMHZ USE_FABRIC_INTERRUPT IRQ_F2P_INTR MIO_2_PULLUP MIO_3_PULLUP MIO_4_PULLUP "
-        "MIO_5_PULLUP MIO_6_PULLUP MIO_7_PULLUP MIO_8_PULLUP",
-    }
-    for stem, names in stems.items():
-        for name in names.split():
-            number = re.search(r"DELAY|FREQ_?MHZ$|_COUNT|_T_|_CW?L$|_AL$|_BL$", name) and "ENET0_PERIPHERAL" not in name
-            boolean = re.search(r"ENABLE$|_EN$|^USE_|^EN_|_INTR$|INTERRUPT$|TRAIN", name)
-            found[f"PCW_{stem}{name}"] = NUMBER if number else BOOLEAN if boolean else PCW
-    return found
-
-
-AXI_PS = ("master", "aximm")
+BOOLEAN, NUMBER = r"0|1", r"-?\d+(\.\d+)?"
 
 IPS: dict[str, Ip] = {
     # Pins and buses: github.com/Xilinx/PYNQ, boards/Pynq-Z2/base/base.tcl and petalinux_bsp/hardware_project/pynqz2.tcl
@@ -180,7 +134,7 @@ IPS: dict[str, Ip] = {
             "DDR": ("master", "ddrx", ""),
             "FIXED_IO": ("master", "fixedio", ""),
         },
-        properties=_ps7_properties(),
+        properties={r"PCW_\w+": r"[\w .:()/-]+"},
         spaces=("Data",),
     ),
     # Pins and buses: boards/ZCU104/base/base.tcl there; properties: the same, and kria-base-hardware,
@@ -453,8 +407,32 @@ class Vivado:
         if not least <= len(others) <= most:
             raise Refused(f"{command}: {len(others)} arguments: {others}")
         self.done.append(command)
+        if command.removeprefix("get_") in NAMED:
+            return self._get(command, others[0])
         handler: Callable[..., str | None] = getattr(self, f"_{command}")
         return handler(given, *others) or ""
+
+    def _get(self, command: str, name: str) -> str:
+        """Return a name that exists; the part after the slash of a cell's pin, bus or address space."""
+        cell, _, part = name.partition("/")
+        if command in ("get_bd_pins", "get_bd_intf_pins", "get_bd_addr_spaces"):
+            self._known(cell, set(self.cells), "cell")
+            ip = self._ip(cell)
+            parts = {"get_bd_pins": ip.pins, "get_bd_intf_pins": ip.buses, "get_bd_addr_spaces": ip.spaces}
+            self._known(part, set(parts[command]), f"{command} of {cell}")
+            return name
+        names = {
+            "get_files": {"system.bd"},
+            "get_runs": {"synth_1", "impl_1"},
+            "get_nets": SHELL_NETS,
+            "get_pins": self.logic,
+            "get_pblocks": set(self.blocks),
+            "get_bd_cells": set(self.cells),
+            # build_level_1_cl.tcl of the HDK
+            "get_cells": {"WRAPPER/CL"} | {f"WRAPPER/CL/{cell}" for cell in self.logic},
+        }
+        self._known(name, names[command], command)
+        return name
 
     # Project
 
@@ -482,10 +460,6 @@ class Vivado:
 
     def _update_compile_order(self, given: dict[str, str]) -> None:
         self._known(given["-fileset"], {"sources_1"}, "fileset")
-
-    def _get_files(self, given: dict[str, str], name: str) -> str:
-        self._known(name, {"system.bd"}, "file")
-        return name
 
     def _set_property(self, given: dict[str, str], *arguments: str) -> None:
         if "-dict" in given:
@@ -522,9 +496,8 @@ class Vivado:
             self._known(value, {"100000000"} if name.endswith("HZ") else {"ACTIVE_LOW", "ACTIVE_HIGH"}, name)
         elif thing in self.cells and name.startswith("CONFIG."):
             short = name.removeprefix("CONFIG.")
-            patterns = self._ip(thing).properties
-            self._known(short, set(patterns), f"property of {thing}")
-            if not re.fullmatch(patterns[short], value):
+            values = [value for name, value in self._ip(thing).properties.items() if re.fullmatch(name, short)]
+            if not (values and re.fullmatch(values[0], value)):
                 raise Refused(f"{thing}: {short} cannot be {value!r}")
             self.properties.setdefault(thing, {})[short] = value
         else:
@@ -587,10 +560,6 @@ class Vivado:
         self.ports[name] = f"{given['-mode'].lower()} {INTERFACES[given['-vlnv']]}"
         return name
 
-    def _get_bd_cells(self, given: dict[str, str], name: str) -> str:
-        self._known(name, set(self.cells), "cell")
-        return name
-
     def _get_bd_ports(self, given: dict[str, str], name: str) -> str:
         self._known(name, {port for port, kind in self.ports.items() if kind in "IO"}, "port")
         return f"/{name}"
@@ -598,18 +567,6 @@ class Vivado:
     def _get_bd_intf_ports(self, given: dict[str, str], name: str) -> str:
         self._known(name, {port for port, kind in self.ports.items() if kind not in "IO"}, "bus port")
         return f"/{name}"
-
-    def _get_bd_pins(self, given: dict[str, str], name: str) -> str:
-        cell, _, pin = name.partition("/")
-        self._known(cell, set(self.cells), "cell")
-        self._known(pin, set(self._ip(cell).pins), f"pin of {cell}")
-        return name
-
-    def _get_bd_intf_pins(self, given: dict[str, str], name: str) -> str:
-        cell, _, bus = name.partition("/")
-        self._known(cell, set(self.cells), "cell")
-        self._known(bus, set(self._ip(cell).buses), f"bus of {cell}")
-        return name
 
     def _drives(self, name: str) -> bool:
         if name.startswith("/"):
@@ -646,12 +603,6 @@ class Vivado:
             raise Refused(f"{first} and {second} do not fit: {kinds}, masters {masters}")
         self.buses[first], self.buses[second] = second, first
 
-    def _get_bd_addr_spaces(self, given: dict[str, str], name: str) -> str:
-        cell, _, space = name.partition("/")
-        self._known(cell, set(self.cells), "cell")
-        self._known(space, set(self._ip(cell).spaces), f"address space of {cell}")
-        return name
-
     def _get_bd_addr_segs(self, given: dict[str, str], name: str) -> str:
         cell, bus, segment = name.split("/")
         self._known(cell, set(self.cells), "cell")
@@ -660,7 +611,7 @@ class Vivado:
         else:
             self._known(f"{bus}/{segment}", {"S_AXI/Reg"}, "segment of the controller of interrupts")
             bus = bus.lower()
-        self._get_bd_intf_pins({}, f"{cell}/{bus}")
+        self._get("get_bd_intf_pins", f"{cell}/{bus}")
         return f"{cell}/{bus}/{segment}"
 
     def _assign_bd_address(self, given: dict[str, str], segment: str) -> None:
@@ -746,12 +697,8 @@ class Vivado:
 
     # Runs
 
-    def _get_runs(self, given: dict[str, str], name: str) -> str:
-        self._known(name, {"synth_1", "impl_1"}, "run")
-        return name
-
     def _launch_runs(self, given: dict[str, str], name: str) -> None:
-        self._get_runs({}, name)
+        self._get("get_runs", name)
         if self.top != "system_wrapper":
             raise Refused("nothing is the top")
         if name == "impl_1" and "launch_runs synth_1" not in self.written:
@@ -766,7 +713,7 @@ class Vivado:
                 self.results[name] = {"PROGRESS": "50%", "STATUS": "synth_design ERROR"}
 
     def _wait_on_run(self, given: dict[str, str], name: str) -> None:
-        self._get_runs({}, name)
+        self._get("get_runs", name)
 
     def _open_run(self, given: dict[str, str], name: str) -> None:
         self._known(name, {"impl_1"}, "run")
@@ -829,19 +776,6 @@ class Vivado:
             raise Refused(f"there is no checkpoint {name}")
         self.opened = True
 
-    def _get_cells(self, given: dict[str, str], name: str) -> str:
-        # build_level_1_cl.tcl of the HDK
-        self._known(name, {"WRAPPER/CL"} | {f"WRAPPER/CL/{cell}" for cell in self.logic}, "cell")
-        return name
-
-    def _get_nets(self, given: dict[str, str], name: str) -> str:
-        self._known(name, SHELL_NETS, "net")
-        return name
-
-    def _get_pins(self, given: dict[str, str], name: str) -> str:
-        self._known(name, self.logic, "pin")
-        return name
-
     def _set_false_path(self, given: dict[str, str]) -> None:
         self.excepted.append(given["-to"])
 
@@ -851,12 +785,8 @@ class Vivado:
         self.blocks[name] = set()
         return name
 
-    def _get_pblocks(self, given: dict[str, str], name: str) -> str:
-        self._known(name, set(self.blocks), "pblock")
-        return name
-
     def _resize_pblock(self, given: dict[str, str], name: str) -> None:
-        self._get_pblocks({}, name)
+        self._get("get_pblocks", name)
         ranges = given["-add"].split()
         for text in ranges:
             if not re.fullmatch(r"CLOCKREGION_X\dY\d+:CLOCKREGION_X\dY\d+", text):
@@ -864,7 +794,7 @@ class Vivado:
         self.blocks[name] |= clock_regions(ranges)
 
     def _add_cells_to_pblock(self, given: dict[str, str], name: str, cell: str) -> None:
-        self._get_pblocks({}, name)
+        self._get("get_pblocks", name)
         if cell in self.placed:
             raise Refused(f"{cell} is in {self.placed[cell]} already")
         self.placed[cell] = name
@@ -901,32 +831,8 @@ class Ran:
     said: str
 
 
-def interpreter() -> str:
-    """Return ``tclsh``, or ``tkinter`` if Python has Tcl and there is no ``tclsh``; empty if both are missing."""
-    if shutil.which("tclsh"):
-        return "tclsh"
-    try:
-        import tkinter
-
-        tkinter.Tcl()
-    except (ImportError, RuntimeError):
-        return ""
-    return "tkinter"
-
-
-def run(vivado: Vivado, script: Path, using: str = "", arguments: Sequence[str] = ()) -> Ran:
+def run(vivado: Vivado, script: Path, arguments: Sequence[str] = ()) -> Ran:
     """Run a script as ``vivado -mode batch -source script -tclargs arguments`` would."""
-    return {"tclsh": _tclsh, "tkinter": _tkinter}[using or interpreter()](vivado, script, arguments)
-
-
-def _answer(vivado: Vivado, words: Sequence[str]) -> tuple[bool, str]:
-    try:
-        return True, vivado.call(words[0], *words[1:])
-    except Refused as error:
-        return False, str(error)
-
-
-def _tkinter(vivado: Vivado, script: Path, arguments: Sequence[str]) -> Ran:
     import tkinter
 
     tcl: Any = tkinter.Tcl()
@@ -934,8 +840,11 @@ def _tkinter(vivado: Vivado, script: Path, arguments: Sequence[str]) -> Ran:
     codes: list[int] = []
 
     def ask(*words: object) -> tuple[int, str]:
-        good, text = _answer(vivado, [str(word) for word in words])
-        return int(good), text
+        command, *given = (str(word) for word in words)
+        try:
+            return 1, vivado.call(command, *given)
+        except Refused as error:
+            return 0, str(error)
 
     tcl.createcommand("ask", ask)
     tcl.createcommand("noticed", lambda text: said.append(str(text)))
@@ -953,42 +862,4 @@ def _tkinter(vivado: Vivado, script: Path, arguments: Sequence[str]) -> Ran:
         tcl.eval(f"catch {{source {{{script}}}}}")
     finally:
         os.chdir(before)
-    return Ran(codes[0] if codes else 1, "\n".join(said))
-
-
-_HEAD = """\
-rename puts say
-proc puts args {
-    if {[string match file* [lindex $args 0]]} {say {*}$args} else {say stderr [lindex $args end]}
-}
-proc call args {
-    set line {}
-    foreach word $args {lappend line x[binary encode hex [encoding convertto utf-8 $word]]}
-    say stdout $line
-    flush stdout
-    set answer [gets stdin]
-    set text [encoding convertfrom utf-8 [binary decode hex [string range $answer 1 end]]]
-    if {[string index $answer 0] ne "+"} {error $text}
-    return $text
-}
-"""
-
-
-def _tclsh(vivado: Vivado, script: Path, arguments: Sequence[str]) -> Ran:
-    names = f"set commands {{{' '.join(vivado.commands)}}}\nset argv {{{' '.join(arguments)}}}\n"
-    text = f"{_HEAD}{names}{STUB.read_text()}\nsource {{{script}}}\n"
-    # The head is a file, for what comes in on the standard input are the answers.
-    head = vivado.directory.parent / "head.tcl"
-    head.write_text(text)
-    with subprocess.Popen(
-        ["tclsh", str(head)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
-        for line in process.stdout:
-            words = [bytes.fromhex(word[1:]).decode() for word in line.split()]
-            good, answer = _answer(vivado, words)
-            process.stdin.write(("+" if good else "-") + answer.encode().hex() + "\n")
-            process.stdin.flush()
-        return Ran(process.wait(), process.stderr.read())
+    return Ran(codes[0] if codes else 1, "".join(f"{line}\n" for line in said))

@@ -24,7 +24,7 @@ from beltline.host.results.result import Result
 from beltline.host.solver.options import UNNAMED
 from beltline.host.solver.solve import solve
 from beltline.host.solver.solve_general import check_device
-from beltline.host.solver.verify_general import measured
+from beltline.host.solver.verify import measured
 
 STARTS = {"cpu": "coarse", "gpu": "given"}
 """Default of ``start``, by device; on devices of the accelerator ``"coarse"``."""
@@ -128,7 +128,7 @@ class Arellano(Calibration, Model):
             return result
         timing = dict(found.timing)
         with timed(timing, "verify"):
-            quality = measured(result.problem, result.problem.form, result.tables, found.residual)
+            quality = measured(result.problem, result.tables, found.residual)
         return replace(result, residual=quality.residual, error_bound=quality.error_bound, timing=timing)
 
     def _coarser(self) -> Arellano | None:

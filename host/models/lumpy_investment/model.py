@@ -175,7 +175,7 @@ def lumpy_investment(
         low=low,
         high=high,
     )
-    check_tables(14 * points * model.states, points=points, states=model.states)
+    check_tables(13 * points * model.states, points=points, states=model.states)
     # Looked at here, so that a chain that is out of range is refused before any work.
     _ = model.chain
     return model

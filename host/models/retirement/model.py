@@ -111,5 +111,5 @@ def retirement(
         low=low,
         high=real("high", high, f"a number above wage = {wage:g}", lambda v: wage < v < math.inf),
     )
-    check_tables(22 * model.grid, grid=model.grid)
+    check_tables(21 * model.grid, grid=model.grid)
     return model

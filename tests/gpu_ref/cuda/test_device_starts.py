@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from beltline.gpu_ref.coarse import coarse_start
 from beltline.gpu_ref.cuda.device import available, cupy_module
 from beltline.gpu_ref.cuda.device_tables import Tables
 from beltline.gpu_ref.cuda.kernels import extremes_kernels
 from beltline.gpu_ref.cuda.layout import Layout
 from beltline.gpu_ref.cuda.start import Start
 from beltline.gpu_ref.methods import Arguments, check_arguments, stay_start
+from beltline.gpu_ref.starts import nested_start
 
 pytestmark = pytest.mark.skipif(bool(available()), reason=available() or "there is a device")
 
@@ -46,8 +46,7 @@ def replaced(problems: list[Arguments], starts: list[Any]) -> tuple[Any, Any]:
 
 def test_coarse_starts_far_from_any_solution_are_replaced() -> None:
     given = kinked(0.96)
-    drawn = coarse_start(given.X, given.W, given.Q, given.beta, given.eta, given.epsilon)
-    assert np.abs(drawn).max() > 1e10
+    drawn = np.linspace(-1e12, 1e12, given.W.size).reshape(given.W.shape)
     V0, policy = replaced([given], [drawn])
     np.testing.assert_allclose(V0[0], stay_start(given.X, given.W, given.beta, given.eta), rtol=1e-13)
     assert (policy == 550).all()
@@ -59,7 +58,7 @@ def test_starts_that_may_be_near_a_solution_are_used(eta: float) -> None:
     W = X[:, None] ** 0.36 + 0.9 * X[:, None] + np.array([0.3, 0.5])
     Q = np.array([[0.9, 0.1], [0.1, 0.9]])
     given = check_arguments(X, W, Q, np.zeros(W.shape), 0.96, eta, 1e-8, 10_000, "shift", {"start": "coarse"})
-    drawn = coarse_start(given.X, given.W, given.Q, given.beta, given.eta, given.epsilon)
+    drawn = nested_start(given.X, given.W, given.Q, given.beta, given.eta, given.epsilon, given.V0)
     V0, policy = replaced([given], [drawn])
     np.testing.assert_array_equal(V0[0], drawn)
     assert (policy == 1).all()
@@ -69,7 +68,7 @@ def test_each_problem_of_a_batch_is_checked_by_itself() -> None:
     far = kinked(0.96)
     batch = [far, *(far._replace(eta=eta) for eta in (1.0, 2.0)), far._replace(start="given")]
     near = [stay_start(one.X, one.W, one.beta, one.eta) for one in batch]
-    drawn = coarse_start(far.X, far.W, far.Q, far.beta, far.eta, far.epsilon)
+    drawn = np.linspace(-1e12, 1e12, far.W.size).reshape(far.W.shape)
     V0, policy = replaced(batch, [drawn, near[1], drawn, drawn])
     for i in (0, 2):
         np.testing.assert_allclose(V0[i], near[i], rtol=1e-13)

@@ -128,7 +128,7 @@ def test_starts_that_are_requested(method: str) -> None:
 
 
 @gpu
-@pytest.mark.parametrize(("method", "options"), [("warm", {}), ("mpi", {"inner": 7}), ("mpi", {"inner": 0})])
+@pytest.mark.parametrize(("method", "options"), [("warm", {}), ("mpi", {})])
 @pytest.mark.parametrize("most", [1, 5, 60])
 def test_the_limit_of_sweeps_is_obeyed(method: str, options: dict[str, int], most: int) -> None:
     wealth = bent()["jumps"]

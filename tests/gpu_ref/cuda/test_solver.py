@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from beltline.gpu_ref import brute_force, cpu
-from beltline.gpu_ref.coarse import FEWEST
 from beltline.gpu_ref.cuda import solver as cuda
 from beltline.gpu_ref.cuda import sweeps
 from beltline.gpu_ref.cuda.device import refuse
 from beltline.gpu_ref.cuda.device_tables import memory
 from beltline.gpu_ref.cuda.layout import layout
 from beltline.gpu_ref.cuda.proven_sweeps import bends_up
+from beltline.gpu_ref.cuda.start import FEWEST
 from beltline.gpu_ref.exact import exact_sweep
 from beltline.gpu_ref.methods import METHODS, can_stay, modulus
 from beltline.gpu_ref.published.search_rule import headline

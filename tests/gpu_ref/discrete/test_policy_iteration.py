@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from beltline.gpu_ref.discrete import Program, certify, distinct, numbered, program_of, solve
+from beltline.gpu_ref.discrete import Program, distinct, measured, numbered, program_of, solve
 from beltline.gpu_ref.discrete.pair_search import increasing, search
 from support.discrete import by_brute_force, random_dp, savings
 
@@ -28,7 +28,7 @@ def test_random_programs_as_brute_force(shared: bool) -> None:
         made = program(R, Q, beta)
         found = solve(made, tol=1e-11)
         value, _ = by_brute_force(R, Q, beta)
-        proven = certify(made, found.value, found.chosen, found.change)
+        proven = measured(made, found.value, found.chosen, found.change)
         assert (found.status, proven.missed) == ("converged", 0)
         assert np.abs(found.value - value).max() <= proven.error_bound + 1e-9 * (1.0 + np.abs(value).max())
         policy = made.action[found.chosen].astype(int)
@@ -103,7 +103,7 @@ def test_policies_are_evaluated_where_beta_is_near_1(monkeypatch: pytest.MonkeyP
     found = solve(made, max_sweeps=60)
     value, _ = by_brute_force(R, Q, beta)
     assert found.status == "converged"
-    bound = certify(made, found.value, found.chosen, found.change).error_bound
+    bound = measured(made, found.value, found.chosen, found.change).error_bound
     assert np.abs(found.value - value).max() <= bound + 1e-9 * np.abs(value).max()
     # Without the constant and the corrections, steps alone would take very many sweeps.
     monkeypatch.setattr("beltline.gpu_ref.discrete.policy_value.shifted", lambda program, value, change: value)
@@ -131,18 +131,18 @@ def test_planted_errors_are_found() -> None:
     R, Q, beta, *_ = savings(30)
     made = program(R, Q, beta)
     found = solve(made)
-    good = certify(made, found.value, found.chosen, found.change)
+    good = measured(made, found.value, found.chosen, found.change)
     assert (good.missed, good.state) == (0, -1)
     assert good.error_bound < 1e-10
     chosen = found.chosen.copy()
     chosen[41] += 1
-    bad = certify(made, found.value, chosen, found.change)
+    bad = measured(made, found.value, chosen, found.change)
     assert (bad.missed, bad.state, bad.better) == (1, 41, True)
     chosen[41] = chosen[40]
-    assert certify(made, found.value, chosen, found.change).amount == np.inf
+    assert measured(made, found.value, chosen, found.change).amount == np.inf
     value = found.value.copy()
     value[7] += 1e-6
-    wrong = certify(made, value, found.chosen, found.change)
+    wrong = measured(made, value, found.chosen, found.change)
     assert wrong.missed >= 1
     assert wrong.error_bound >= 1e-6
     assert wrong.residual == pytest.approx(1e-6, rel=0.1)
@@ -157,7 +157,7 @@ def test_bounds_hold_far_from_the_solution() -> None:
     for size in (1e-6, 1.0, 1e6):
         for shape in (rng.normal(size=value.size), np.ones(value.size)):
             V = value + size * shape
-            proven = certify(made, V, np.zeros(value.size, np.int64), 0.0)
+            proven = measured(made, V, np.zeros(value.size, np.int64), 0.0)
             assert np.abs(V - value).max() <= proven.error_bound + 1e-9
             assert proven.error_bound <= np.abs(V - value).max() * (1 + beta) / (1 - beta) * 1.001
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from beltline.gpu_ref.discrete import Program, certify, program_of, solve
+from beltline.gpu_ref.discrete import Program, measured, program_of, solve
 from beltline.gpu_ref.discrete.policy_value import policy_value, shifted
 
 RANDOM = np.random.default_rng(7)
@@ -115,7 +115,7 @@ def test_chains_that_move_by_one_state_are_solved_in_few_sweeps(distance: float)
     made = neighbours(2000, 3, 1.0 - distance)
     found = solve(made, max_sweeps=300)
     assert found.status == "converged"
-    proven = certify(made, found.value, found.chosen, found.change)
+    proven = measured(made, found.value, found.chosen, found.change)
     assert proven.missed == 0
     # The value of the policy found, from a sparse factorization, differs by no more than the bound.
     chances = made.chances[made.lottery[found.chosen]]
@@ -171,6 +171,6 @@ def test_bounds_include_the_rounding_of_the_smallest_numbers() -> None:
         rewards = rng.integers(-1000, 1000, 4) * unit
         made = program(rewards, chain("neighbours", 4), 0.99)
         found = solve(made, tol=unit)
-        bound = certify(made, found.value, found.chosen, found.change).error_bound
+        bound = measured(made, found.value, found.chosen, found.change).error_bound
         value = exact(rewards / unit, chain("neighbours", 4), 0.99)
         assert np.abs(found.value / unit - value).max() <= bound / unit

@@ -23,7 +23,19 @@ from beltline.gpu_ref.general.certificate import (
 )
 from beltline.gpu_ref.general.form import Tables
 from beltline.gpu_ref.general.full_search import full_sweep, future, objectives
-from beltline.gpu_ref.general.proof import FEW_CANDIDATES, _numbers, proven_column
+from beltline.gpu_ref.general.proof import (
+    FEW_CANDIDATES,
+    GAP,
+    ROOT,
+    SLACK,
+    VALUE,
+    _numbers,
+    possible,
+    proven_column,
+)
+from beltline.gpu_ref.general.proof import (
+    POLICY as CHOSEN,
+)
 from beltline.gpu_ref.general.random_forms import RandomForm, random_form
 from beltline.gpu_ref.tables import Array
 
@@ -47,18 +59,27 @@ def certified(drawn: RandomForm, solution: Solution, answer: Any = None) -> Cert
     return certify(drawn.form, answer or solution, solution.residual, drawn.value)
 
 
-def column(tables: Tables, V: Array, form: Form, s: int, given: Array) -> tuple[Array, Array, Array, int, bool]:
+def column(
+    tables: Tables, V: Array, form: Form, s: int, given: Array, tight: bool = True
+) -> tuple[Array, Array, int, bool]:
     """Search one exogenous state of an alternative by :func:`proven_column`, from a value and a policy."""
     grid = tables.low.shape[0]
-    value, policy, slack = np.empty(grid), np.empty(grid, np.int32), np.empty(grid)
-    at = [np.ascontiguousarray(t[:, s]) for t in (tables.cost, future(tables, V), tables.wealth)]
+    found, whole = np.empty((7, grid)), np.empty((5, grid), np.int32)
+    at = [np.ascontiguousarray(t[:, s]) for t in (tables.cost, future(tables, V), np.zeros(tables.cost.shape))]
+    at.append(np.ascontiguousarray(tables.wealth[:, s]))
     bounds = [np.ascontiguousarray(t[:, s]) for t in (tables.low, tables.high)]
     begin = np.ascontiguousarray(given[:, s], np.int32)
-    found = proven_column(*at, form.eta, form.negative, 0.0, *bounds, begin, value, policy, slack)
-    return value, policy, slack, *found
+    return found, whole, *proven_column(*at, form.eta, form.negative, *bounds, begin, tight, found, whole)
 
 
-def test_two_passes_find_what_full_search_does_from_any_policy() -> None:
+def order_of(tables: Tables, V: Array, s: int, negative: bool) -> int:
+    """Return how :func:`_numbers` orders the candidates of an exogenous state."""
+    low, high = (np.ascontiguousarray(t[:, s]) for t in (tables.low, tables.high))
+    cost, ev = np.ascontiguousarray(tables.cost[:, s]), np.ascontiguousarray(future(tables, V)[:, s])
+    return int(_numbers(cost, ev, low, high, negative, np.empty(cost.size, np.int32))[3])
+
+
+def test_the_proof_finds_what_full_search_does_from_any_policy() -> None:
     orders: Counter[int] = Counter()
     full = 0
     for seed in range(50):
@@ -70,7 +91,8 @@ def test_two_passes_find_what_full_search_does_from_any_policy() -> None:
                 continue
             tables = one.at()
             for s, given in ((s, g) for s in range(form.shape[2]) for g in (drawn.policy[d], last.policy[d])):
-                value, policy, slack, evaluations, searched = column(tables, V, form, s, given)
+                found, whole, evaluations, searched = column(tables, V, form, s, given, tight=False)
+                value, policy, slack = found[VALUE], whole[CHOSEN], found[SLACK]
                 every = objectives(tables, V, form.eta, s, negative=form.negative)
                 size = np.abs(future(tables, V)).max() + np.abs(np.where(np.isfinite(value), value, 0.0))
                 np.testing.assert_array_equal(np.isfinite(value), np.isfinite(every.max(axis=1)))
@@ -80,15 +102,46 @@ def test_two_passes_find_what_full_search_does_from_any_policy() -> None:
                 assert (policy[~there] == -1).all()
                 assert (slack[there] >= 0.0).all()
                 allowed = tables.high[:, s] - tables.low[:, s] + 1
-                cost, ev = np.ascontiguousarray(tables.cost[:, s]), np.ascontiguousarray(future(tables, V)[:, s])
-                low, high = (np.ascontiguousarray(t[:, s]) for t in (tables.low, tables.high))
-                order = _numbers(cost, ev, low, high, form.negative)[3]
+                order = order_of(tables, V, s, form.negative)
                 assert searched == (order == UNORDERED and allowed.sum() > FEW_CANDIDATES * allowed.size)
                 orders[order] += 1
                 full += searched
                 if given is last.policy[d] and not searched and allowed.sum() > FEW_CANDIDATES * allowed.size:
                     assert evaluations <= 3 * allowed.size + 2 * allowed.size + 2
     assert min(orders[AS_GIVEN], orders[BY_COST], orders[UNORDERED], full) > 25
+
+
+def test_no_gap_is_larger_than_that_of_full_search() -> None:
+    kinds: Counter[str] = Counter()
+    for seed in range(80):
+        drawn = random_form(seed, 40)
+        form, V = drawn.form, drawn.value
+        for d, one in enumerate(form.alternatives):
+            if not isinstance(one, Branch):
+                continue
+            tables = one.at()
+            for s in range(form.shape[2]):
+                found, whole, _, _ = column(tables, V, form, s, drawn.policy[d])
+                every = objectives(tables, V, form.eta, s, negative=form.negative)
+                value, policy = found[VALUE], whole[CHOSEN]
+                size = 1e-13 * (np.abs(future(tables, V)).max() + np.abs(np.where(np.isfinite(value), value, 0.0)))
+                scale = float(np.ptp(future(tables, V))) + 1e-300
+                margin = np.full(value.size, scale * 10.0 ** np.random.default_rng(seed).uniform(-4, 0))
+                low, high = np.empty(value.size, np.int32), np.empty(value.size, np.int32)
+                possible(found, whole, margin, low, high)
+                for x in np.flatnonzero(policy >= 0):
+                    loss = value[x] - every[x]
+                    others = np.delete(loss, policy[x])
+                    assert found[GAP, x] <= others.min(initial=np.inf) + size[x]
+                    near = whole[ROOT, np.flatnonzero(loss <= margin[x] - size[x])]
+                    assert ((low[x] <= near) & (near <= high[x])).all()
+                    kinds["proven"] += found[GAP, x] > size[x]
+                    kinds["provable"] += others.min(initial=np.inf) > size[x]
+                    kinds["inside"] += high[x] - low[x] + 1
+                    kinds["allowed"] += int(np.isfinite(loss).sum())
+    # Most gaps are proven, and most candidates that lose more than the margin are excluded.
+    assert kinds["proven"] > 0.9 * kinds["provable"], kinds
+    assert kinds["inside"] < 0.7 * kinds["allowed"], kinds
 
 
 def test_right_solutions_are_certified_and_their_residual_is_that_of_full_search() -> None:
@@ -133,9 +186,7 @@ def kind_of(drawn: RandomForm, at: tuple[int, ...], V: Array) -> str:
     tables = one.at(age)
     if (tables.low == tables.high).all():
         return "forced"
-    low, high = (np.ascontiguousarray(t[:, s]) for t in (tables.low, tables.high))
-    cost, ev = np.ascontiguousarray(tables.cost[:, s]), np.ascontiguousarray(future(tables, V)[:, s])
-    order = _numbers(cost, ev, low, high, drawn.form.negative)[3]
+    order = order_of(tables, V, s, drawn.form.negative)
     return {AS_GIVEN: "in order", BY_COST: "by cost", UNORDERED: "without order"}[int(order)]
 
 

@@ -9,13 +9,13 @@ import pytest
 
 from beltline.gpu_ref import brackets
 from beltline.gpu_ref.general import Branch, Form, proven_branch
+from beltline.gpu_ref.general.applied import continuation
 from beltline.gpu_ref.general.candidates import AS_GIVEN, BY_COST, UNORDERED, numbered, windows
-from beltline.gpu_ref.general.certificate import _continuation
 from beltline.gpu_ref.general.exactness import Compared, compare_form
 from beltline.gpu_ref.general.form import Tables
 from beltline.gpu_ref.general.full_search import full_sweep, future, objectives, search_branch
 from beltline.gpu_ref.general.operator import Operator
-from beltline.gpu_ref.general.proof import proven_column
+from beltline.gpu_ref.general.proof import SLACK, VALUE, proven_column
 from beltline.gpu_ref.general.random_forms import random_form
 from beltline.gpu_ref.general.sweep import Swept
 from beltline.gpu_ref.random_problems import random_problem
@@ -212,7 +212,7 @@ def test_the_slack_covers_what_a_sweep_rounds(eta: float) -> None:
     V = np.random.default_rng(8).normal(size=(1, 70, 2)).cumsum(axis=1)
     swept = proven_branch(tables, V, eta)
     long = Tables(*(table.astype(np.longdouble) for table in tables[:6]), *tables[6:])
-    promise, noise = _continuation(tables, V, eta, float(np.abs(V).max()))
+    promise, noise = continuation(tables, V, eta)
     worst = np.longdouble(0.0)
     for s in range(2):
         c = long.wealth[:, s, None] - long.cost[None, :, s]
@@ -223,12 +223,12 @@ def test_the_slack_covers_what_a_sweep_rounds(eta: float) -> None:
         gap = np.abs(true - swept.value[:, s])
         assert (gap <= swept.slack[:, s]).all()
         worst = max(worst, gap.max())
-        proven, slack = np.empty(70), np.empty(70)
+        found, whole = np.empty((7, 70)), np.empty((5, 70), np.int32)
         at = (np.ascontiguousarray(t[:, s]) for t in (tables.low, tables.high, swept.policy))
         cost, wealth = (np.ascontiguousarray(t[:, s]) for t in (tables.cost, tables.wealth))
-        proven_column(cost, promise[s], wealth, eta, False, noise[s], *at, proven, np.empty(70, np.int32), slack)
-        assert (np.abs(true - proven) <= slack).all()
-        assert slack.max() < 1e-11
+        proven_column(cost, promise[s], noise[s], wealth, eta, False, *at, False, found, whole)
+        assert (np.abs(true - found[VALUE]) <= found[SLACK]).all()
+        assert found[SLACK].max() < 1e-11
     assert 0.0 < worst <= swept.slack.max() < 1e-11
 
 

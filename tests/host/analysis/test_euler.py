@@ -162,7 +162,7 @@ def test_bad_input() -> None:
 
 
 def test_unsolved_result_is_reported() -> None:
-    result = bl.solve(bl.rbc(grid=64), tol=1e-8, max_sweeps=300, device="cpu", progress=False)
+    result = bl.solve(bl.rbc(grid=64), tol=1e-8, max_sweeps=3, device="cpu", progress=False)
     sentence = "an Euler equation error of a result that is not solved: sweep limit reached"
     with pytest.warns(UserWarning, match="^" + sentence + "$") as reported:
         report = bl.euler_report(result)

@@ -321,7 +321,7 @@ def test_horizon_is_refused() -> None:
 
 
 def test_unsolved_result_is_reported() -> None:
-    result = bl.solve(bl.rbc(grid=256), tol=1e-8, max_sweeps=300, device="cpu", progress=False)
+    result = bl.solve(bl.rbc(grid=256), tol=1e-8, max_sweeps=3, device="cpu", progress=False)
     assert not result.success
     for call, what in (
         (bl.simulate, "a simulation"),

@@ -188,7 +188,7 @@ def test_what_only_solve_solves_is_refused_with_its_name() -> None:
             {"steps": 3},
             [
                 "problem 0, 'career': steps needs an infinite horizon, and this problem has 6 ages",
-                "option 'steps' is for problems of the general form, and this problem has the simple form",
+                "",
                 "",
             ],
         ),

@@ -21,7 +21,7 @@ from support.quantecon_import import run_import
 def test_values_agree_and_times_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--points", "100", "--repeats", "1"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("savings 100 x 5, cpu, mpi (start=coarse, inner=10): chosen because ")
+    assert out.startswith("savings 100 x 5, cpu, mpi (start=coarse): chosen because ")
     assert re.search(r"\n  bl.solve +[\d.]+ ms\n  a monotone Numba loop +[\d.]+ ms, [\d.]+ times as long; values ", out)
     assert re.search(r"DiscreteDP, policy iteration +[\d.]+ ms|QuantEcon is not installed", out)
 

@@ -128,7 +128,7 @@ def test_sweep_limit_is_exit_code_1_and_still_written(
         (["--kind", "a/b", "--plot"], "argument --kind: 'a/b' is not a kind of figure"),
         (["--option", "slot"], "option must be NAME=VALUE, not 'slot'"),
         (["--option", "slot=1"], "option 'slot' needs a device that has it: add device='f2'"),
-        (["--option", "inner=1"], "option 'inner' needs a method that has it: add method='mpi'"),
+        (["--option", "choices=1"], "option 'choices' needs a method that has it: add method='interp'"),
         (
             ["--option", "max_sweep=1"],
             "no device and no method has an option 'max_sweep': their options are afi, ",

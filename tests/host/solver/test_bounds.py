@@ -9,10 +9,9 @@ import pytest
 
 import beltline as bl
 from beltline.gpu_ref.exact import exact_sweep
-from beltline.host.solver import verify_double
 from beltline.host.solver.fixed_point import fixed_point
 from beltline.host.solver.reference import _ages_bound
-from beltline.host.solver.verify import measure, trust
+from beltline.host.solver.verify import measure, measured, of_one_alternative, trust
 from support.fakes import problem
 
 AGES = 30
@@ -39,14 +38,14 @@ def off_in_every_age() -> tuple[np.ndarray, np.ndarray, float]:
 def test_measured_errors_of_ages_add_up() -> None:
     values, policies, distance = off_in_every_age()
     assert distance > 20 * OFF
-    found = measure(LIFE, fixed_point(LIFE, 1.0), values, policies, 0.0)
+    found = measured(LIFE, of_one_alternative(values, policies), 0.0)
     assert found.residual == pytest.approx(OFF, rel=1e-3)
     assert distance <= found.error_bound <= 1.01 * distance
 
 
-def test_measured_errors_of_ages_in_double_precision_add_up() -> None:
+def test_confirmed_errors_of_ages_add_up() -> None:
     values, policies, distance = off_in_every_age()
-    found = verify_double.measure(LIFE, values, policies, 0.0, "cpu")
+    found = measure(LIFE, values, policies, 0.0, rounding=np.full(values.shape, OFF))
     assert found.residual == pytest.approx(OFF, rel=1e-3)
     assert distance <= found.error_bound <= 1.01 * distance
 
@@ -74,8 +73,7 @@ def test_rounding_of_ages_in_double_precision_adds_up() -> None:
 def test_a_residual_may_come_back_for_ever() -> None:
     given = problem(24, 2, beta=0.95)
     right = bl.solve(given, tol=1e-12, device="cpu")
-    image = fixed_point(given, 1e-9)
     off = right.value + OFF
-    found = measure(given, image, off, right.policy, 0.0)
+    found = measure(given, off, right.policy, 0.0)
     assert found.residual == pytest.approx(0.05 * OFF, rel=1e-3)
     assert np.abs(off - right.value).max() <= found.error_bound <= 1.1 * OFF

@@ -16,8 +16,7 @@ from beltline.host.results.record import RESULT, facts_of
 from beltline.host.solver.costs import costs_of, first_value
 from beltline.host.solver.driver import Driver
 from beltline.host.solver.fixed_point import fixed_point, value_bounds
-from beltline.host.solver.verify import _consumption, trust
-from beltline.host.solver.verify_costs import costly_sweep
+from beltline.host.solver.verify import _consumption, measure, rounding_of_choices, trust
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Status
 from support.costs import SHAPES, with_cost
@@ -214,22 +213,19 @@ def test_what_a_machine_missed_is_found() -> None:
     image = fixed_point(given, 1e-9)
     found = bl.solve(given, tol=1e-9, **EMULATOR)
     value, policy = found.value, found.policy
-    slack = 1.01 * found.residual
-    assert costly_sweep(given, image, value, value, policy, slack)[2] is None
+    change = 1.01 * found.residual / given.modulus
+    rounding = rounding_of_choices(given, image, value, policy)
+    assert measure(given, value, policy, change, rounding=rounding).missed == ""
     wrong = value.copy()
     wrong[17, 1] += 1e-6
-    residual, _, miss, _ = costly_sweep(given, image, value, wrong, policy, slack)
-    assert miss is not None
-    assert miss[:2] == (17, 1)
-    assert residual == pytest.approx(1e-6, rel=1e-2)
+    quality = measure(given, wrong, policy, change, rounding=rounding)
+    assert "the value wrong by " in quality.missed
+    assert 0.05e-6 < quality.residual <= 1.01e-6
     for other in (policy[17, 1] - 1, 39):
         chosen = policy.copy()
         chosen[17, 1] = other
-        miss = costly_sweep(given, image, value, value, chosen, slack)[2]
-        assert miss is not None
-        assert miss[:2] == (17, 1)
-        assert miss[3] == 1
-        assert miss[2] > 1e-4
+        missed = measure(given, value, chosen, change, rounding=rounding).missed
+        assert re.search(r"a choice better (by 0\.\d+|without bound) at grid point 17, state 1$", missed)
 
 
 def test_the_bound_without_verification_counts_what_rounding_leaves_of_dominated_candidates() -> None:

@@ -130,17 +130,17 @@ def test_no_success_without_proof(monkeypatch: pytest.MonkeyPatch) -> None:
     limited = bl.solve(problem, max_sweeps=1)
     assert (limited.success, limited.status) == (False, "sweep limit reached")
     assert limited.message.startswith("The value still changed by ")
-    true = exact_step.certify
+    true = exact_step.measured
 
     def planted(program: Any, value: Any, chosen: Any, change: float) -> Any:
         chosen = chosen.copy()
         chosen[4] -= 1
         return true(program, value, chosen, change)
 
-    monkeypatch.setattr("beltline.gpu_ref.discrete.certify", planted)
+    monkeypatch.setattr("beltline.gpu_ref.discrete.measured", planted)
     wrong = bl.solve(problem)
     assert (wrong.success, wrong.status) == (False, "not verified")
-    assert "A second, full search finds an action that is better by 0.0" in wrong.message
+    assert "But a second, full search finds an action that is better by 0.0" in wrong.message
     assert wrong.message.endswith(" in state 4.")
 
 

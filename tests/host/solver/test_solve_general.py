@@ -186,7 +186,7 @@ def test_what_the_search_missed_is_named(
     result = bl.solve(retirement())
     assert (result.success, result.status, result.verified) == (False, "not verified", True)
     place = rf" at grid point 5, state 0, age {at[0] + 1}(, the largest of \d errors)?\.$"
-    assert re.search(r"^All 6 ages were solved\. A second, exact search finds " + re.escape(what), result.message)
+    assert re.search(r"^All 6 ages were solved\. But a second, exact search finds " + re.escape(what), result.message)
     assert re.search(place, result.message)
     assert result.residual == (0.5 if name == "value" else pytest.approx(right.residual))
     assert bl.load(result.save(tmp_path / "a.npz")).message == result.message
@@ -202,7 +202,7 @@ def test_a_value_that_is_wrong_for_ever_is_found(spoilt: Any) -> None:
     result = bl.solve(problem, tol=1e-8, update=prices)
     assert (result.success, result.status) == (False, "not verified")
     assert re.search(
-        r"A second, exact search finds the value.* wrong by 0\.00\d+ at grid point 3, state 2", result.message
+        r"But a second, exact search finds the value.* wrong by 0\.00\d+ at grid point 3, state 2", result.message
     )
     assert result.residual >= 0.9e-3
     assert result.error_bound >= 0.9e-3 / 0.047

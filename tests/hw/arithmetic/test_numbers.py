@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 
 import gmpy2
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM, WIDTH, Fixed, encode_fraction
+from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM, Fixed, encode_fraction
 
 FRACTIONS = (0, 1, 20, 48, 52, 62)
 CORNERS = [
@@ -74,25 +75,11 @@ def test_convert_corners(fraction: int) -> None:
             assert (found, flag) == (min(max(wanted, MINIMUM), MAXIMUM), not MINIMUM <= wanted <= MAXIMUM)
 
 
-@given(st.floats(allow_nan=False, allow_infinity=False), st.integers(0, 62))
-def test_convert_any_double(value: float, fraction: int) -> None:
-    fixed, saturated = Fixed(fraction).convert(value)
-    wanted = nearest(value, fraction)
-    assert int(fixed) == min(max(wanted, MINIMUM), MAXIMUM)
-    assert bool(saturated) == (not MINIMUM <= wanted <= MAXIMUM)
-
-
 @given(st.integers(MINIMUM, MAXIMUM), st.integers(0, 62))
 def test_decode_any_word(word: int, fraction: int) -> None:
     with gmpy2.context(gmpy2.get_context(), precision=53):
         wanted = float(gmpy2.mpfr(gmpy2.mpq(word, 2**fraction)))
     assert float(Fixed(fraction).decode(word)) == wanted
-
-
-def test_decode_ties_to_even() -> None:
-    words = [2**53 + 1, 2**53 + 3, 2**62 + 2**9, 2**62 + 3 * 2**9, -(2**53 + 1), MAXIMUM, MINIMUM]
-    wanted = [2.0**53, 2.0**53 + 4, 2.0**62, 2.0**62 + 2**11, -(2.0**53), 2.0**63, -(2.0**63)]
-    assert Fixed(0).decode(words).tolist() == wanted
 
 
 @pytest.mark.parametrize("fraction", FRACTIONS)
@@ -106,45 +93,6 @@ def test_round_trips(fraction: int) -> None:
     assert not saturated[wide < 2**63 - 512].any()
     # Half a unit in the last place of a double of 2**62 to 2**63.
     assert np.abs((again - wide)[~saturated]).max() <= 512
-
-
-def test_convert_keeps_the_shape() -> None:
-    fixed, saturated = Fixed(4).convert(np.zeros((2, 3, 4)))
-    assert fixed.shape == saturated.shape == (2, 3, 4)
-    assert Fixed(4).decode(fixed).shape == (2, 3, 4)
-    assert Fixed(4).convert([])[0].shape == (0,)
-
-
-def test_unit_and_width() -> None:
-    assert WIDTH == 64
-    assert (MINIMUM, MAXIMUM) == (-(2**63), 2**63 - 1)
-    assert Fixed(48).unit == 2.0**-48
-
-
-@pytest.mark.parametrize("fraction", [-1, 63, 100])
-def test_fraction_bits_out_of_range(fraction: int) -> None:
-    with pytest.raises(ValueError, match=f"^fraction bits must be from 0 to 62, not {fraction}$"):
-        Fixed(fraction)
-
-
-def test_nan_is_refused() -> None:
-    with pytest.raises(ValueError, match="^values must be numbers, but entry 1 is NaN$"):
-        Fixed(48).convert([1.0, math.nan])
-    with pytest.raises(ValueError, match="^values must be numbers, but entry 0 is NaN$"):
-        Fixed(48).encode(math.nan)
-
-
-def test_encode_names_the_first_that_does_not_fit() -> None:
-    message = re.escape("32768.0 does not fit 64 bits with 48 fraction bits")
-    with pytest.raises(OverflowError, match=f"^{message}$"):
-        Fixed(48).encode([[1.0, 32767.0], [32768.0, -1e300]])
-    with pytest.raises(OverflowError, match=re.escape("-inf does not fit 64 bits with 0 fraction bits")):
-        Fixed(0).encode(-math.inf)
-
-
-@given(st.floats(0, 1, exclude_max=True))
-def test_fraction_any_double(value: float) -> None:
-    assert int(encode_fraction(value)) == nearest(value, 64)
 
 
 def test_fractions() -> None:
@@ -163,7 +111,29 @@ def test_fractions() -> None:
     assert int(found[-1]) == 2**64 - 2**11
 
 
-@pytest.mark.parametrize("bad", [1.0, -5e-324, math.nan, math.inf, -math.inf, 2.0])
-def test_fraction_out_of_range(bad: float) -> None:
-    with pytest.raises(ValueError, match=f"^{re.escape(f'beta Q must lie in [0, 1), but entry 1 is {bad!r}')}$"):
-        encode_fraction([0.5, bad, 3.0])
+@pytest.mark.parametrize(
+    ("call", "kind", "sentence"),
+    [
+        (lambda: Fixed(-1), ValueError, "fraction bits must be from 0 to 62, not -1"),
+        (lambda: Fixed(63), ValueError, "fraction bits must be from 0 to 62, not 63"),
+        (lambda: Fixed(48).convert([1.0, math.nan]), ValueError, "values must be numbers, but entry 1 is NaN"),
+        (lambda: Fixed(48).encode(math.nan), ValueError, "values must be numbers, but entry 0 is NaN"),
+        (
+            lambda: Fixed(48).encode([[1.0, 32767.0], [32768.0, -1e300]]),
+            OverflowError,
+            "32768.0 does not fit 64 bits with 48 fraction bits",
+        ),
+        (lambda: Fixed(0).encode(-math.inf), OverflowError, "-inf does not fit 64 bits with 0 fraction bits"),
+        *(
+            (
+                lambda bad=bad: encode_fraction([0.5, bad, 3.0]),
+                ValueError,
+                f"beta Q must lie in [0, 1), but entry 1 is {bad!r}",
+            )
+            for bad in (1.0, -5e-324, math.nan, math.inf, -math.inf)
+        ),
+    ],
+)
+def test_refusals(call: Callable[[], object], kind: type[Exception], sentence: str) -> None:
+    with pytest.raises(kind, match=f"^{re.escape(sentence)}$"):
+        call()

@@ -22,7 +22,7 @@ from beltline.hw.arithmetic.pipeline import SEGMENT, SHIFTED, TILE_CLOCKS, Pipel
 from beltline.hw.interface.parameters import Multiplier
 from support.streams import MULTIPLIERS, Stream
 
-WIDTHS = [1, 2, 16, 17, 18, 25, 26, 27, 31, 32, 33, 34, 35, 43, 51, 52, 53, 63, 64, 65, 71, 72]
+WIDTHS = [1, 17, 18, 26, 27, 33, 52, 64, 72]
 INPUTS = {f"in{width}{'s' if sign else 'u'}": Shape(width, sign) for width in WIDTHS for sign in (False, True)}
 LATE = {"in33s": 3, "in17u": 1, "in64u": 7}
 """Ports whose word enters some clocks after the others."""
@@ -168,35 +168,35 @@ def paths(rng: random.Random) -> list[Path]:
         b = rng.choice(names)
         whole = width_of(a) + width_of(b)
         found.append(product(a, b, whole if rng.random() < 0.7 else rng.randint(1, whole + 3)))
-    found += [product("in72s", "in72s", 144), product("in72u", "in72s", 144), product("in72u", "in72u", 144)]
-    for a in rng.sample(names, 6):
+    found += [product("in72s", "in72s", 144), product("in72u", "in72u", 144)]
+    for a in rng.sample(names, 2):
         bits = rng.randint(1, 48)
         constant = rng.getrandbits(bits) | 1
         found.append(scaled(a, constant, unsigned(bits), width_of(a) + bits))
         found.append(scaled(a, -constant, signed(bits + 1), width_of(a) + bits + 1))
-    for rows in (1, 1, 2, 2, 2, 3, 3, 4, 6, 7, 9, 10, 13, 28, 29, 42, 43, 64, 96, 96):
+    for rows in (1, 2, 2, 3, 4, 9, 10, 28, 43, 96):
         width = rng.choice([1, 5, 31, 32, 33, 63, 64, 65, 96, 97, 128, 133])
         terms = [(rng.choice(names), rng.choice([0, 0, 1, 7, 40, 100]), rng.random() < 0.4) for _ in range(rows)]
         constant = rng.choice([0, 1, -1, 2**width - 1, rng.getrandbits(width), 1 << (width - 1)])
         found.append(summed(terms, width, constant))
     # Carries of the adder that pass through whole segments of ones, with a carry into the lowest bit.
-    found += [summed([("in64u", 0, False), ("in64s", 0, True)], width, 0) for width in (32, 33, 64, 65, 96, 97, 128)]
-    found += [summed([("in64u", 0, True)], width, 0) for width in (20, 64, 100)]
-    found += [summed([("in64u", 0, False)], width, 1) for width in (20, 64, 100)]
-    for count in (1, 2, 4, 16):
+    found += [summed([("in64u", 0, False), ("in64s", 0, True)], width, 0) for width in (32, 33, 97)]
+    found += [summed([("in64u", 0, True)], width, 0) for width in (20, 100)]
+    found += [summed([("in64u", 0, False)], width, 1) for width in (20, 100)]
+    for count in (1, 4):
         pairs = [(rng.choice(names), rng.choice(names), rng.random() < 0.4) for _ in range(count)]
         found.append(dot(pairs, rng.choice([64, 100, 133]), rng.getrandbits(60)))
     found.append(dot([("in64s", "in64u", False)] * 16, 133, 1 << 63))
-    for count in (1, 2, 3, 4, 16):
-        for a, b in (("in64s", "in64u"), ("in64u", "in64u"), ("in64s", "in64s"), rng.sample(names, 2)):
+    for count in (1, 2, 4):
+        for a, b in (("in64s", "in64u"), rng.sample(names, 2)):
             masks = [(rng.getrandbits(width_of(a)), rng.getrandbits(width_of(b))) for _ in range(count)]
             found.append(cascaded(a, b, [*masks[1:], (0, 0)], rng.choice([64, width_of(a) + width_of(b) + 4])))
-    for _ in range(4):
+    for _ in range(2):
         found.append(chained(*rng.choices(names, k=3)))
         found.append(picked(*rng.choices([name for name in names if width_of(name) < 72], k=3)))
-    for bits, width in ((1, 1), (4, 9), (10, 64), (11, 13)):
+    for bits, width in ((1, 1), (10, 64)):
         found.append(looked_up("in26u", bits, width, [rng.getrandbits(width) for _ in range(1 << bits)]))
-    for clocks in (0, 1, 2, 9):
+    for clocks in (0, 9):
         found.append(delayed(rng.choice(names), clocks))
     return found
 

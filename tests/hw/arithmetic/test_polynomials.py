@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict
 
 import mpmath
@@ -51,20 +50,6 @@ def second_remainder(z1: int, deficit: int) -> int:
 
 def test_stored_tables_are_the_generated_ones() -> None:
     assert asdict(tables.load()) == asdict(tables.generate())
-
-
-def test_sizes() -> None:
-    t = tables.load()
-    assert len(t.reciprocal) == len(t.log_first) == 1 << LOG_FIRST
-    assert len(t.deficit) == len(t.log_second) == 1 << LOG_SECOND
-    assert len(t.exp_first) == 1 << EXP_FIRST
-    assert len(t.exp_second) == 1 << EXP_SECOND
-    assert t.k1.bit_length() <= K1_BITS + 1
-    assert t.k2.bit_length() <= K2_BITS
-    assert t.c1.bit_length() <= C1_BITS
-    assert t.c2.bit_length() <= C2_BITS
-    for words in (t.log_first, t.log_second, t.exp_first, t.exp_second):
-        assert 0 <= min(words) <= max(words) < 1 << TABLE_BITS
 
 
 def test_first_remainder_is_below_2_to_minus_9_6() -> None:
@@ -171,19 +156,3 @@ def test_exp_budget() -> None:
     closest = mpmath.log(2) * mpmath.ldexp(1, -exp2.FRACTION)
     assert closest > mpmath.mpf(2) ** -58.6
     assert high - low < closest
-
-
-def test_quadratics_are_the_best_ones() -> None:
-    """A change of a coefficient by one unit does not reduce the worst error by more than its rounding explains."""
-    t = tables.load()
-    reach = mpmath.ldexp(1.25, -LOG_SECOND_STEP)
-
-    def worst(k1: int, k2: int) -> mpmath.mpf:
-        a, b = mpmath.ldexp(k1, -K1_BITS), mpmath.ldexp(k2, -K2_BITS)
-        return max(
-            abs(a * z - b * z * z - mpmath.log(1 + z, 2)) for z in (reach * mpmath.mpf(k) / 64 for k in range(1, 65))
-        )
-
-    here = worst(t.k1, t.k2)
-    nudged = min(worst(t.k1 + i, t.k2 + j) for i in (-2, -1, 0, 1, 2) for j in (-2, -1, 0, 1, 2))
-    assert nudged > here - reach * math.ldexp(1.0, -K1_BITS - 1) - reach**2 * math.ldexp(1.0, -K2_BITS - 1)

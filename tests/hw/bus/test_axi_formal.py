@@ -23,7 +23,7 @@ from beltline.hw.interface.registers import READABLE, REGISTERS, WRITABLE, Acces
 from beltline.hw.interface.windows import WindowParameters
 from support.formal import before, formal_module, must, prove, unchanged
 
-pytestmark = [pytest.mark.gateware, pytest.mark.formal]
+pytestmark = [pytest.mark.gateware, pytest.mark.slow]
 
 ANSWER_CLOCKS = 4
 """Clocks within which AXI4-Lite is answered, without those in which the master does not accept the answer of a read."""
@@ -591,12 +591,11 @@ class ReadsProof(TablesProof):
         )
 
 
-@pytest.mark.parametrize("data_bits", [64, pytest.param(128, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("data_bits", [64, 128])
 def test_writes_of_tables_keep_the_rules_for_ever(tmp_path: Path, data_bits: int) -> None:
     prove(tmp_path, WritesProof(data_bits), depth=3, induction=True, options="--syn")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("data_bits", [64, 128])
 def test_reads_of_tables_keep_the_rules_for_ever(
     tmp_path: Path, data_bits: int, monkeypatch: pytest.MonkeyPatch

@@ -18,8 +18,8 @@ MACHINE = MachineParameters(16, 3, 700)
 
 
 @pytest.mark.gateware
-@pytest.mark.parametrize(("data_bits", "bursts"), [(64, 120), (128, 80), (512, 80)])
-def test_bursts(data_bits: int, bursts: int) -> None:
+@pytest.mark.parametrize("data_bits", [128, *(pytest.param(bits, marks=pytest.mark.slow) for bits in (64, 512))])
+def test_bursts(data_bits: int) -> None:
     windows = WindowParameters(MACHINE)
     run_bench(
         AxiTables(replace(MACHINE, bus_bits=data_bits)),
@@ -32,7 +32,7 @@ def test_bursts(data_bits: int, bursts: int) -> None:
             "writable": [int(table) for table in WRITABLE],
             "write_clocks": WRITE_CLOCKS,
             "read_clocks": READ_CLOCKS,
-            "bursts": bursts,
+            "bursts": 80,
             "locks": 100,
         },
         seed=data_bits,

@@ -84,7 +84,7 @@ class Probe(wiring.Component):
 
 
 @pytest.mark.gateware
-@pytest.mark.parametrize(("divisor", "few"), [(4, 1), (50, 6)], ids=["4 clocks a bit", "50 clocks a bit"])
+@pytest.mark.parametrize(("divisor", "few"), [(4, 1), pytest.param(50, 6, marks=pytest.mark.slow)])
 def test_requests_on_the_line(
     with_shared: Callable[[wiring.Component], dict[str, str]], divisor: int, few: int
 ) -> None:

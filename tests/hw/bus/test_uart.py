@@ -6,39 +6,35 @@ import re
 
 import pytest
 from amaranth.hdl import Module
-from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from beltline.hw.bus.uart import UartParameters, UartReceiver, UartTransmitter
 from beltline.sim.cocotb_runner import run_bench
+from support.streams import Enclosed
 
 
-class Both(wiring.Component):
+class Both(Enclosed):
     """Receiver and transmitter in one component."""
 
     def __init__(self, parameters: UartParameters) -> None:
-        self._parameters = parameters
-        receiver = {"rx": In(1), "data": Out(8), "valid": Out(1)}
-        super().__init__({**receiver, "send_payload": In(8), "send_valid": In(1), "send_ready": Out(1), "tx": Out(1)})
+        self.sends = UartTransmitter(parameters)
+        sent = {"send_payload": In(8), "send_valid": In(1), "send_ready": Out(1), "tx": Out(1)}
+        super().__init__(UartReceiver(parameters), **sent)
 
     def elaborate(self, platform: object) -> Module:
-        m = Module()
-        m.submodules.receiver = receiver = UartReceiver(self._parameters)
-        m.submodules.transmitter = transmitter = UartTransmitter(self._parameters)
+        m = super().elaborate(platform)
+        m.submodules.transmitter = sends = self.sends
         m.d.comb += [
-            receiver.rx.eq(self.rx),
-            self.data.eq(receiver.data),
-            self.valid.eq(receiver.valid),
-            transmitter.data.payload.eq(self.send_payload),
-            transmitter.data.valid.eq(self.send_valid),
-            self.send_ready.eq(transmitter.data.ready),
-            self.tx.eq(transmitter.tx),
+            sends.data.payload.eq(self.send_payload),
+            sends.data.valid.eq(self.send_valid),
+            self.send_ready.eq(sends.data.ready),
+            self.tx.eq(sends.tx),
         ]
         return m
 
 
 @pytest.mark.gateware
-@pytest.mark.parametrize("divisor", [4, 5, 17, 50])
+@pytest.mark.parametrize("divisor", [4, 17])
 def test_bytes_in_and_out(divisor: int) -> None:
     run_bench(Both(UartParameters(divisor)), "beltline.sim.benches.uart", parameters={"divisor": divisor})
 

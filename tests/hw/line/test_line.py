@@ -7,9 +7,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from amaranth.hdl import Module
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
 
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
 from beltline.hw.arithmetic.utility_constants import UtilityConstants
@@ -17,33 +14,13 @@ from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Status
 from beltline.hw.line.line import Line, LineParameters
 from beltline.hw.line.model import line_sweep
+from support.memories import SideBySide
 from support.searches import Entry, Phase, phase, search, timeline
 from support.streams import Segment, Stream
 
 LINES = [LineParameters(4, 2), LineParameters(3, 1), LineParameters(2, 3)]
-KINDS = ["concave", "concave", "level", "concave", "random", "extreme", "over", "concave", "level", "level"] * 2
+KINDS = ["concave", "concave", "level", "concave", "random", "extreme", "over", "concave", "level", "level"]
 OUTPUTS = ("out_valid", "index", "value", "infeasible", "saturated", "over")
-
-
-class Probe(wiring.Component):
-    """Lines of several sizes side by side."""
-
-    def __init__(self) -> None:
-        self._lines = [Line(parameters) for parameters in LINES]
-        ports = {}
-        for k, line in enumerate(self._lines):
-            for name, member in line.signature.members.items():
-                ports[f"{name}_{k}"] = (In if member.flow is wiring.In else Out)(member.shape)
-        super().__init__(ports)
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        for k, line in enumerate(self._lines):
-            m.submodules[f"line{k}"] = line
-            for name, member in line.signature.members.items():
-                outer, inner = getattr(self, f"{name}_{k}"), getattr(line, name)
-                m.d.comb += outer.eq(inner) if member.flow is wiring.Out else inner.eq(outer)
-        return m
 
 
 def enter(entry: Entry) -> dict[str, int]:
@@ -74,7 +51,7 @@ def test_gateware(stream: Stream, with_shared: Callable[..., dict[str, str]]) ->
             operands[f"{name}_{k}"] = column + [quiet] * (clocks - len(column))
     outputs = [f"{name}_{k}" for k in range(len(LINES)) for name in OUTPUTS]
     found = stream(
-        with_shared(Probe()),
+        with_shared(SideBySide([Line(parameters) for parameters in LINES])),
         operands,
         outputs,
         latency,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from beltline.gpu_ref import brute_force, cpu
 from beltline.host.devices.software_model import ModelDevice
@@ -18,6 +19,7 @@ TIE = 1e-12
 """Two candidates whose objectives differ by less are a tie in double precision, whose own error is some 1e-14."""
 
 
+@pytest.mark.slow
 def test_headline_problem_against_double_precision() -> None:
     problem = rbc(grid=65_536, states=4)
     image = fixed_point(problem, 1e-10)

@@ -12,13 +12,9 @@ from support.memories import SideBySide, stored
 from support.streams import Segment, Stream
 
 SIZES = [
-    PrimeBanksParameters(2, 0, 1),
     PrimeBanksParameters(5, 1, 1, 20),
-    PrimeBanksParameters(2, 0, 2),
     PrimeBanksParameters(6, 2, 2, lanes=8),
-    PrimeBanksParameters(13, 0, 2, 16),
     PrimeBanksParameters(2, 1, 4),
-    PrimeBanksParameters(7, 0, 4, lanes=8),
     PrimeBanksParameters(13, 0, 4, 16),
 ]
 WRITES = ("write", "write_place", "write_inner", "write_data")

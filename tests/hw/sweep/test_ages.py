@@ -19,7 +19,7 @@ from beltline.hw.arithmetic.numbers import MINIMUM
 from beltline.hw.interface.groups import Mark
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Status
-from support.ages import PATIENT, with_ages, with_cost_by_age
+from support.ages import with_ages, with_cost_by_age
 from support.alternatives import KINDS, FullSearch
 
 AGES = 4
@@ -107,19 +107,3 @@ def test_a_cost_by_age_is_full_searchs_with_and_without_alternatives(seed: int) 
     image = product_image(problem, 1e-6)
     for alternatives in (0, 1):
         assert check(problem, image, ran(image, **(ALTERNATIVES | {"alternatives": alternatives}))) == 0
-
-
-def test_the_kinds_have_what_they_are_for() -> None:
-    """Tables differ between ages, other candidates are dominated, and a discount factor is above 1."""
-    images = [product_image(with_ages(kind, seed, 20, 2, AGES), 1e-6) for kind in KINDS for seed in range(4)]
-    first = [(image.ages[0], image.ages[1]) for image in images]
-    for name in ("wealth", "grid", "transition", "start"):
-        assert any(not np.array_equal(getattr(one, name), getattr(other, name)) for one, other in first), name
-    moved = [one.groups.lowest != other.groups.lowest for one, other in first]  # type: ignore[union-attr]
-    assert any(part.any() for part in moved)
-    above = [one.groups.highest != other.groups.highest for one, other in first]  # type: ignore[union-attr]
-    assert any(part.any() for part in above)
-    patient = [image.products.form.modulus(PATIENT) for image in images]  # type: ignore[union-attr]
-    assert max(patient) > 1.0
-    weights = [image.ages[PATIENT].transition.astype(float).sum(axis=1) for image in images]
-    assert max(part.max() for part in weights) > 2.0**64

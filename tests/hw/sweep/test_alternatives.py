@@ -1,65 +1,31 @@
-"""Alternatives in the software model, against full search in fixed point; and the unit that combines them."""
+"""Costs, alternatives, firms and bounds in the software model: tables, candidates, and the ends of the range."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
-from beltline.host.solver.fixed_point import Image, fixed_point
+from beltline.host.solver.fixed_point import Image
 from beltline.host.solver.product_image import _limits, product_image
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
 from beltline.hw.interface.groups import Groups, Mark
+from beltline.hw.interface.layout import Layout, Words
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import LINEAR_BIT, Engine, Mode, Status, Table
+from beltline.hw.interface.registers import Engine, Mode, Status, Table
 from beltline.hw.interface.windows import WindowParameters
-from beltline.hw.sweep.combine import CombineParameters
 from beltline.hw.sweep.model import SweepSoftwareMachine
-from beltline.hw.sweep.parameters import SweepParameters
-from support.alternatives import KINDS, FullSearch, with_alternatives
-from support.costs import with_cost
-from support.machines import assert_same_after_every_sweep, begun, proving_machine
+from beltline.hw.sweep.software_proof import divide_all
+from support.alternatives import KINDS, with_alternatives
+from support.bounds import BOUNDED, bounded
+from support.firms import SCALES, firm
+from support.machines import begun, proving_machine
 
 
 def table(machine: SweepSoftwareMachine, image: Image, name: str) -> NDArray[np.int64]:
     words: NDArray[np.int64] = getattr(machine, name)[: image.start.size].reshape(image.start.shape)
     return words
-
-
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_sweep_is_full_searchs(kind: str, seed: int) -> None:
-    """Values and choices of all product states are those of full search; choices with equal objectives may differ."""
-    image = product_image(with_alternatives(kind, seed, points=24, states=2), 1e-4)
-    machine, search = begun(proving_machine(image), image), FullSearch(image)
-    ended, ties = False, 0
-    poor = table(machine, image, "w") <= image.grid[0]
-    assert kind != "default" or poor.any()
-    while not ended and machine.sweeps < 40:
-        before = table(machine, image, "v").copy()
-        ended = machine.step()
-        value, choices = search(before)
-        assert np.array_equal(table(machine, image, "v"), value), machine.sweeps
-        other = (table(machine, image, "policy") != choices) & ~poor
-        ties += int(other.sum())
-    print(f"{kind} {seed}: {machine.sweeps} sweeps, {ties} choices among equals")
-    assert ties == 0
-    assert (value[poor & ~image.groups.has(Mark.KEEPS)] == MINIMUM).all()  # type: ignore[union-attr]
-    assert Status.INFEASIBLE not in machine.status
-    assert not ended or Status.PROVEN in machine.status
-
-
-def test_the_kinds_have_what_they_are_for() -> None:
-    """The random problems include unaffordable states, tables of values, regimes, ``kappa``, lotteries and bounds."""
-    images = [product_image(with_alternatives(kind, seed, 24), 1e-4) for kind in KINDS for seed in range(12)]
-    forms = [image.products.form for image in images]  # type: ignore[union-attr]
-    assert any((image.wealth <= image.grid[0]).any() for image in images)
-    assert any(image.groups.has(Mark.KEEPS).any() for image in images)  # type: ignore[union-attr]
-    assert {len(form.alternatives) for form in forms} == {1, 2, 3, 4}
-    assert {form.shape[0] for form in forms} == {1, 2}
-    assert any(image.groups.kappa.any() for image in images)  # type: ignore[union-attr]
 
 
 def test_candidates_that_are_left_out() -> None:
@@ -122,90 +88,6 @@ def test_every_pass_stays_among_the_candidates() -> None:
         assert np.array_equal(choices[able], np.maximum(best, lowest)[able])
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_bits_do_not_depend_on_lanes_and_searches(kind: str) -> None:
-    image = product_image(with_alternatives(kind, 7, 40), 1e-5)
-    first, *others = (
-        begun(proving_machine(image, lanes, contexts), image) for lanes, contexts in ((1, 16), (2, 64), (4, 32))
-    )
-    assert_same_after_every_sweep(first, others, image.start.size)
-
-
-@pytest.mark.parametrize("lanes", [1, 2])
-def test_problems_without_alternatives_keep_their_bits(lanes: int) -> None:
-    """If each state is its own group, bits do not change.
-
-    Only the unit that takes maxima adds clocks, where a single lane does not share the brackets at its ends.
-    """
-    image = fixed_point(with_cost("jumps", 1), 1e-6)
-    build = SweepParameters(128, 4, lanes, proof=True, costs=True)
-    plain = begun(SweepSoftwareMachine(build, logged=True), image)
-    machine = begun(SweepSoftwareMachine(replace(build, alternatives=True), logged=True), image)
-    unit = CombineParameters(4)
-    assert machine.clocks == plain.clocks + unit.latency
-    ended = False
-    while not ended:
-        ended = plain.step()
-        assert machine.step() == ended
-        assert np.array_equal(plain.cached, machine.cached)
-        assert (machine.status, machine.norm) == (plain.status, plain.norm)
-        # A sweep takes these clocks only if its end waits for expectations.
-        assert lanes > 1 or 0 < machine.clocks - plain.clocks <= unit.latency * (plain.sweeps + 1)
-    assert np.array_equal(plain.v, machine.v)
-
-
-def test_a_group_that_can_afford_nothing_is_infeasible_and_a_state_is_not() -> None:
-    image = product_image(with_alternatives("retirement", 1, 24), 1e-4)
-    assert image.products is not None
-    work, retire = (image.products.of(d)[0] for d in (0, 1))
-    for states, raised in (((work,), Status(0)), ((work, retire), Status.INFEASIBLE)):
-        poor = image.wealth.copy()
-        poor[:3, list(states)] = image.grid[0, list(states)]
-        machine = begun(proving_machine(image), replace(image, wealth=poor))
-        while not machine.step():
-            pass
-        assert machine.status & Status.INFEASIBLE == raised
-        assert (table(machine, image, "v")[:3, list(states)] == MINIMUM).all()
-
-
-def test_values_before_the_first_sweep_may_be_infeasible() -> None:
-    image = product_image(with_alternatives("retirement", 1, 24), 1e-4)
-    start = image.start.copy()
-    start[4] = MINIMUM
-    assert begun(proving_machine(image), replace(image, start=start)).status == Status.DONE | Status.INFEASIBLE
-
-
-def test_neither_shifts_nor_evaluation_steps() -> None:
-    image = product_image(with_alternatives("default", 1, 24), 1e-4)
-    runs = []
-    for mode in (0, int(Mode.SHIFT) | 5 << 8):
-        machine = proving_machine(image)
-        begun(machine, image)
-        machine.start(*image.start.shape, Mode(mode), 10_000, image.epsilon, image.constants)
-        while not machine.step():
-            pass
-        runs.append((machine.sweeps, machine.status, machine.norm))
-    assert runs[0] == runs[1]
-
-
-def test_the_running_maximum() -> None:
-    rng = np.random.default_rng(3)
-    words = rng.choice([MINIMUM, MINIMUM + 1, -1, 0, 1, MAXIMUM, 2**32, 2**32 - 1, -(2**32)], (500, 7)).astype(np.int64)
-    words[::2] = rng.integers(MINIMUM, MAXIMUM, words[::2].shape)
-    for _ in range(20):
-        begins = rng.random(7) < 0.4
-        begins[0] = True
-        ends = np.append(begins[1:], True)
-        found, nothing = CombineParameters(7).model(words, begins, ends)
-        starts = np.flatnonzero(begins)
-        largest = np.maximum.reduceat(words, starts, axis=1)
-        assert np.array_equal(found[:, ends], largest)
-        assert nothing == bool((largest == MINIMUM).any())
-        for first, after in zip(starts, [*starts[1:], 7], strict=True):
-            part = slice(first, after)
-            assert np.array_equal(found[:, part], np.maximum.accumulate(words[:, part], axis=1))
-
-
 def test_groups_in_the_second_matrix() -> None:
     names = ("kappa", "marks", "lowest", "highest")
     words = ([5, -7, 0], [3, 5, 2], [0, 7, 65_535], [65_535, 9, 65_535])
@@ -219,15 +101,79 @@ def test_groups_in_the_second_matrix() -> None:
     assert back.has(Mark.KEEPS).tolist() == [False, True, False]
 
 
-def test_alternatives_are_a_sweep_engines_with_costs() -> None:
-    build = MachineParameters(64, 4, engine=Engine.SWEEP, lanes=2, proof=True, costs=True, alternatives=True)
-    assert (build.features.alternatives, build.features.shifts, build.features.matrices) == (True, False, 2)
-    assert build.reported["ENGINE"] == 5 | 1 << LINEAR_BIT
-    assert WindowParameters(build).words(Table.Q) == 32
-    assert SweepSoftwareMachine(SweepParameters.of(build)).parameters == build
-    for wrong, reason in (({"costs": False}, "without costs"), ({"states": 1}, "with 1 state")):
-        sizes = {"grid": 64, "states": 4, "lanes": 2, "proof": True, "costs": True, "alternatives": True} | wrong
-        with pytest.raises(ValueError, match=f"^alternatives of a build must be False {reason}, because "):
-            MachineParameters(engine=Engine.SWEEP, **sizes)  # type: ignore[arg-type]
-        with pytest.raises(ValueError, match=f"^alternatives of a build must be False {reason}$"):
-            SweepParameters(**sizes)  # type: ignore[arg-type]
+def test_costs_lie_by_point_and_built_state() -> None:
+    build = MachineParameters(64, 4, engine=Engine.SWEEP, lanes=2, proof=True, costs=True)
+    assert WindowParameters(build).words(Table.X) == 64 * 4
+    assert Layout(build, 64, 3).blocks(Table.X) == (Words(0, 0, 256),)
+    # Sixteen points per lane; the second lane has only four.
+    assert Layout(build, 20, 3).blocks(Table.X) == (Words(0, 0, 64), Words(128, 64, 16))
+    assert Layout(build, 20, 3).blocks(Table.W) == (Words(0, 0, 48), Words(128, 48, 12))
+
+
+def image_of(kind: str, seed: int, points: int = 24, states: int = 2) -> Image:
+    scale = 1.0 if kind == "linear" else SCALES[seed % len(SCALES)]
+    return product_image(firm(kind, seed, points, states), 1e-4 * scale)
+
+
+def test_amounts_at_the_ends_of_the_range() -> None:
+    """A dividend of -2**63 or less is infeasible, one of 2**63 or more ends the run, and none else is a limit."""
+    image = image_of("random firm", 0)
+    cheapest = np.zeros_like(image.grid)
+    for wealth, cost, status in (
+        (0, -MAXIMUM, Status(0)),
+        (MINIMUM + 1, 0, Status(0)),
+        (MINIMUM, 0, Status.INFEASIBLE),
+        (-2, MAXIMUM, Status.INFEASIBLE),
+        (-1, MAXIMUM, Status.INFEASIBLE),
+        (0, MAXIMUM, Status(0)),
+        (1, -MAXIMUM, Status.SATURATED),
+        (MAXIMUM, MINIMUM, Status.SATURATED),
+    ):
+        given = replace(
+            image,
+            wealth=0 * image.wealth + wealth,
+            grid=cheapest + cost,
+            start=0 * image.start,
+            transition=0 * image.transition,
+        )
+        assert given.groups is not None
+        given = replace(given, groups=replace(given.groups, kappa=0 * given.groups.kappa))
+        machine = begun(proving_machine(given, 2), given, sweep_limit=1)
+        machine.step()
+        assert machine.status & (Status.SATURATED | Status.INFEASIBLE) == status, (wealth, cost)
+        if not status:
+            assert (machine.v[: image.start.size] == wealth - cost).all()
+
+
+def drawn(seed: int, most: int = 24) -> Image:
+    """Return the image of a problem with up to ``most`` points."""
+    rng = np.random.default_rng([21, seed])
+    kind, points = BOUNDED[seed % len(BOUNDED)], int(rng.integers(8, most + 1))
+    return product_image(bounded(kind, seed, points, 1 if kind == "firing" else int(rng.integers(1, 4))), 1e-4)
+
+
+def test_division_stays_within_bounds() -> None:
+    """From any choices within bounds, divide and conquer evaluates and finds only candidates of each state's own."""
+    cut = 0
+    for seed in range(40):
+        image = drawn(3 * seed + 1)
+        if image.bounds is None:
+            continue
+        rng = np.random.default_rng(seed)
+        rows, states = image.start.shape
+        low, high = image.bounds
+        choices = np.sort(rng.integers(0, rows, (rows, states)), axis=0).clip(low, high)
+        ev = rng.integers(-(2**50), 2**50, (rows, states))
+        tables = np.ascontiguousarray(image.grid.T), image.wealth, ev, image.constants.words, image.bounds
+        for firsts in (True, False):
+            before = choices.copy()
+            lowest, highest = np.full((rows, states), -1), np.full((rows, states), -1)
+            moved, flags = np.zeros((rows, states), np.bool_), np.zeros(rows, np.uint8)
+            divide_all(*tables, 3, firsts, choices, lowest, highest, moved, flags)
+            seen = lowest >= 0
+            assert (lowest >= low)[seen].all()
+            assert (highest <= high)[seen].all()
+            assert (choices >= low).all()
+            assert (choices <= high).all()
+            cut += int((moved & (choices != before)).any())
+    assert cut > 20

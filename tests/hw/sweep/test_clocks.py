@@ -4,32 +4,20 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from amaranth.hdl import Module
-from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
-from beltline.host.devices.base import built_sizes
-from beltline.host.devices.rtl import RtlDevice
-from beltline.host.devices.software_model import ModelDevice
-from beltline.host.models.rbc import rbc
-from beltline.host.solver.driver import run
-from beltline.host.solver.fixed_point import Image, fixed_point
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM, WIDTH
 from beltline.hw.arithmetic.objective import INFEASIBLE
 from beltline.hw.arithmetic.utility import UtilityParameters
 from beltline.hw.arithmetic.utility_constants import UtilityConstants
-from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import Command, Engine, Status
 from beltline.hw.memory.ram import READ_LATENCY
 from beltline.hw.sweep.lane_clocks import Dealt, LaneClocks, SweepLog, lane_clocks
-from beltline.hw.sweep.model import SweepSoftwareMachine
-from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.search.handed import HANDED_CLOCKS
 from beltline.hw.sweep.search.parameters import SearchParameters
 from beltline.hw.sweep.software_passes import _search_handed, limits_of, search_all, whole_grid
@@ -45,131 +33,20 @@ from support.local_searches import (
     handed,
     on_grid,
 )
-from support.machines import assert_same, opened, problem_of
+from support.streams import Enclosed
 from support.sweeps import MASK, row_writes
 
 pytestmark = pytest.mark.gateware
 
-EIGHT = MachineParameters(grid=256, states=4, engine=Engine.SWEEP, lanes=8)
-MANY = [
-    pytest.param(MachineParameters(grid=16 * lanes, states=2, engine=Engine.SWEEP, lanes=lanes), marks=pytest.mark.slow)
-    for lanes in (16, 32, 64, 128, 256)
-]
-MANY += [pytest.param(replace(many.values[0], slots=4), marks=pytest.mark.slow) for many in MANY[1:3]]
-FEW = [
-    MachineParameters(grid=64, states=2, engine=Engine.SWEEP, lanes=2, slots=8),
-    *(
-        pytest.param(
-            MachineParameters(grid=64, states=2, engine=Engine.SWEEP, lanes=lanes, slots=slots), marks=pytest.mark.slow
-        )
-        for lanes, slots in ((1, 4), (1, 8), (2, 4), (4, 4), (4, 8))
-    ),
-]
 
-
-@pytest.fixture(scope="module")
-def eight() -> Iterator[RtlDevice]:
-    yield from opened(EIGHT)
-
-
-@pytest.fixture(
-    scope="module", params=MANY, ids=lambda parameters: f"{parameters.lanes}-lanes-{parameters.row_slots}-slots"
-)
-def many(request: pytest.FixtureRequest) -> Iterator[tuple[RtlDevice, MachineParameters]]:
-    for device in opened(request.param):
-        yield device, request.param
-
-
-@pytest.fixture(scope="module", params=FEW, ids=lambda parameters: f"{parameters.lanes}-lanes-{parameters.slots}-slots")
-def few(request: pytest.FixtureRequest) -> Iterator[tuple[RtlDevice, MachineParameters]]:
-    for device in opened(request.param):
-        yield device, request.param
-
-
-def model(parameters: MachineParameters) -> SweepSoftwareMachine:
-    return SweepSoftwareMachine(SweepParameters.of(parameters), logged=True)
-
-
-def assert_agree(
-    device: RtlDevice, parameters: MachineParameters, image: Image, limits: list[int]
-) -> SweepSoftwareMachine:
-    """Check that gateware and model agree after this number of sweeps, in results, status and counters."""
-    for limit in limits:
-        machine = model(parameters)
-        assert_same(run(device, image, limit), run(ModelDevice(machine, parameters), image, limit))
-    return machine
-
-
-def test_rbc_on_eight_lanes(eight: RtlDevice) -> None:
-    image = fixed_point(rbc(grid=256), 1e-10)
-    machine = assert_agree(eight, EIGHT, image, [1, 2, 3, 20])
-    assert machine.searched[-1] < machine.searched[0]
-
-
-def test_rbc_on_many_lanes_some_of_which_have_no_point(many: tuple[RtlDevice, MachineParameters]) -> None:
-    device, parameters = many
-    assert_agree(device, parameters, fixed_point(rbc(grid=parameters.grid, states=2), 1e-10), [1, 2, 4])
-    few = 6 * parameters.lanes + 3
-    assert_agree(device, parameters, fixed_point(rbc(grid=few, states=1), 1e-10), [3, 12])
-
-
-def test_few_lanes_with_four_or_eight_to_a_bus(few: tuple[RtlDevice, MachineParameters]) -> None:
-    """The number of lanes that share a bus changes clocks alone; a driver reads it from register ``ENGINE``."""
-    device, parameters = few
-    assert device.read_register("ENGINE") == Engine.SWEEP | parameters.slots << 16
-    assert built_sizes(device) == parameters
-    other = replace(parameters, slots=12 - parameters.slots)
-    clocks = []
-    for grid, states, limit in ((64, 2, 1), (64, 2, 3), (64, 1, 12), (37, 2, 1_000)):
-        image = fixed_point(replace(rbc(grid=grid, states=states), beta=0.5), 1e-6)
-        machine = assert_agree(device, parameters, image, [limit])
-        ours, theirs = run(device, image, limit), run(ModelDevice(model(other), other), image, limit)
-        assert np.array_equal(ours.value, theirs.value)
-        assert np.array_equal(ours.policy, theirs.policy)
-        assert (ours.sweeps, ours.norm, ours.status) == (theirs.sweeps, theirs.norm, theirs.status)
-        assert ours.clocks == machine.clocks
-        clocks.append((ours.clocks, theirs.clocks))
-    assert all((ours < theirs) == (parameters.slots == 4) for ours, theirs in clocks)
-
-
-def test_small_problems_to_the_end(eight: RtlDevice) -> None:
-    """Gateware and model agree to the end of a run, in whose last sweeps no state needs a local search."""
-    problem = replace(rbc(grid=21, states=3), beta=0.5)
-    machine = assert_agree(eight, EIGHT, fixed_point(problem, 1e-6), [1_000])
-    assert Status.CONVERGED in machine.status
-    assert machine.searched[-1] == 0
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_random_problems_of_one_peak_or_many(eight: RtlDevice, seed: int) -> None:
-    rng = np.random.default_rng(700 + seed)
-    for k in range(4):
-        grid, states = int(rng.integers(2, 100)), int(rng.integers(1, 5))
-        image = fixed_point(problem_of(rng, grid, states), 1e-6)
-        if k:
-            # Values rise and fall.
-            spread = int(2.0 ** rng.integers(image.value_bits - 6, image.value_bits + 4))
-            image = replace(image, start=rng.integers(-spread, spread, (grid, states)))
-        if k == 3:
-            # One state can afford nothing.
-            image.wealth[int(rng.integers(grid)), :] = image.grid[0]
-        assert_agree(eight, EIGHT, image, [1, 2, 4])
-
-
-class Clocked(wiring.Component):
+class Clocked(Enclosed):
     """The unit with a counter of clocks and a register with the clock in which ``start`` was last high."""
 
     def __init__(self, probe: Probe) -> None:
-        self.probe = probe
-        self.members = dict(probe.signature.members.items())
-        super().__init__({**self.members, "clock": Out(32), "began": Out(32)})
+        super().__init__(probe, clock=Out(32), began=Out(32))
 
     def elaborate(self, platform: object) -> Module:
-        m = Module()
-        m.submodules.probe = self.probe
-        for name, member in self.members.items():
-            outer, inner = getattr(self, name), getattr(self.probe, name)
-            m.d.comb += outer.eq(inner) if member.flow is Out else inner.eq(outer)
+        m = super().elaborate(platform)
         m.d.sync += self.clock.eq(self.clock + 1)
         with m.If(self.start):
             m.d.sync += self.began.eq(self.clock)
@@ -322,16 +199,3 @@ def test_every_local_search_and_the_clock_of_every_result(
             assert not infeasible or value[at] == MINIMUM
             seen.add((bool(infeasible), bool(outside)))
     assert seen == {(False, False), (True, False)} | ({(False, True)} if eta <= 1 else set())
-
-
-def test_a_reset_during_a_local_search_leaves_no_state(eight: RtlDevice) -> None:
-    image = fixed_point(rbc(grid=256), 1e-10)
-    for clocks in (3_500, 4_300):
-        run(eight, image, 1)
-        eight.write_register("SWEEP_LIMIT", 5)
-        begin = eight.clocks_simulated
-        eight.write_register("COMMAND", Command.RUN)
-        while eight.clocks_simulated < begin + clocks:
-            assert eight.read_register("STATUS") == Status.BUSY
-        eight.write_register("COMMAND", Command.RESET)
-        assert_agree(eight, EIGHT, image, [2])

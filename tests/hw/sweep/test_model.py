@@ -40,7 +40,7 @@ def assert_same(line: LineSoftwareMachine, sweep: SweepSoftwareMachine, image: I
     assert np.array_equal(line.policy[:work], sweep.policy[:work])
 
 
-@pytest.mark.parametrize("lanes", LANES)
+@pytest.mark.parametrize("lanes", [1, 8, 64])
 @pytest.mark.parametrize(("grid", "states"), [(64, 3), (256, 4)])
 def test_rbc_is_the_assembly_lines_after_every_sweep(grid: int, states: int, lanes: int) -> None:
     image = fixed_point(rbc(grid=grid, states=states), 1e-10)
@@ -77,7 +77,7 @@ def peaked(image: Image, start: np.ndarray) -> bool:
     return True
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(8))
 def test_random_concave_problems_are_the_assembly_lines(seed: int) -> None:
     rng = np.random.default_rng(600 + seed)
     sweeps = 0
@@ -100,22 +100,6 @@ def test_random_concave_problems_are_the_assembly_lines(seed: int) -> None:
             assert_same(line, sweep, image)
             sweeps += 1
     assert sweeps > 60
-
-
-def test_threads_and_searches_do_not_change_results_with_one_peak() -> None:
-    """Results do not depend on the number of threads; 12,000 states are enough to use several."""
-    image = fixed_point(rbc(grid=3_000), 1e-10)
-    line = begun(LineSoftwareMachine(MachineParameters(4_096, 4)), image)
-    sweeps = [
-        begun(SweepSoftwareMachine(SweepParameters(4_096, 4, lanes), contexts), image)
-        for lanes, contexts in ((1, 4), (8, 64), (64, 256))
-    ]
-    for _ in range(25):
-        line.step()
-        for sweep in sweeps:
-            sweep.step()
-            assert_same(line, sweep, image)
-    assert line.literal_sweeps == 0
 
 
 def test_cached_utilities_are_those_of_the_choice_and_its_neighbours() -> None:

@@ -55,4 +55,3 @@ def test_stays_rises_and_value(stream: Stream, neighbours: bool) -> None:
         assert not (stays and rises)
         kinds.add((stays, rises, outside))
     assert len(kinds) == 6
-    assert parameters.latency == 5

@@ -11,34 +11,26 @@ from numpy.typing import NDArray
 
 from beltline.host.bench.random_problems import random_problem
 from beltline.host.models.rbc import rbc
-from beltline.host.problem.checks import ProblemError
 from beltline.host.solver.fixed_point import Image, fixed_point
 from beltline.hw.arithmetic.objective import INFEASIBLE
 from beltline.hw.arithmetic.utility import UtilityParameters
-from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import STEPS_FIELD, Engine, Mode, Status
+from beltline.hw.interface.registers import STEPS_FIELD, Mode, Status
 from beltline.hw.sweep import proof, software_proof
 from beltline.hw.sweep.check import PREPARE_CLOCKS
 from beltline.hw.sweep.lane_clocks import Dealt
 from beltline.hw.sweep.model import SweepSoftwareMachine
-from beltline.hw.sweep.parameters import ROW_WORDS, SweepParameters
+from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.proof import Proof
 from beltline.hw.sweep.scan import parameters
 from beltline.hw.sweep.scan.parameters import PERIOD
 from beltline.hw.sweep.search.parameters import SearchParameters
 from beltline.hw.sweep.software_passes import search_all, whole_grid
 from beltline.hw.sweep.software_proof import SKIPPED, _best, bracket_all, divide_all
-from support.machines import assert_same_after_every_sweep, begun
+from support.machines import begun, proving_machine
 from support.peaks import KINDS, FullSearch, savings
 
-
-def proving(image: Image, lanes: int = 2, contexts: int = 64, logged: bool = False) -> SweepSoftwareMachine:
-    points, states = image.start.shape
-    grid = ROW_WORDS * lanes
-    while grid < points:
-        grid *= 2
-    build = SweepParameters(grid, 1 << (states - 1).bit_length(), lanes, proof=True)
-    return SweepSoftwareMachine(build, contexts, logged)
+PROOF = {"costs": False, "alternatives": False}
+"""Options of a build that proves, and no more."""
 
 
 def swept(machine: SweepSoftwareMachine, image: Image) -> tuple[NDArray[np.int64], NDArray[np.int64], bool]:
@@ -46,64 +38,6 @@ def swept(machine: SweepSoftwareMachine, image: Image) -> tuple[NDArray[np.int64
     before = machine.v[: image.start.size].reshape(image.start.shape).copy()
     ended = machine.step()
     return before, machine.policy[: image.start.size].reshape(image.start.shape), ended
-
-
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_choice_of_every_sweep_is_full_searchs(kind: str, seed: int) -> None:
-    image = fixed_point(savings(kind, seed), 1e-6)
-    machine, search = begun(proving(image), image), FullSearch(image)
-    repaired = 0
-    ended = False
-    while not ended:
-        before, choices, ended = swept(machine, image)
-        found = search(before, choices)
-        assert np.array_equal(choices, found.choices), machine.sweeps
-        assert np.array_equal(machine.v[: image.start.size].reshape(found.best.shape), found.best)
-        repaired += machine.proven_by[-1].searched
-    assert machine.status == Status.DONE | Status.CONVERGED | Status.PROVEN
-    assert len(machine.proven_by) == len(machine.evaluations) == machine.sweeps
-    if kind in ("floor", "jumps"):
-        assert repaired > 20
-
-
-def test_problems_of_every_kind_are_full_searchs_but_for_what_rounds_to_the_same() -> None:
-    """Random problems have the choices of full search, except for candidates that are worse by rounding alone."""
-    others: list[tuple[int, int, int]] = []
-    proven = ended = 0
-    for seed in range(60):
-        drawn = random_problem(seed, points=24 + seed % 9, horizon=False)
-        try:
-            image = fixed_point(drawn.problem, drawn.tol)
-        except ProblemError:
-            continue
-        if np.abs(image.start).max() >= 2**60:
-            continue
-        machine, search = begun(proving(image), image), FullSearch(image)
-        for _ in range(12):
-            before, choices, last = swept(machine, image)
-            if machine.status & (Status.SATURATED | Status.INFEASIBLE):
-                break
-            found = search(before, choices)
-            where = np.argwhere(choices != found.choices)
-            others += [(seed, machine.sweeps, int(found.short[x, s])) for x, s in where]
-            proven += machine.proven_by[-1].rounds
-            ended += 1
-            if last:
-                break
-    print(f"{ended} sweeps, other choices (seed, sweep, units short): {others}")
-    assert ended > 300
-    assert proven > ended
-    assert all(0 <= short <= 4 for *_, short in others)
-    assert len(others) <= 5
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_bits_do_not_depend_on_lanes_and_searches(kind: str) -> None:
-    image = fixed_point(savings(kind, 7), 1e-6)
-    sizes = (1, 4), (1, 64), (2, 64), (4, 32), (8, 64)
-    first, *others = (begun(proving(image, lanes, contexts), image) for lanes, contexts in sizes)
-    assert_same_after_every_sweep(first, others, image.start.size)
 
 
 class HandsNothing(SweepParameters):
@@ -115,7 +49,7 @@ class HandsNothing(SweepParameters):
 def test_a_single_peak_takes_one_round_and_keeps_its_bits() -> None:
     image = fixed_point(rbc(grid=256, states=3), 1e-10)
     plain = begun(SweepSoftwareMachine(HandsNothing(256, 4, 4), logged=True), image)
-    proven = begun(proving(image, 4, logged=True), image)
+    proven = begun(proving_machine(image, 4, logged=True, **PROOF), image)
     while not plain.step():
         proven.step()
         assert np.array_equal(plain.v, proven.v)
@@ -143,7 +77,8 @@ def test_a_run_begins_from_the_choices_that_the_last_one_left(kind: str) -> None
     of_run = points, states, image.epsilon, image.constants
     spent = []
     for mode, lanes in ((Mode(0), 2), (Mode.CHOICES, 2), (Mode.CHOICES, 8)):
-        machine, search = begun(proving(image, lanes, logged=True), image, sweep_limit=30), FullSearch(image)
+        search = FullSearch(image)
+        machine = begun(proving_machine(image, lanes, logged=True, **PROOF), image, sweep_limit=30)
         while not machine.step():
             pass
         machine.start(*of_run[:2], mode, 2, *of_run[2:])
@@ -415,7 +350,7 @@ def test_a_proof_that_runs_out_of_rounds_is_reported(monkeypatch: pytest.MonkeyP
 def test_a_candidate_that_rounds_to_nearly_the_same_may_be_chosen() -> None:
     """A proof may choose a candidate that is worse by rounding alone, as utilities are a few units of value."""
     image = fixed_point(random_problem(61, horizon=False).problem, 1e-6)
-    machine = begun(proving(image, 4), image, sweep_limit=1)
+    machine = begun(proving_machine(image, 4, **PROOF), image, sweep_limit=1)
     before, choices, ended = swept(machine, image)
     assert ended
     found = FullSearch(image)(before, choices)
@@ -443,7 +378,7 @@ def test_choices_that_cross_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> No
 def test_choices_that_a_proof_moved_back_are_checked_again() -> None:
     """The next sweep checks choices that a proof moved back, as local searches would leave them again."""
     image = fixed_point(random_problem(14, horizon=False).problem, 1e-6)
-    machine = begun(proving(image, 4), image)
+    machine = begun(proving_machine(image, 4, **PROOF), image)
     while not machine.step():
         pass
     assert machine.status == Status.DONE | Status.CONVERGED | Status.PROVEN
@@ -453,7 +388,7 @@ def test_choices_that_a_proof_moved_back_are_checked_again() -> None:
 
 def test_evaluation_steps_and_failed_sweeps_prove_nothing() -> None:
     image = fixed_point(savings("jumps"), 1e-6)
-    machine = begun(proving(image), image)
+    machine = begun(proving_machine(image, **PROOF), image)
     machine.start(*image.start.shape, Mode(3 << STEPS_FIELD.start), 100, image.epsilon, image.constants)
     rounds = []
     for _ in range(9):
@@ -464,7 +399,7 @@ def test_evaluation_steps_and_failed_sweeps_prove_nothing() -> None:
     assert machine.step()
     assert machine.status == Status.DONE | Status.STOPPED
     image.wealth[0, 0] = image.grid[0]
-    machine = begun(proving(image), image)
+    machine = begun(proving_machine(image, **PROOF), image)
     assert machine.step()
     assert machine.status == Status.DONE | Status.INFEASIBLE
 
@@ -485,12 +420,3 @@ def test_a_utility_that_leaves_its_range_in_a_bracket_ends_the_run(
     assert proof_of(image, ev, begin).status == Status(0)
     image.grid[0] = -(2**62)
     assert proof_of(image, ev, begin).status == Status.SATURATED
-
-
-def test_a_proof_is_a_sweep_engines() -> None:
-    build = MachineParameters(64, 2, engine=Engine.SWEEP, lanes=2, proof=True)
-    assert (build.features.proofs, build.features.peaks) == (True, False)
-    with pytest.raises(ValueError, match="^proof of a build must be False for the assembly line, whose search "):
-        MachineParameters(64, 2, proof=True)
-    assert SweepParameters.of(build).proof
-    assert SweepSoftwareMachine(SweepParameters.of(build)).parameters == build

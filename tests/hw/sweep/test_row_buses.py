@@ -12,18 +12,16 @@ from amaranth.lib.wiring import In, Out
 
 from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.interface.parameters import ROW_WORDS
-from beltline.hw.memory.ram import Ram
 from beltline.hw.sweep.parameters import SweepParameters
-from beltline.hw.sweep.row_buses import TAKEN_CLOCKS, RowBuses, RowBusesParameters
+from beltline.hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters
 from support.streams import Segment, Stream
+from support.sweeps import add_rows, row_ports
 
 BUILDS = [
-    RowBusesParameters(SweepParameters(grid=32, states=1, lanes=1, slots=4), 1),
-    RowBusesParameters(SweepParameters(grid=64, states=1, lanes=2, slots=8), 1),
-    RowBusesParameters(SweepParameters(grid=512, states=2, lanes=16, slots=4), 2),
-    RowBusesParameters(SweepParameters(grid=512, states=1, lanes=32, slots=8), 1),
-    RowBusesParameters(
-        SweepParameters(grid=512, states=4, lanes=32, slots=4, proof=True, costs=True, alternatives=True), 3
+    RowBusesParameters(SweepParameters(256, 4, 16, 4, proof=True, costs=True, alternatives=True), 3),
+    *(
+        pytest.param(RowBusesParameters(build, 1), marks=pytest.mark.slow)
+        for build in (SweepParameters(32, 1, 1, 4), SweepParameters(64, 1, 2, 8), SweepParameters(512, 1, 32, 8))
     ),
 ]
 
@@ -44,10 +42,7 @@ class Probe(wiring.Component):
         build = parameters.build
         super().__init__(
             {
-                "write": In(1),
-                "write_lane": In(max(1, build.lane_bits)),
-                "write_address": In(parameters.address_bits),
-                "write_row": In(ROW_WORDS * WIDTH),
+                **row_ports(parameters),
                 "shift": In(range(build.local_bits + 1)),
                 "request": In(build.lanes),
                 "rows": In(build.lanes * build.row_bits),
@@ -61,17 +56,9 @@ class Probe(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         build, inner = self.parameters.build, self.parameters.inner_bits
-        m.submodules.buses = buses = RowBuses(self.parameters)
-        m.d.comb += buses.shift.eq(self.shift)
-        for number in range(build.lanes):
-            m.submodules[f"ram{number}"] = ram = Ram(ROW_WORDS * WIDTH, 1 << self.parameters.address_bits)
-            lane, bank = buses.lanes[number], buses.banks[number]
+        buses = add_rows(m, self, self.parameters, shift=self.shift)
+        for number, lane in enumerate(buses.lanes):
             m.d.comb += [
-                ram.write.eq(self.write & (self.write_lane == number)),
-                ram.write_address.eq(self.write_address),
-                ram.write_data.eq(self.write_row),
-                ram.read_address.eq(bank.address),
-                bank.data.eq(ram.read_data),
                 lane.request.eq(self.request[number]),
                 lane.row.eq(self.rows.word_select(number, build.row_bits)),
                 lane.inner.eq(self.inners.word_select(number, inner)),

@@ -10,14 +10,11 @@ import pytest
 
 import beltline as bl
 from beltline.host.devices import smallest_build
-from beltline.host.devices.base import built_sizes
 from beltline.host.devices.made import made
-from beltline.host.devices.software_model import ModelDevice
 from beltline.host.solver.product_image import product_image
 from beltline.hw.arithmetic.expectation import ExpectationParameters
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import Engine
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.turns import TurnsParameters
@@ -71,15 +68,6 @@ def test_every_sweep_is_full_searchs(kind: str, states: int) -> None:
     assert one > 4 * 17 // 2 * count * count
 
 
-def test_a_device_reports_its_multipliers() -> None:
-    build = MachineParameters(64, 128, engine=Engine.SWEEP, lanes=2, multipliers=4, **KINDS)
-    device = ModelDevice(SweepSoftwareMachine(SweepParameters.of(build)), build)
-    assert device.read_register("ENGINE") == 5 + 4 * 256 + 2**20
-    assert built_sizes(device) == build
-    plain = replace(build, states=16, multipliers=0, results=0)
-    assert built_sizes(ModelDevice(SweepSoftwareMachine(SweepParameters.of(plain)), plain)) == plain
-
-
 def test_builds_of_a_size() -> None:
     given = with_alternatives("default", 1, 20, 10)
     build = smallest_build(given, 2, 2, 4)
@@ -127,27 +115,3 @@ def test_which_options_are_refused(options: dict[str, Any], sentence: str) -> No
 def test_which_problems_are_too_large() -> None:
     with pytest.raises(bl.ProblemError, match="take 129 states of a machine, more than the 128 that the largest build"):
         bl.solve(with_alternatives("exit", 1, 20, 43), device="emulator", **BUILD, multipliers=4)
-
-
-@pytest.mark.parametrize(
-    ("changed", "sentence"),
-    [
-        (
-            {"states": 32, "multipliers": 0},
-            "states of a build must be from 1 to 16, or with multipliers up to 128",
-        ),
-        ({"states": 256}, "states of a build must be from 1 to 128, not 256"),
-        (
-            {"multipliers": 3},
-            "multipliers of a build must be a power of two from 1 to 64 and below its 32 ",
-        ),
-        ({"states": 4}, "multipliers of a build must be a power of two from 1 to 64 and below its 4 states, not 4"),
-        ({"states": 8, "alternatives": False}, "multipliers of a build must be 0 without alternatives"),
-    ],
-)
-def test_builds_that_cannot_be(changed: dict[str, Any], sentence: str) -> None:
-    kinds: dict[str, Any] = {"states": 32, "multipliers": 4, **KINDS} | changed
-    with pytest.raises(ValueError, match="^" + sentence):
-        MachineParameters(64, engine=Engine.SWEEP, lanes=2, **kinds)
-    with pytest.raises(ValueError, match="^" + sentence):
-        SweepParameters(64, lanes=2, **kinds)

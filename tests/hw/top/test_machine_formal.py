@@ -34,7 +34,7 @@ from beltline.hw.memory.ram import Ram
 from beltline.hw.top.machine import Machine
 from support.formal import before, check_sequences, formal_module, must
 
-pytestmark = [pytest.mark.gateware, pytest.mark.formal]
+pytestmark = [pytest.mark.gateware, pytest.mark.slow]
 
 PARAMETERS = MachineParameters(grid=4, states=2)
 
@@ -228,9 +228,9 @@ def settings(monkeypatch: pytest.MonkeyPatch, grid: int, states: int) -> None:
     [
         # The prologue and a sweep, with a reset in any clock.
         (2, 1, True, 46),
-        # The prologue and two sweeps, without resets; slow.
-        pytest.param(2, 1, False, 66, marks=pytest.mark.slow),
-        pytest.param(3, 2, False, 60, marks=pytest.mark.slow),
+        # The prologue and two sweeps, without resets.
+        (2, 1, False, 66),
+        (3, 2, False, 60),
     ],
 )
 def test_no_half_is_read_while_it_is_written(

@@ -12,7 +12,7 @@ from beltline.hw.memory.ram import READ_LATENCY
 from beltline.hw.sweep.lane.expects import Expects
 from beltline.hw.sweep.lane.parameters import SHIFT_CLOCKS, LaneParameters
 from beltline.hw.sweep.parameters import SweepParameters
-from support.streams import Clocks
+from support.streams import Clocks, Trace
 
 PARAMETERS = LaneParameters(SweepParameters(grid=64, states=3, lanes=2, slots=4))
 BUILD = PARAMETERS.build
@@ -21,41 +21,27 @@ WORD = 1 << 64
 RESULT_CLOCKS = PARAMETERS.expectation.latency + 2
 """Clocks from a point's last value to its first expectation, with a register before and one after the unit."""
 
-NAMES = ("go", "half", "states", "weight_write", "weight_row", "weight_column", "data", "check_valid", "check_point")
-NAMES += ("check_note", "new", "patch_valid", "patch_point", "read")
-
 
 @pytest.mark.gateware
 @pytest.mark.parametrize("gaps", [0.0, 0.5], ids=["a state a clock", "with gaps"])
 def test_expected_values(clocks: Clocks, gaps: float) -> None:
     rng = random.Random(int(10 * gaps))
-    columns: dict[str, list[int]] = {name: [] for name in NAMES}
+    trace = Trace(
+        Expects(PARAMETERS), rng, go=0, weight_write=0, check_valid=0, patch_valid=0, weight_row=0, weight_column=0
+    )
     # A value arrives some clocks after its flag.
-    late: dict[tuple[str, int], int] = {}
-    wanted: dict[int, dict[str, int]] = {}
-
-    def clock(standing: dict[str, int], **given: int) -> None:
-        now = len(columns["go"])
-        row = {"go": 0, "weight_write": 0, "check_valid": 0, "patch_valid": 0, "check_note": rng.randrange(2)}
-        row |= {name: rng.getrandbits(64) for name in ("data", "new", "read")}
-        row |= {name: rng.randrange(POINTS) for name in ("check_point", "patch_point")}
-        row |= {"weight_row": 0, "weight_column": 0} | standing | given
-        for name in ("new", "read"):
-            row[name] = late.get((name, now), row[name])
-        for name, column in columns.items():
-            column.append(row[name])
-
+    wanted, late, clock = trace.wanted, trace.late, trace.clock
     for number, (states, scale, half, patches) in enumerate(
         ((3, 3, 0, False), (3, 1, 1, True), (1, 2, 0, False), (2, 2, 1, True), (3, 8, 1, False))
     ):
-        standing = {"states": states, "half": half}
+        trace.idle |= {"states": states, "half": half}
         weights = [[rng.randrange(WORD) // max(1, states - scale + 1) for _ in range(states)] for _ in range(states)]
         if scale == 8:
             weights = [[WORD - 1] * states for _ in range(states)]
         for s in range(states):
             for k in range(states):
-                clock(standing, weight_write=255, weight_row=s, weight_column=k, data=weights[s][k])
-        clock(standing, go=1)
+                clock(weight_write=255, weight_row=s, weight_column=k, data=weights[s][k])
+        clock(go=1)
         points = list(range(POINTS))
         if patches:
             # The patch pass computes some of the points.
@@ -67,14 +53,14 @@ def test_expected_values(clocks: Clocks, gaps: float) -> None:
             noted = 0
             for value in values:
                 while rng.random() < gaps:
-                    clock(standing)
-                now = len(columns["go"])
-                late["read" if patches else "new", now + (READ_LATENCY if patches else SHIFT_CLOCKS)] = value % WORD
+                    clock()
+                now = trace.now
+                late["read" if patches else "new", now + (READ_LATENCY if patches else SHIFT_CLOCKS)] = value
                 if patches:
-                    clock(standing, patch_valid=1, patch_point=x)
+                    clock(patch_valid=1, patch_point=x)
                 else:
                     noted |= int(rng.random() < 0.2)
-                    clock(standing, check_valid=1, check_point=x, check_note=noted)
+                    clock(check_valid=1, check_point=x, check_note=noted)
             first = now + (READ_LATENCY if patches else SHIFT_CLOCKS) + RESULT_CLOCKS
             for s in range(states):
                 exact = (sum(q * v for q, v in zip(weights[s], values, strict=True)) + WORD // 2) // WORD
@@ -87,13 +73,10 @@ def test_expected_values(clocks: Clocks, gaps: float) -> None:
                 }
         if number == 3:
             # A point that was not finished is dropped when the next pass begins.
-            clock(standing, patch_valid=1)
+            clock(patch_valid=1)
         for _ in range(PARAMETERS.settle + 5):
-            clock(standing)
-    found = clocks(Expects(PARAMETERS), columns)
-    assert [t for t, flag in enumerate(found["write"]) if flag] == list(wanted)
-    for t, result in wanted.items():
-        assert {name: found[name][t] for name in result} == result, t
+            clock()
+    found = trace.check(clocks, "write")
     assert not any(flag for t, flag in enumerate(found["lost"]) if t not in wanted)
     lost = sum(result["lost"] for result in wanted.values())
     assert 0 < lost < len(wanted) // 2

@@ -8,13 +8,10 @@ import pytest
 
 from beltline.hw.sweep.lane.judge import Judge
 from beltline.hw.sweep.parameters import SweepParameters
-from support.streams import Clocks
+from support.streams import Clocks, Trace
 
 BUILD = SweepParameters(grid=256, states=5, lanes=2, slots=4)
 ALONE = SweepParameters(grid=128, states=5, lanes=1, slots=4)
-WIDTHS = {"stays": 1, "outside": 1, "position": BUILD.position_bits, "value": 64, "old": 64}
-HANDED = {"choice": BUILD.index_bits, "feasible": 1, "rises": 1, "below": 65, "above": 65}
-"""Bits of what a check hands to the local search."""
 
 
 def handed(row: dict[str, int]) -> dict[str, int]:
@@ -33,10 +30,7 @@ def handed(row: dict[str, int]) -> dict[str, int]:
 @pytest.mark.parametrize("gaps", [0.0, 0.5], ids=["a result a clock", "with gaps"])
 def test_points_and_marks(clocks: Clocks, gaps: float, build: SweepParameters) -> None:
     rng = random.Random(int(10 * gaps))
-    widths = WIDTHS | (HANDED if build.hands else {})
-    names = ("go", "fixed", "last_state", "check_valid", *(f"check_{name}" for name in widths))
-    columns: dict[str, list[int]] = {name: [] for name in names}
-    results: dict[int, dict[str, int]] = {}
+    trace = Trace(Judge(build), rng, go=0, check_valid=0)
     passes = (
         (128, 5, 0.1, 0),
         (128, 1, 0.0, 0),
@@ -45,14 +39,10 @@ def test_points_and_marks(clocks: Clocks, gaps: float, build: SweepParameters) -
         (60, 4, 0.01, 0),
     )
     for points, states, share, fixed in passes:
-        standing = {"fixed": fixed, "last_state": states - 1}
+        trace.idle |= {"fixed": fixed, "last_state": states - 1}
 
-        def clock(standing: dict[str, int] = standing, share: float = share, **given: int) -> dict[str, int]:
-            row = {f"check_{name}": rng.getrandbits(bits) for name, bits in widths.items()}
-            row |= {"go": 0, "check_valid": 0, "check_stays": int(rng.random() >= share)} | standing | given
-            for name, column in columns.items():
-                column.append(row[name])
-            return row
+        def clock(share: float = share, **given: int) -> dict[str, int]:
+            return trace.clock(check_stays=int(rng.random() >= share), **given)
 
         clock(go=1)
         noted = 0
@@ -61,23 +51,18 @@ def test_points_and_marks(clocks: Clocks, gaps: float, build: SweepParameters) -
                 while rng.random() < gaps:
                     clock()
                 row = clock(check_valid=1)
-                own = {name: row[f"check_{name}"] for name in WIDTHS}
+                own = {name: row[f"check_{name}"] for name in ("stays", "outside", "position", "value", "old")}
                 own["stays"] |= fixed
                 if build.hands:
                     own |= handed(row)
                 noted = (noted if state else 0) | (1 - own["stays"])
                 own |= {"point": point, "state": state, "point_ends": int(state == states - 1), "note": noted}
-                results[len(columns["go"])] = own
+                trace.wanted[trace.now] = own
         # The last result leaves before the next pass begins.
         for _ in range(rng.randint(1, 3)):
             clock()
-    found = clocks(Judge(build), columns)
+    found = trace.check(clocks, "valid")
     any_mark = 0
-    for t, valid in enumerate(found["valid"]):
-        assert valid == (t in results), t
+    for t, go in enumerate(trace.columns["go"]):
         assert found["any_mark"][t] == any_mark, t
-        if valid:
-            assert {name: found[name][t] for name in results[t]} == results[t], t
-            any_mark |= 1 - results[t]["stays"]
-        if columns["go"][t]:
-            any_mark = 0
+        any_mark = 0 if go else any_mark | (1 - trace.wanted[t]["stays"] if t in trace.wanted else 0)

@@ -11,7 +11,7 @@ from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
 from beltline.hw.sweep.lane.parameters import SHIFT_CLOCKS, LaneParameters
 from beltline.hw.sweep.lane.values import Values
 from beltline.hw.sweep.parameters import SweepParameters
-from support.streams import Clocks
+from support.streams import Clocks, Trace
 
 PARAMETERS = LaneParameters(SweepParameters(grid=64, states=3, lanes=2, slots=4))
 STATES = PARAMETERS.build.states
@@ -29,58 +29,33 @@ def test_values_and_changes(clocks: Clocks, gaps: float) -> None:
     def number() -> int:
         return rng.choice((*EXTREMES, rng.randint(MINIMUM, MAXIMUM) >> rng.randrange(64)))
 
-    names = ("valid", "state", "position", "value", "old")
-    columns: dict[str, list[int]] = {f"{unit}_{name}": [] for unit in ("check", "search") for name in names}
-    outside = ("go", "seek", "shift_after", "shift_before", "sample_place", "has_reference")
-    columns |= {name: [] for name in outside}
-    written: dict[int, dict[str, int]] = {}
+    trace = Trace(Values(PARAMETERS), rng, go=0, check_valid=0, search_valid=0)
+    clock, columns = trace.clock, trace.columns
     samples: dict[int, tuple[int, int]] = {}
     norms: dict[int, int] = {}
     norm = 0
     for seek, has_reference, size, mixed in ((0, 1, 64, 0), (0, 0, 20, 1), (1, 1, 64, 1), (0, 1, 3, 0), (0, 1, 64, 1)):
         after, before = ([number() >> 64 - size for _ in range(STATES)] for _ in range(2))
         place = rng.randrange(32) * STATES
-        standing = {
-            "seek": seek,
-            "has_reference": has_reference,
-            "sample_place": place,
-            **{
-                name: sum(word % WORD << 64 * s for s, word in enumerate(words))
-                for name, words in (("shift_after", after), ("shift_before", before))
-            },
-        }
-
-        def clock(standing: dict[str, int] = standing, **given: int) -> None:
-            row = {
-                f"{unit}_{name}": word
-                for unit in ("check", "search")
-                for name, word in (
-                    ("state", rng.randrange(STATES)),
-                    ("position", rng.randrange(96)),
-                    ("value", number() % WORD),
-                    ("old", number() % WORD),
-                )
-            }
-            row |= {"go": 0, "check_valid": 0, "search_valid": 0} | standing | given
-            for name, column in columns.items():
-                column.append(row[name])
-
+        trace.idle |= {"seek": seek, "has_reference": has_reference, "sample_place": place}
+        for name, words in (("shift_after", after), ("shift_before", before)):
+            trace.idle[name] = sum(word % WORD << 64 * s for s, word in enumerate(words))
         clock(go=1)
         if not seek:
             norm = 0
         for position in rng.sample(range(96), 96):
             while rng.random() < gaps:
                 clock()
-            now, state = len(columns["go"]), position % STATES
+            now, state = trace.now, position % STATES
             value, old = number(), number()
             if rng.random() < 0.5:
                 old = min(max(value + rng.randint(-3, 3), MINIMUM), MAXIMUM)
             unit = rng.choice(("check", "search")) if mixed else "check"
-            words = {"valid": 1, "state": state, "position": position, "value": value % WORD, "old": old % WORD}
-            clock(**{f"{unit}_{name}": word for name, word in words.items()})
+            own = {"valid": 1, "state": state, "position": position, "value": value, "old": old}
+            clock(**{f"{unit}_{name}": word for name, word in own.items()})
             new, was = (min(max(word, MINIMUM), MAXIMUM) for word in (value + after[state], old + before[state]))
             cut = new != value + after[state] or was != old + before[state]
-            written[now + SHIFT_CLOCKS] = {"place": position, "new": new % WORD, "beyond": int(cut)}
+            trace.wanted[now + SHIFT_CLOCKS] = {"place": position, "new": new % WORD, "beyond": int(cut)}
             norm = max(norm, abs(new - was))
             norms[now + NORM_CLOCKS] = norm
             if has_reference and position - state == place:
@@ -88,11 +63,8 @@ def test_values_and_changes(clocks: Clocks, gaps: float) -> None:
         # The norm includes the last value before the next pass begins.
         for _ in range(NORM_CLOCKS):
             clock()
-    found = clocks(Values(PARAMETERS), columns)
-    assert [t for t, flag in enumerate(found["written"]) if flag] == list(written)
+    found = trace.check(clocks, "written")
     assert found["retired"] == [0, *found["written"][:-1]]
-    for t, result in written.items():
-        assert {name: found[name][t] for name in result} == result, t
     assert [t for t, flag in enumerate(found["sample_valid"]) if flag] == list(samples)
     for t, sample in samples.items():
         assert (found["sample_state"][t], found["sample"][t]) == sample, t

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -9,23 +10,21 @@ import numpy as np
 import pytest
 
 import beltline as bl
-from beltline.host.devices.base import built_sizes
-from beltline.host.devices.software_model import ModelDevice
 from beltline.host.solver.fixed_point import Image
 from beltline.host.solver.machine_prices import with_machine_prices
 from beltline.host.solver.product_image import product_image
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
 from beltline.hw.interface.groups import Groups, Mark
-from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import LINEAR_BIT, PRICES_ENGINE, UPDATE_FIELD, Engine, Mode, Status
+from beltline.hw.interface.registers import LINEAR_BIT, PRICES_ENGINE, UPDATE_FIELD, Mode, Status
 from beltline.hw.sweep.combine import CombineParameters
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.prices.parameters import PricesParameters
-from support.alternatives import FullSearch
+from support.alternatives import KINDS, FullSearch, with_alternatives
 from support.machines import begun
+from support.pairs import Pair, proving_pairs
 
-KINDS: dict[str, Any] = {"proof": True, "costs": True, "alternatives": True, "multipliers": 4, "prices": True}
+OPTIONS: dict[str, Any] = {"proof": True, "costs": True, "alternatives": True, "multipliers": 4, "prices": True}
 COUNTRY = bl.arellano(bonds=17, incomes=5)
 DEFAULT, REPAY = range(0, 10, 2), range(1, 10, 2)
 """Product states of the country."""
@@ -39,7 +38,7 @@ def image_of(model: Any, tol: float = 1e-5) -> Image:
 
 def started(image: Image, lanes: int, every: int, **kinds: Any) -> SweepSoftwareMachine:
     """Return a machine that has begun a run with updates of prices."""
-    build = SweepParameters(32, 16, lanes, **KINDS | kinds)
+    build = SweepParameters(32, 16, lanes, **OPTIONS | kinds)
     machine = begun(SweepSoftwareMachine(build, logged=True), image)
     machine.start(*image.start.shape, Mode(every << UPDATE_FIELD.start), 10_000, image.epsilon, image.constants)
     return machine
@@ -73,7 +72,7 @@ def test_costs_follow_from_where_bonds_are_paid() -> None:
     rng = np.random.default_rng(4)
     image = image_of(COUNTRY)
     assert image.faces is not None
-    unit = PricesParameters(SweepParameters(32, 16, 2, **KINDS))
+    unit = PricesParameters(SweepParameters(32, 16, 2, **OPTIONS))
     for chance in (0.0, 0.05, 0.5, 1.0):
         defaults = rng.random((17, 5)) < chance
         paid = np.zeros((17, 10), np.bool_)
@@ -192,22 +191,6 @@ def test_prices_that_are_not_updated() -> None:
     np.testing.assert_array_equal(machine.v, plain.v)
 
 
-def test_a_device_reports_that_it_computes_prices() -> None:
-    build = MachineParameters(64, 16, engine=Engine.SWEEP, lanes=2, **KINDS)
-    device = ModelDevice(SweepSoftwareMachine(SweepParameters.of(build)), build)
-    assert device.read_register("ENGINE") == PRICES_ENGINE | 4 << 8 | 1 << LINEAR_BIT
-    assert built_sizes(device) == build
-    assert build.features.prices
-
-
-def test_builds_that_cannot_be() -> None:
-    kinds = KINDS | {"multipliers": 0}
-    with pytest.raises(ValueError, match="^prices of a build must be False without multipliers, which compute them"):
-        MachineParameters(64, 16, engine=Engine.SWEEP, lanes=2, **kinds)
-    with pytest.raises(ValueError, match="^prices of a build must be False without multipliers$"):
-        SweepParameters(64, 16, 2, **kinds)
-
-
 def test_marks_of_an_economy() -> None:
     image = image_of(COUNTRY)
     assert image.groups is not None
@@ -218,3 +201,94 @@ def test_marks_of_an_economy() -> None:
     wanted = COUNTRY.grid / (COUNTRY.beta * (1.0 + COUNTRY.interest))
     assert np.abs(image.faces * image.amount_unit - wanted).max() <= 0.5 * image.amount_unit
     assert np.abs(image.faces).max() < MAXIMUM
+
+
+SIZES = [
+    pytest.param((2, 32, 16, 4), id="2 lanes"),
+    pytest.param((1, 16, 16, 8), id="1 lane", marks=pytest.mark.slow),
+    pytest.param((4, 64, 32, 1), id="4 lanes", marks=pytest.mark.slow),
+]
+
+
+@pytest.fixture(scope="module", params=SIZES)
+def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
+    lanes, grid, states, multipliers = request.param
+    for one in proving_pairs(lanes, grid, states, multipliers=multipliers, prices=True):
+        assert one.device.read_register("ENGINE") == PRICES_ENGINE | multipliers << 8 | 1 << LINEAR_BIT
+        yield one
+
+
+def every(sweeps: int) -> int:
+    """Return the bits of register ``MODE`` for updates after this number of sweeps."""
+    return sweeps << UPDATE_FIELD.start
+
+
+def economy(bonds: int, incomes: int = 5, tol: float = 1e-4) -> Image:
+    model = bl.arellano(bonds=bonds, incomes=incomes)
+    problem = model.problem()
+    return with_machine_prices(problem, model.update, product_image(problem, tol), None, None, tol)
+
+
+@pytest.mark.gateware
+def test_economies_after_every_sweep(pair: Pair) -> None:
+    """Gateware and model agree after every sweep, with lanes that are full, nearly empty or empty."""
+    for bonds in (pair.parameters.grid - 1, pair.parameters.grid // 2 + 3 | 1, 7):
+        image = economy(bonds)
+        for sweeps, updates in ((3, 0), (1, 1), (3, 1), (8, 3)):
+            done = pair.run(image, sweeps, every(updates))
+            assert Status.PROVEN in done.status
+            assert (done.updates > 0) == (0 < updates <= sweeps)
+
+
+@pytest.mark.gateware
+@pytest.mark.parametrize("updates", [7, 255])
+def test_economies_to_the_end(pair: Pair, updates: int) -> None:
+    for bonds, incomes in ((pair.parameters.grid - 1, 5), (9, 7), (7, 1)):
+        done = pair.run(economy(bonds, incomes), 10_000, every(updates))
+        assert done.status == Status.DONE | Status.CONVERGED | Status.PROVEN
+        assert done.updates > 0
+
+
+@pytest.mark.gateware
+def test_random_marks_and_faces(pair: Pair) -> None:
+    """Gateware and model agree on words that no economy has: any groups and marks, and extreme payments."""
+    rng = np.random.default_rng(7)
+    build, updates = pair.parameters, 0
+    for seed in range(8):
+        points = int(rng.integers(7, build.grid + 1))
+        image = product_image(with_alternatives(KINDS[seed % len(KINDS)], seed, points, 3), 1e-4)
+        assert image.groups is not None
+        states = image.start.shape[1]
+        begins = rng.random(states) < 0.5
+        begins[0] = True
+        marks = begins * int(Mark.BEGINS) + np.append(begins[1:], True) * int(Mark.ENDS)
+        for mark, chance in ((Mark.KEEPS, 0.1), (Mark.UNPAID, 0.5), (Mark.PRICED, 0.7)):
+            marks = marks + (rng.random(states) < chance) * int(mark)
+        groups = replace(image.groups, marks=marks, lowest=0 * marks, highest=0 * marks + points - 1)
+        faces = rng.integers(-(2**51), 2**51, points)
+        if seed % 2:
+            faces = rng.choice(np.array([-(2**63), 2**63 - 1, 0, 1, -1]), points)
+        # Values that are equal, and at which bonds are paid if one of the equal alternatives pays.
+        start = rng.integers(-2, 3, image.start.shape) << 50
+        odd = replace(image, groups=groups, faces=faces, start=start)
+        for sweeps, number in ((1, 1), (4, 1), (6, 2)):
+            updates += pair.run(odd, sweeps, every(number)).updates
+    assert updates > 20
+
+
+@pytest.mark.gateware
+def test_a_run_after_another(pair: Pair) -> None:
+    """A run with updates is not influenced by the run before it, which left stored choices and an update of costs."""
+    image = economy(pair.parameters.grid - 3)
+    first = pair.run(image, 5, every(1))
+    stored = pair.run(image, 3, Mode.CHOICES | every(2), first)
+    assert stored.updates > 0
+    again = pair.run(image, 5, every(1))
+    assert again.clocks == first.clocks
+    # A run that begins at the last prices and values of another does not know that they belong together.
+    ended = pair.run(image, 10_000, every(1))
+    points, states = image.start.shape
+    built = pair.parameters.states
+    groups = Groups.of(ended.shift_weights.reshape(built, -1), states)
+    settled = replace(image, groups=groups, grid=ended.x.reshape(-1, built)[:points, :states].copy())
+    assert pair.run(settled, 2, Mode.CHOICES | every(1), ended).updates == 1

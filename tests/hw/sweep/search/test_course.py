@@ -13,12 +13,12 @@ from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.search.course import Course
 from beltline.hw.sweep.search.parameters import FOUND, PROBE, SearchParameters
 from support.layouts import any_word, pack
-from support.streams import Clocks
+from support.streams import MULTIPLIERS, Clocks
 
 
 @pytest.mark.gateware
 @pytest.mark.parametrize("lanes", [1, 2], ids=["looking-for-states", "handed-states"])
-@pytest.mark.parametrize("multiplier", [Multiplier.DSP48E2, Multiplier.MULT18X18D], ids=["in-RAM", "in-registers"])
+@pytest.mark.parametrize("multiplier", MULTIPLIERS)
 def test_searches_in_their_order(clocks: Clocks, lanes: int, multiplier: Multiplier) -> None:
     rng = random.Random(9)
     build = SweepParameters(grid=128 * lanes, states=3, lanes=lanes, slots=4, multiplier=multiplier)

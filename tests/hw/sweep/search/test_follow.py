@@ -20,8 +20,8 @@ INPUTS += ("context", "mine", "beginning", "limit", "search", "search_later")
 CASES = [
     # Two words in a part and empty places, or several parts in a word and a search in every place.
     (SearchParameters(SweepParameters(grid=256, states=4, lanes=1, slots=4), 32), 5),
-    (SearchParameters(SweepParameters(grid=64, states=3, lanes=2, slots=4), 64), 1),
     (SearchParameters(SweepParameters(grid=128, states=1, lanes=1, slots=4), 8), 5),
+    (SearchParameters(SweepParameters(grid=64, states=3, lanes=2, slots=4), 64), 1),
     (SearchParameters(SweepParameters(grid=64, states=16, lanes=1, slots=4), 64), 4),
 ]
 

@@ -17,9 +17,9 @@ from support.streams import Clocks
 
 CASES = [
     # Several points in a part, one point in a part, and more turns than searches; the last has one exogenous state.
-    (SearchParameters(SweepParameters(grid=256, states=4, lanes=2, slots=4), 16), 5),
-    (SearchParameters(SweepParameters(grid=128, states=3, lanes=8, slots=4), 64), 0),
-    (SearchParameters(SweepParameters(grid=64, states=1, lanes=2, slots=4), 4), 4),
+    (SearchParameters(SweepParameters(grid=256, states=4, lanes=2, slots=4), 16), 5, 0.4),
+    (SearchParameters(SweepParameters(grid=128, states=3, lanes=8, slots=4), 64), 0, 0.0),
+    (SearchParameters(SweepParameters(grid=64, states=1, lanes=2, slots=4), 4), 4, 0.4),
 ]
 
 
@@ -64,8 +64,7 @@ def asked_for(row: dict[str, int]) -> int | None:
 
 
 @pytest.mark.gateware
-@pytest.mark.parametrize(("parameters", "part_shift"), CASES, ids=["parts", "points", "one-state"])
-@pytest.mark.parametrize("gaps", [0.0, 0.4], ids=["a-mark-a-clock", "with-gaps"])
+@pytest.mark.parametrize(("parameters", "part_shift", "gaps"), CASES, ids=["parts", "points", "one-state"])
 def test_first_failed_states(clocks: Clocks, parameters: SearchParameters, part_shift: int, gaps: float) -> None:
     rng = random.Random(part_shift)
     build, layout, around = parameters.build, handed_layout(parameters), parameters.clocks

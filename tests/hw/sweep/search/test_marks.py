@@ -20,8 +20,7 @@ ALONE = tuple(f"{name}{part}" for name in ("set", "clear") for part in ("", "_po
 
 
 @pytest.mark.gateware
-@pytest.mark.parametrize("gaps", [0.0, 0.5], ids=["a mark a clock", "with gaps"])
-@pytest.mark.parametrize("proof", [False, True], ids=["", "proof"])
+@pytest.mark.parametrize(("gaps", "proof"), [(0.0, False), (0.5, True)])
 def test_words_of_marks(clocks: Clocks, gaps: float, proof: bool) -> None:
     rng = random.Random(int(10 * gaps))
     build = replace(BUILD, proof=proof)

@@ -73,8 +73,7 @@ def wanted(fields: dict[str, Any], top: int, arrived: int, limits: tuple[int, in
 
 
 @pytest.mark.gateware
-@pytest.mark.parametrize("alternatives", [False, True])
-@pytest.mark.parametrize("top", [63, 36, 4])
+@pytest.mark.parametrize(("top", "alternatives"), [(63, False), (36, False), (4, True)])
 def test_candidates_and_cached_rows(clocks: Clocks, top: int, alternatives: bool) -> None:
     rng = random.Random(top)
     parameters = OF_ALTERNATIVES if alternatives else PARAMETERS

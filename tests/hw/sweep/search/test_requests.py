@@ -23,9 +23,7 @@ FIRST_CLOCKS = 5
 
 
 @pytest.mark.gateware
-@pytest.mark.parametrize(
-    ("asking", "taking"), [(0.1, 1.0), (0.3, 1.0), (1.0, 0.1), (0.5, 0.05)], ids=["few", "many", "full", "stalls"]
-)
+@pytest.mark.parametrize(("asking", "taking"), [(0.1, 1.0), (1.0, 0.1)], ids=["few", "full"])
 def test_requests_in_order(clocks: Clocks, asking: float, taking: float) -> None:
     rng = random.Random(asking)
     count = 3000

@@ -39,8 +39,9 @@ def begun(word: dict[str, int]) -> dict[str, Any]:
 
 
 @pytest.mark.gateware
-@pytest.mark.parametrize("hands", BUILDS, ids=["looking-for-states", "handed-states"])
-@pytest.mark.parametrize("contexts", [8, 128], ids=["places-of-nobody", "a-search-in-every-place"])
+@pytest.mark.parametrize(
+    ("contexts", "hands"), [(8, True), (128, False)], ids=["places-of-nobody", "a-search-in-every-place"]
+)
 def test_turns_and_searches(clocks: Clocks, contexts: int, hands: bool) -> None:
     build = BUILDS[hands]
     assert build.hands == hands

@@ -1,0 +1,192 @@
+"""The public certificate: values from anywhere, all shapes, and sentences about wrong arguments."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import beltline as bl
+
+
+def savings(**more: Any) -> bl.Problem:
+    grid = np.linspace(0.0, 8.0, 60)
+    income = np.array([0.7, 1.3])
+    tables: dict[str, Any] = {
+        "grid": grid,
+        "wealth": 1.03 * grid[:, None] + income,
+        "transition": np.array([[0.8, 0.2], [0.2, 0.8]]),
+        "beta": 0.94,
+        "eta": 2.0,
+        "start": np.zeros((60, 2)),
+    }
+    return bl.Problem(**(tables | more))
+
+
+STOP = (
+    bl.Alternative(name="go", regime="on", leads_to="on"),
+    bl.Alternative(name="stop", regime="on", value=np.full((60, 2), -14.0)),
+)
+
+
+def test_a_value_of_an_egm_solution_of_ones_own() -> None:
+    problem = savings()
+    grid, income = problem.grid, problem.wealth[0]
+    value = np.zeros((60, 2))
+    cash = problem.wealth
+    consumption = cash.copy()
+    for _ in range(400):
+        marginal = 1.03 * 0.94 * (consumption**-2.0) @ problem.transition.T
+        endogenous = grid[:, None] + marginal**-0.5
+        consumption = np.stack([np.interp(cash[:, s], endogenous[:, s], marginal[:, s] ** -0.5) for s in range(2)], 1)
+        consumption = np.where(cash < endogenous[0], cash - grid[0], consumption)
+    assert income.shape == (2,)
+    policy = np.abs((cash - consumption)[:, :, None] - grid).argmin(axis=2)
+    policy = np.where(cash - grid[policy] > 0.0, policy, policy - 1)
+    rows = np.arange(2)
+    for _ in range(1_000):
+        value = -1.0 / (cash - grid[policy]) + 0.94 * (value @ problem.transition.T)[policy, rows]
+    certificate = bl.certify(problem, value, policy)
+    solved = bl.solve(problem, tol=1e-12)
+    assert (np.abs(value - solved.value) <= certificate.error_bound_by_state + solved.error_bound).all()
+    assert certificate.error_bound == certificate.error_bound_by_state.max()
+    assert certificate.residual == certificate.residual_by_state.max()
+    assert certificate.only_best + certificate.tied + certificate.improvable == 120
+    assert bl.certify(problem, solved.value, solved.policy).success
+    assert bl.certify(problem, solved.value).only_best > 110
+    assert (bl.certify(problem, solved.value).policy == solved.policy).mean() > 0.99
+
+
+def test_a_worse_choice_is_found_with_the_better_one() -> None:
+    problem = savings()
+    solved = bl.solve(problem)
+    policy = solved.policy.copy()
+    policy[40, 1] -= 3
+    certificate = bl.certify(problem, solved.value, policy)
+    assert not certificate.success
+    assert np.argwhere(certificate.status == certificate.IMPROVABLE).tolist() == [[40, 1]]
+    assert certificate.policy[40, 1] == solved.policy[40, 1]
+    lost = solved.value[40, 1] - (
+        -1.0 / (problem.wealth[40, 1] - problem.grid[policy[40, 1]])
+        + 0.94 * (solved.value @ problem.transition.T)[policy[40, 1], 1]
+    )
+    assert certificate.loss[40, 1] == pytest.approx(lost, rel=1e-6)
+    text = str(certificate)
+    assert "1 are proven not to be the best; the worst loses" in text
+    assert "in grid point 40, state 1" in text
+
+
+def test_the_report_of_a_certificate() -> None:
+    problem = savings(name="Savings")
+    text = str(bl.certify(problem, np.zeros((60, 2))))
+    assert text.splitlines()[0] == "Certificate of a value of Savings"
+    assert [line.split("  ")[1] for line in text.splitlines()[1:]][:3] == ["residual", "error bound", "only best"]
+    assert "<table>" in bl.certify(problem, np.zeros((60, 2)))._repr_html_()
+
+
+def test_alternatives_and_taste_shocks() -> None:
+    problem = savings(alternatives=STOP)
+    solved = bl.solve(problem)
+    certificate = bl.certify(problem, solved.value, solved.policy, solved.alternative)
+    assert certificate.success
+    assert certificate.alternative is not None
+    assert certificate.policy.shape == certificate.alternative.shape == certificate.status.shape == (60, 2)
+    assert set(certificate.alternative.ravel()) == {0, 1}
+    assert (certificate.policy[certificate.alternative == 1] == -1).all()
+    each = solved.tables
+    axes = bl.certify(problem, each.value, each.policy, each.choice)
+    assert axes.success
+    assert axes.status.shape == axes.error_bound_by_state.shape == (1, 60, 2)
+    assert solved.alternative is not None
+    other = bl.certify(problem, solved.value, each.policy, 1 - solved.alternative)
+    assert other.improvable > 100
+    shocks = savings(alternatives=STOP, taste=0.2)
+    each = bl.solve(shocks).tables
+    certificate = bl.certify(shocks, each.value, each.policy)
+    assert certificate.success
+    assert certificate.alternative is None
+    assert certificate.status.shape == (2, 60, 2)
+
+
+def test_alternatives_chosen_with_their_best_choices() -> None:
+    """Without a policy, the best choices of the given alternatives are judged."""
+    problem = savings(alternatives=STOP)
+    solved = bl.solve(problem)
+    assert solved.alternative is not None
+    assert bl.certify(problem, solved.value, alternative=solved.alternative).success
+    assert bl.certify(problem, solved.value, alternative=1 - solved.alternative).improvable > 100
+
+
+def test_a_horizon_and_ages() -> None:
+    problem = savings(horizon=5)
+    solved = bl.solve(problem)
+    certificate = bl.certify(problem, solved.value, solved.policy)
+    assert certificate.success
+    assert certificate.only_best > 590
+    assert certificate.error_bound <= 1e-13
+    # An error of one age spreads to the ages before it only, discounted.
+    value = solved.value.copy()
+    value[2] += 1e-3
+    bound = bl.certify(problem, value).error_bound_by_state.max(axis=(1, 2))
+    np.testing.assert_allclose(bound[[0, 1, 2]], [1e-3 * 0.94 * (0.94 + 0.94), 1.88e-3, 1e-3], rtol=0.5)
+    assert bound[3:].max() < 1e-13
+
+
+def test_discrete_problems() -> None:
+    problem = bl.from_discrete_dp([[1.0], [-1e20]], np.eye(2)[:, None, :], 0.9)
+    certificate = bl.certify(problem, [10.0, -1e21])
+    assert certificate.error_bound_by_state[0] < 1e-13
+    assert "state 1" in str(certificate)
+    problem = bl.from_discrete_dp([[5, 10], [-1, 2]], [[(0.5, 0.5), (0, 1)], [(0, 1), (0.5, 0.5)]], 0.95)
+    solved = bl.solve(problem)
+    assert bl.certify(problem, solved.value, solved.policy).only_best == 2
+    certificate = bl.certify(problem, solved.value, 1 - solved.policy)
+    assert certificate.improvable == 2
+    assert (certificate.policy == solved.policy).all()
+
+
+WRONG: list[tuple[Any, str]] = [
+    (lambda p: bl.certify(3, [1.0]), "problem must be a bl.Problem or a discrete problem, not 3"),  # type: ignore[arg-type]
+    (lambda p: bl.certify(p, np.zeros((60, 3))), "value must have shape (60, 2) or (1, 60, 2), not (60, 3)"),
+    (lambda p: bl.certify(p, np.full((60, 2), np.nan)), "value must be finite, but value[0, 0] is nan"),
+    (lambda p: bl.certify(p, "V"), "value must be an array of real numbers, not of type <U1"),
+    (
+        lambda p: bl.certify(p, np.zeros((60, 2)), np.full((60, 2), 60)),
+        "policy must be from 0 to 59, but policy[0, 0] is 60",
+    ),
+    (
+        lambda p: bl.certify(p, np.zeros((60, 2)), np.full((60, 2), 0.5)),
+        "policy must be an array of whole numbers, not of type float64",
+    ),
+    (
+        lambda p: bl.certify(replace(p, alternatives=STOP), np.zeros((60, 2)), np.zeros((1, 60, 2), int)),
+        "policy must have shape (2, 60, 2) or (60, 2), not (1, 60, 2)",
+    ),
+    (
+        lambda p: bl.certify(replace(p, alternatives=STOP), np.zeros((60, 2)), np.zeros((60, 2), int)),
+        "alternative must be given with a policy in the shape of value, (60, 2): a policy by alternative has shape "
+        "(2, 60, 2)",
+    ),
+    (
+        lambda p: bl.certify(replace(p, alternatives=STOP, taste=1.0), np.zeros((60, 2)), None, np.zeros((60, 2), int)),
+        "alternative has no meaning with taste shocks, where every alternative is taken",
+    ),
+    (
+        lambda p: bl.certify(bl.from_discrete_dp([[1.0, -np.inf]], [[[1.0], [1.0]]], 0.5), [2.0], [1]),
+        "policy must be from 0 to 0, but policy[0] is 1",
+    ),
+    (
+        lambda p: bl.certify(bl.from_discrete_dp([[1.0]], [[[1.0]]], 0.5), [2.0], None, [0]),
+        "a discrete problem has no alternatives: leave out alternative",
+    ),
+]
+
+
+@pytest.mark.parametrize("number", range(len(WRONG)))
+def test_sentences_about_wrong_arguments(number: int) -> None:
+    call, sentence = WRONG[number]
+    with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}$"):
+        call(savings())
