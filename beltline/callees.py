@@ -18,7 +18,8 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder, _LowerResult
 from numba.core.compiler_machinery import register_pass
 from numba.core.target_extension import jit_registry, target_registry
-from numba.core.typed_passes import NativeLowering
+from numba.core.typed_passes import NativeLowering, NativeParforLowering
+from numba.parfors.parfor import Parfor
 
 from beltline.compile_clock import clock
 
@@ -59,16 +60,49 @@ class _Lowering(NativeLowering):
         return True
 
 
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _ParallelLowering(NativeParforLowering):
+    """Numba's last step for a function that uses threads, with parallel loops in such libraries."""
+
+    _name = "lowering_of_loops"
+
+    def run_pass(self, state: Any) -> bool:
+        """Compile; Numba would optimise and translate the body of a loop and two wrappers, each with all it calls."""
+        codegen = state.targetctx.codegen()
+        state.library = codegen.create_library(state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        for block in state.func_ir.blocks.values():
+            for loop in block.find_insts(Parfor):
+                loop.flags = loop.flags.copy()
+                loop.flags.no_compile = True
+        codegen._library_class = _Library
+        try:
+            return bool(super().run_pass(state))
+        finally:
+            del codegen._library_class
+
+
 class _Compiler(CompilerBase):
-    """Numba's compiler with that step."""
+    """Numba's compiler with one of these steps."""
+
+    step, own = NativeLowering, _Lowering
 
     def define_pipelines(self) -> list[Any]:
         """Return the one list of steps."""
         manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        manager.passes = [(_Lowering if step is NativeLowering else step, text) for step, text in manager.passes]
+        manager.passes = [(self.own if step is self.step else step, text) for step, text in manager.passes]
         manager._finalized = False
         manager.finalize()
         return [manager]
+
+
+class _ParallelCompiler(_Compiler):
+    step, own = NativeParforLowering, _ParallelLowering
+
+
+def compile_as_one(options: dict[str, Any]) -> None:
+    """Add to the options of a function that uses threads what compiles its loops as a part of it."""
+    options["pipeline_class"] = _ParallelCompiler
 
 
 def compile_with_callers(dispatcher: Any, options: dict[str, Any]) -> None:

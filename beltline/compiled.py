@@ -30,9 +30,10 @@ import numba
 import numpy as np
 from numba import config, prange
 from numba.core import caching
+from numba.core.cpu_options import ParallelOptions
 from numba.core.dispatcher import Dispatcher
 
-from beltline.callees import compile_with_callers
+from beltline.callees import compile_as_one, compile_with_callers
 
 __all__ = ["njit", "njit_inlined", "njit_uncounted", "prange", "serial_and_parallel", "source_stamp", "vectorize"]
 
@@ -187,6 +188,12 @@ def _load_arrays() -> None:
         vars(arrays)["_HAVE_BLAS"] = True
 
 
+LOOPS = ParallelOptions(False)
+"""Option ``parallel`` of functions that use threads in ``prange`` only: another array operation would be compiled three
+times.
+"""
+LOOPS.enabled = LOOPS.prange = True
+
 _parallel: list[Any] = []
 """Compiled functions that use threads."""
 
@@ -199,6 +206,9 @@ def njit(*arguments: Any, **options: Any) -> Any:
 
     A function with ``parallel=True`` raises ``RuntimeError`` in a forked process, where its threads do not exist.
     """
+    if options.get("parallel"):
+        options["parallel"] = LOOPS
+        compile_as_one(options)
     decorate = numba.njit(*arguments, **options, no_cfunc_wrapper=True)
     if arguments and callable(arguments[0]):
         return decorate
