@@ -6,7 +6,6 @@ It uses all cores and double precision, and sums are never reordered. Small prob
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -31,7 +30,7 @@ from beltline.gpu_ref.methods import (
 from beltline.gpu_ref.starts import nearest
 from beltline.gpu_ref.tables import Array, as_writable, expectation
 from beltline.gpu_ref.threads import threads, threads_for
-from beltline.gpu_ref.timing import Parts, timed
+from beltline.gpu_ref.timing import Parts, added, timed
 from beltline.gpu_ref.utility import crra_utility
 from beltline.gpu_ref.value_iteration import ValueIteration
 from beltline.gpu_ref.vfi import sup_norm
@@ -94,18 +93,17 @@ def solve(
     grid, states = given.W.shape
     run, needs = _SOLVERS[method]
     check_memory(needs(grid, states), f"method {method!r} on {grid:,} x {states} states")
-    begin = time.perf_counter()
+    parts = Parts()
     given = _writable(given)
-    copied = time.perf_counter()
+    parts("load")
     asked = given.options.get("start")
     if asked == "coarse":
         given = given._replace(V0=nearest(given.X, given.W, given.Q, given.beta, given.eta, given.epsilon, given.V0))
     elif asked == "stay" and given.start == "stay" and (given.stays or can_stay(given.X, given.W, given.eta)):
         given = given._replace(V0=stay_start(given.X, given.W, given.beta, given.eta))
-    started = time.perf_counter()
+    parts("solve")
     found = run(given)
-    found.seconds["load"] += copied - begin
-    found.seconds["solve"] += started - copied
+    found.seconds.update(added(parts.seconds, found.seconds))
     return found
 
 

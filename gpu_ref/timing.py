@@ -71,7 +71,11 @@ class Parts:
 def added(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
     """Return the seconds of the parts of a second attempt, with those that the same parts of the first took.
 
+    Compilation is a part of both.
+
     >>> added({"load": 1.0, "solve": 2.0}, {"solve": 0.5})
     {'solve': 2.5}
     """
+    if COMPILE in before:
+        after = {COMPILE: 0.0, **after}
     return {part: before.get(part, 0.0) + seconds for part, seconds in after.items()}
