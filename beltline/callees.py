@@ -4,12 +4,13 @@ Numba optimises every function that it compiles, translates it to machine code a
 Python. If compiled code calls the function, its optimised code is then copied into the caller, and optimised and
 translated again with it, and so on for every level of calls. Most functions of this package, and of Numba's own that
 these call, are only called from compiled code. There everything but the copy is left out here, and the outermost caller
-optimises it.
+optimises it. So it is with the body of a parallel loop, which Numba would optimise and translate four times.
+
+This replaces steps inside Numba, so :mod:`beltline.compiled` imports it with the tested version only.
 """
 
 from __future__ import annotations
 
-import gc
 from typing import Any
 
 import numba
@@ -18,6 +19,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder, _LowerResult
 from numba.core.compiler_machinery import register_pass
 from numba.core.target_extension import jit_registry, target_registry
+from numba.core.targetconfig import TargetConfig
 from numba.core.typed_passes import NativeLowering, NativeParforLowering
 from numba.parfors.parfor import Parfor
 
@@ -130,29 +132,26 @@ def _decorated(*arguments: Any, **options: Any) -> Any:
 
 
 class _Listener(event.Listener):
-    """Is told of every compilation: measures its time, and sets how Numba's own functions are compiled meanwhile.
-
-    The garbage collector is off meanwhile. It would take a fifth of the time to look at objects that are all in use.
-    """
-
-    _collects = False
+    """Sets how Numba's own functions are compiled while a function of this package is."""
 
     def on_start(self, event: Any) -> None:
-        """Note that a compilation begins."""
-        clock.begin()
+        """Set it."""
         if clock.depth == 1 and (event.data["dispatcher"].py_func.__module__ or "").startswith("beltline."):
-            self._collects = gc.isenabled()
-            gc.disable()
             jit_registry.update({_CPU: _decorated})
 
     def on_end(self, event: Any) -> None:
-        """Note that it has ended."""
-        clock.end()
+        """Set it back."""
         if clock.depth == 0:
             jit_registry.update({_CPU: _decorator})
-            if self._collects:
-                self._collects = False
-                gc.enable()
+
+
+def _equal(one: TargetConfig, other: Any) -> bool:
+    """Compare options as Numba does, but only those that are set: it does so for every operation of a function."""
+    if not isinstance(other, TargetConfig):
+        return NotImplemented
+    a, b = one._values, other._values
+    return a == b or all(getattr(one, name) == getattr(other, name, None) for name in {*a, *b})
 
 
 event.register("numba:compile", _Listener())
+TargetConfig.__eq__ = _equal
