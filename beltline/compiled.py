@@ -16,6 +16,7 @@ Modules import what they need of Numba from here::
 from __future__ import annotations
 
 import functools
+import gc
 import hashlib
 import importlib
 import importlib.util
@@ -29,9 +30,13 @@ from typing import Any, NoReturn
 import numba
 import numpy as np
 from numba import config, prange
-from numba.core import caching
+from numba.core import caching, event
+from numba.core.cpu_options import ParallelOptions
+from numba.core.dispatcher import Dispatcher
 
-__all__ = ["njit", "njit_uncounted", "prange", "serial_and_parallel", "source_stamp", "vectorize"]
+from beltline.compile_clock import clock
+
+__all__ = ["njit", "njit_inlined", "njit_uncounted", "prange", "serial_and_parallel", "source_stamp", "vectorize"]
 
 PACKAGE = Path(__file__).resolve().parent
 FORKED = (
@@ -53,6 +58,9 @@ Threads of GNU's OpenMP look 1,000 times, for some 30 microseconds, whether ther
 once. A thread that sleeps takes about 50 microseconds to wake, as long as a short sweep; one that does not sleep takes
 time from other programs.
 """
+
+TESTED = (0, 68)
+"""Version of Numba of which :mod:`beltline.callees` replaces steps; another compiles by its own, which takes longer."""
 
 IMPORTED = re.compile(r"\bbeltline((?:\.\w+)+)(?: import (\([^)]*\)|[^\n]*))?")
 """Matches a dotted name of the package, and the names imported from it."""
@@ -184,6 +192,39 @@ def _load_arrays() -> None:
         vars(arrays)["_HAVE_BLAS"] = True
 
 
+class _Listener(event.Listener):
+    """Measures the time of all compilations, and has the garbage collector off meanwhile.
+
+    It would take a fifth of the time to look at objects that are all in use.
+    """
+
+    _collects = False
+
+    def on_start(self, event: Any) -> None:
+        """Note that a compilation begins."""
+        clock.begin()
+        if clock.depth == 1:
+            self._collects = gc.isenabled()
+            gc.disable()
+
+    def on_end(self, event: Any) -> None:
+        """Note that it has ended."""
+        clock.end()
+        if clock.depth == 0 and self._collects:
+            gc.enable()
+
+
+event.register("numba:compile", _Listener())
+
+# Its own listener has to come later.
+_callees: Any = importlib.import_module("beltline.callees") if numba.version_info.short == TESTED else None
+
+LOOPS = ParallelOptions(False)
+"""Option ``parallel`` of functions that use threads in ``prange`` only: another array operation would be compiled three
+times.
+"""
+LOOPS.enabled = LOOPS.prange = True
+
 _parallel: list[Any] = []
 """Compiled functions that use threads."""
 
@@ -196,7 +237,11 @@ def njit(*arguments: Any, **options: Any) -> Any:
 
     A function with ``parallel=True`` raises ``RuntimeError`` in a forked process, where its threads do not exist.
     """
-    decorate = numba.njit(*arguments, **options)
+    if options.get("parallel"):
+        options["parallel"] = LOOPS
+        if _callees:
+            _callees.compile_as_one(options)
+    decorate = numba.njit(*arguments, **options, no_cfunc_wrapper=True)
     if arguments and callable(arguments[0]):
         return decorate
 
@@ -207,6 +252,8 @@ def njit(*arguments: Any, **options: Any) -> Any:
             _parallel.append(dispatcher)
             if _forked:
                 _disable(dispatcher)
+        elif _callees and isinstance(dispatcher, Dispatcher):
+            _callees.compile_with_callers(dispatcher, options)
         return dispatcher
 
     return decorated
@@ -219,6 +266,14 @@ def njit_uncounted(function: Any) -> Any:
     does little else these counts can take half of the time. The caller keeps the arrays alive here.
     """
     return njit(cache=True, _nrt=False)(function)
+
+
+def njit_inlined(function: Any) -> Any:
+    """Compile a short function as :func:`njit_uncounted` does, and copy its code into callers when these are optimised.
+
+    With Numba's ``inline="always"`` the caller's types would be inferred for every copy, which takes most of the time.
+    """
+    return njit(cache=True, _nrt=False, forceinline=True)(function)
 
 
 def _compare_code_first(dispatcher: Any) -> None:

@@ -34,8 +34,11 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 )
 """The parts from the bottom up: a part imports only parts of lower layers, and its own files without circles.
 
-``"host"`` is the package's own ``__init__.py`` alone, ``"beltline/compiled"`` one file beside the public face.
+``"host"`` is the package's own ``__init__.py`` alone, ``"beltline/compiled"`` the modules of :data:`COMPILED`.
 """
+
+COMPILED = ("compiled", "callees", "compile_clock")
+"""Modules beside the public face that compile, and measure how long it takes."""
 
 FOLDERS = ("hw", "sim", "gpu_ref", "constraints", "host")
 """Folders of sources, each a subpackage of ``beltline``."""
@@ -92,7 +95,7 @@ def part_of(module: str) -> str:
         It is in no part of :data:`LAYERS`.
     """
     path = module.replace(".", "/")
-    if module == "compiled":
+    if module in COMPILED:
         return "beltline/compiled"
     for layer in LAYERS:
         for part in layer:

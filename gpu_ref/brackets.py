@@ -35,7 +35,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from beltline.compiled import njit, prange
+from beltline.compiled import njit, njit_inlined, prange
 from beltline.gpu_ref.exact import divide_and_conquer
 from beltline.gpu_ref.tables import Array, check_tables, expectation, feasible
 from beltline.gpu_ref.threads import threads, threads_for
@@ -79,7 +79,7 @@ class Swept:
     divided: bool
 
 
-@njit(cache=True, inline="always")
+@njit_inlined
 def _affordable(X: Array, wealth: float, most: int) -> int:
     """Return the highest candidate up to ``most`` that ``wealth`` affords, -1 if it affords nothing."""
     return most if X[most] < wealth else min(most, feasible(X, wealth) - 1)

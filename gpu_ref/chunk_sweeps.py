@@ -297,7 +297,7 @@ def _sweeps(
         number = limit - 1 - done if values.shape[1] else 0
         age, choices = values[number], policies[number]
         for c in prange(chunks):
-            codes[c], moves[c] = _chunk(t, now + done, c, lows[c], highs[c], doubts[c], age, choices)
+            codes[c], moves[c] = _chunk(t, now + done, np.int64(c), lows[c], highs[c], doubts[c], age, choices)
         code, measured, between = _verdict(
             rule, epsilon, t, now + done, codes, lows, highs, low, high, doubts, age, choices
         )

@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.compiled import njit, prange
+from beltline.compiled import njit, prange, serial_and_parallel
 from beltline.gpu_ref.brackets import Indexes, best_between
 from beltline.gpu_ref.comparison import TIMES, Confirmed
 from beltline.gpu_ref.tables import Array, ends_of, expectation, expectation_on_one_thread, feasible
@@ -266,7 +266,6 @@ def _chunk(
             return
 
 
-@njit(parallel=True, cache=True)
 def _all_rows(
     X: Array, W: Array, ev: Array, eta: float, errors: Array, value: Array, policy: Indexes, exact: Indexes,
     change: float, ev_error: float, todo: NDArray[np.int64], facts: Array, pieces: Array,
@@ -274,6 +273,9 @@ def _all_rows(
     """Run :func:`_smooth_rows`, or if it cannot tell :func:`_rows`, on the chunks ``todo``, in parallel."""
     for k in prange(todo.size):
         _chunk(X, W, ev, eta, errors, value, policy, exact, change, ev_error, todo[k], facts, pieces)
+
+
+_rows_on_one_thread, _rows_on_all = serial_and_parallel(_all_rows)
 
 
 @njit(cache=True)
@@ -415,11 +417,9 @@ def confirmed(
     todo = np.arange(chunks)
     repairs = 0
     while todo.size:
-        if todo.size == 1:
-            _chunk(*tables, todo[0], facts, pieces)
-        else:
-            with threads(threads_for(todo.size * _CHUNK * states)):
-                _all_rows(*tables, todo, facts, pieces)
+        count = threads_for(todo.size * _CHUNK * states)
+        with threads(count):
+            (_rows_on_one_thread if count == 1 else _rows_on_all)(*tables, todo, facts, pieces)
         again: set[int] = set()
         for state in facts[:, STATE].tolist():
             if state == CONFIRMED:

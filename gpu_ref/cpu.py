@@ -5,9 +5,7 @@ It uses all cores and double precision, and sums are never reordered. Small prob
 
 from __future__ import annotations
 
-import functools
 import math
-import time
 from typing import Any
 
 import numpy as np
@@ -25,18 +23,15 @@ from beltline.gpu_ref.methods import (
     stay_start,
 )
 from beltline.gpu_ref.starts import nearest
-from beltline.gpu_ref.tables import Array
+from beltline.gpu_ref.tables import Array, as_writable
 from beltline.gpu_ref.threads import threads_for
-from beltline.gpu_ref.timing import Parts
+from beltline.gpu_ref.timing import Parts, added
 from beltline.gpu_ref.value_iteration import ValueIteration
 
 FINISHING = 0.5
 """Once its stopping rule is met, method `mpi` goes on with at most this share of the sweeps so far, until no choice
 moves.
 """
-
-_LEAST_LENT = 8192
-"""Number of entries below which a table is copied faster than its memory is wrapped."""
 
 
 def solve(
@@ -90,50 +85,24 @@ def solve(
     )
     grid, states = given.W.shape
     check_memory(ValueIteration.bytes(grid, states), f"method {method!r} on {grid:,} x {states} states")
-    _compile(method, threads_for(given.W.size) > 1)
-    begin = time.perf_counter()
+    parts = Parts()
     given = _writable(given)
-    copied = time.perf_counter()
+    parts("load")
     asked = given.options.get("start")
     if asked == "coarse":
         given = given._replace(V0=nearest(given.X, given.W, given.Q, given.beta, given.eta, given.epsilon, given.V0))
     elif asked == "stay" and given.start == "stay" and (given.stays or can_stay(given.X, given.W, given.eta)):
         given = given._replace(V0=stay_start(given.X, given.W, given.beta, given.eta))
-    started = time.perf_counter()
+    parts("solve")
     found = _run(given)
-    found.seconds["load"] += copied - begin
-    found.seconds["solve"] += started - copied
+    found.seconds.update(added(parts.seconds, found.seconds))
     return found
 
 
 def _writable(given: Arguments) -> Arguments:
     """Return read-only tables as writable ones: for another array type Numba would compile everything again."""
-    X, W, Q, V0 = map(_as_writable, given[:4])
+    X, W, Q, V0 = map(as_writable, given[:4])
     return given._replace(X=X, W=W, Q=Q, V0=V0)
-
-
-class _Memory:
-    """The memory of a read-only table, offered as writable. Only for code that does not write to it."""
-
-    def __init__(self, table: Array) -> None:
-        interface = table.__array_interface__
-        self.__array_interface__ = {**interface, "data": (interface["data"][0], False)}
-        self._owner = table
-
-
-def _as_writable(table: Array) -> Array:
-    """Return a table, if it is read-only with the type of a writable one; only small tables are copied.
-
-    Only for code that does not write to it.
-    """
-    if table.flags.writeable:
-        return table
-    owner = table.base
-    if owner is not None and type(owner) is np.ndarray and owner.flags.writeable and owner.dtype == table.dtype:
-        whole: Array = owner
-        if whole.shape == table.shape and whole.strides == table.strides:
-            return whole
-    return table.copy() if table.size < _LEAST_LENT else np.asarray(_Memory(table))
 
 
 def solve_ages(
@@ -157,7 +126,6 @@ def solve_ages(
         f"{ages:,} ages of {grid:,} x {states} states",
     )
     count = threads_for(given.W.size)
-    _compile("warm", count > 1)
     parts = Parts()
     value, policy = np.empty((ages, grid, states)), np.empty((ages, grid, states), np.int32)
     iteration = ValueIteration(given.X, given.W, given.Q, given.beta, given.eta, count)
@@ -167,19 +135,6 @@ def solve_ages(
     iteration.ages(value, policy)
     parts("solve")
     return value, policy, parts.seconds
-
-
-@functools.cache
-def _compile(method: str, parallel: bool) -> None:
-    """Compile the code of a method, or load it from the cache, so that this is not part of the measured time."""
-    X = np.arange(1.0, 9.0)
-    W = np.stack([1.2 * X + 0.5, 1.2 * X + 0.6], axis=1)
-    given = check_arguments(X, W, np.full((2, 2), 0.5), np.zeros((8, 2)), 0.9, 2.0, 1e-3, 30, method, {})
-    _run(given)
-    if parallel:
-        iteration = ValueIteration(X, W, given.Q, 0.9, 2.0, 2)
-        iteration.load(given.V0)
-        iteration.sweep("change", 0.0, 1)
 
 
 def _run(given: Arguments) -> Solution:

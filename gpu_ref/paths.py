@@ -87,6 +87,12 @@ def _advance(t: Tables, now: int, before: Array) -> bool:
     return expect_between(t.Q, t.beta, t.values[now], t.both[now], 0, grid)
 
 
+@njit(cache=True)
+def _spread(low: Array, high: Array) -> float:
+    """Return the largest spread of changes, halved."""
+    return float((high - low).max() / 2.0)
+
+
 def _follow(t: Tables, now: int, shift: Array, target: float, most: int) -> tuple[int, bool]:
     """Evaluate the policy from the values ``now``, 0 or 1, plus ``shift``, ``(N_z,)``, in at most ``most`` passes.
 
@@ -104,8 +110,8 @@ def _follow(t: Tables, now: int, shift: Array, target: float, most: int) -> tupl
     while done < most and not spread < target:
         old, value = t.values[(now + done) % 2], t.values[(now + done + 1) % 2]
         for s in prange(states):
-            low[s], high[s] = _pass_state(t, s, old, value[s], others[s])
-        spread = (high - low).max() / 2.0
+            low[s], high[s] = _pass_state(t, np.int64(s), old, value[s], others[s])
+        spread = _spread(low, high)
         done += 1
     return done, _advance(t, (now + done) % 2, before)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.compiled import njit, njit_uncounted
+from beltline.compiled import njit_inlined, njit_uncounted
 from beltline.gpu_ref.tables import Array
 from beltline.gpu_ref.window_clocks import BLOCK
 
@@ -21,7 +21,7 @@ GROUP = BLOCK
 """Number of states of a group. A piece of a row begins with a group, as it begins with a block of candidates."""
 
 
-@njit(cache=True, inline="always")
+@njit_inlined
 def disturb(quiet: Array, size: int, i: int) -> None:
     """Have the groups of state ``i`` of ``size`` and of its neighbours proven again, because its choice has moved."""
     quiet[max(i - 1, 0) // GROUP] = quiet[i // GROUP] = quiet[min(i + 1, size - 1) // GROUP] = -np.inf

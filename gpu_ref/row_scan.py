@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from beltline.compiled import njit, njit_uncounted
+from beltline.compiled import njit_inlined, njit_uncounted
 from beltline.gpu_ref.row_search import WORTH, Cached, beside, utility
 from beltline.gpu_ref.tables import Array, feasible
 
@@ -26,7 +26,7 @@ STRIDE = 8
 """Number of candidates on either side that the choice of the first and of the last state of a piece must beat."""
 
 
-@njit(cache=True, inline="always")
+@njit_inlined
 def _scan(
     X: Array, wealth: float, eta: float, ev: Array, low: int, high: int, p: int, best: float, below: float, here: float,
     above: float,
@@ -55,7 +55,7 @@ def _scan(
     return p, best, below, here, above
 
 
-@njit(cache=True, inline="always")
+@njit_inlined
 def _best_from(X: Array, wealth: float, eta: float, ev: Array, low: int) -> tuple[int, float]:
     """Return the best of the :data:`USUAL` candidates from ``low`` and its objective, without branching on them."""
     p, best = low, -np.inf

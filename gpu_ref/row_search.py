@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.compiled import njit, njit_uncounted
+from beltline.compiled import njit_inlined, njit_uncounted
 from beltline.gpu_ref.proven_groups import GROUP, disturb
 from beltline.gpu_ref.tables import Array, feasible
 from beltline.gpu_ref.utility import crra
@@ -78,7 +78,7 @@ class Cached(NamedTuple):
     high: Indexes
 
 
-@njit(cache=True, inline="always")
+@njit_inlined
 def utility(wealth: float, choice: float, eta: float) -> float:
     """Return CRRA utility of consumption ``wealth - choice``, or minus infinity if that is not positive."""
     if choice < wealth:
@@ -86,7 +86,7 @@ def utility(wealth: float, choice: float, eta: float) -> float:
     return -np.inf
 
 
-@njit(cache=True, inline="always")
+@njit_inlined
 def local_search(X: Array, wealth: float, eta: float, ev: Array, p: int) -> tuple[int, float, float, float, float]:
     """Search locally from candidate ``p`` for a local maximum, of equal neighbours the lowest.
 
@@ -130,7 +130,7 @@ def bisect(X: Array, wealth: float, eta: float, ev: Array) -> int:
     return low
 
 
-@njit(cache=True, inline="always")
+@njit_inlined
 def _until(clock: float, best: float, rival: float) -> float:
     """Return the value of the clock before which objective ``rival`` cannot reach objective ``best``.
 
@@ -143,7 +143,7 @@ def _until(clock: float, best: float, rival: float) -> float:
     return clock + (best - rival) - ROUNDING * (abs(best) + abs(rival) + clock)
 
 
-@njit(cache=True, inline="always")
+@njit_inlined
 def _lose(clock: float, until: float, best: float) -> bool:
     """Return whether no rival can reach a choice of objective ``best`` whose margin ends at ``until``.
 
@@ -219,7 +219,7 @@ def cache_row(X: Array, W: Array, eta: float, cached: Cached) -> None:
         until[i] = -np.inf
 
 
-@njit(cache=True, inline="always")
+@njit_inlined
 def beside(X: Array, wealth: float, eta: float, p: int) -> tuple[float, float, float]:
     """Return the utilities of the candidate below choice ``p``, of the choice, and of the candidate above it."""
     below = utility(wealth, X[p - 1], eta) if p > 0 else -np.inf
@@ -234,13 +234,13 @@ def choose(X: Array, wealth: float, eta: float, cached: Cached, i: int, p: int) 
     cached.below[i], cached.here[i], cached.above[i] = beside(X, wealth, eta, p)
 
 
-@njit(cache=True, inline="always")
+@njit_inlined
 def _loses(rival: int, objective: float, p: int, best: float) -> bool:
     """Return whether candidate ``rival`` loses to choice ``p``; of two that tie, the lower index wins."""
     return objective < best or (objective == best and rival > p)
 
 
-@njit(cache=True, inline="always")
+@njit_inlined
 def stays(
     p: int, low: int, high: int, under: float, best: float, over: float, clock: float, until: float,
     lowest: int, highest: int, rival: int, its: float,
@@ -256,7 +256,7 @@ def stays(
     return compared or (low >= p - 1 and high <= p + 1)
 
 
-@njit(cache=True, inline="always")
+@njit_inlined
 def _compare(
     X: Array, wealth: float, eta: float, ev: Array, clocks: Array, p: int, best: float, until: float, lowest: int,
     highest: int, rival: int, known: float, low: int, high: int,

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.compiled import njit
-from beltline.gpu_ref.tables import Array
+from beltline.gpu_ref.tables import Array, as_writable
 from beltline.gpu_ref.utility import crra
 
 COUNTS = (12, 24)
@@ -389,7 +389,8 @@ def _cubics(X: Array, stride: int, nodes: NDArray[np.int64], value: Array, slope
                 cubics[knot - 1, 2, s], cubics[knot - 1, 3, s] = second, third
                 bend = max(2.0 * second, 2.0 * second + 6.0 * third * width)
                 concave &= bend * least * least < -16.0 * 2.0**-53 * largest
-        ends[0], tangents[0] = ends[1], tangents[1]
+        for s in range(states):
+            ends[0, s], tangents[0, s] = ends[1, s], tangents[1, s]
     return concave
 
 
@@ -464,13 +465,6 @@ class Smooth:
     nearer: bool
 
 
-def _read_only(table: Array) -> Array:
-    """Return a read-only view, so that Numba compiles for one type of array only."""
-    view = np.ascontiguousarray(table).view()
-    view.flags.writeable = False
-    return view
-
-
 def smooth_start(X: Array, W: Array, Q: Array, beta: float, eta: float, epsilon: float, given: Array) -> Smooth | None:
     """Return the solution of a smooth problem with choices between grid points, or None if the problem is not smooth.
 
@@ -480,7 +474,7 @@ def smooth_start(X: Array, W: Array, Q: Array, beta: float, eta: float, epsilon:
     """
     if X.size < FEWEST:
         return None
-    X, W, Q, given = (_read_only(table) for table in (X, W, Q, given))
+    X, W, Q, given = (as_writable(np.ascontiguousarray(table)) for table in (X, W, Q, given))
     drawn = np.empty(W.shape)
     for count in COUNTS:
         residual, nearer = _start(X, W, Q, beta, eta, epsilon, given, count, drawn)

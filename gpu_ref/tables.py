@@ -7,14 +7,41 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from beltline.compiled import njit, prange, serial_and_parallel
+from beltline.compiled import njit, njit_inlined, prange, serial_and_parallel
 from beltline.gpu_ref.chunk_expectation import expect_piece
 from beltline.gpu_ref.threads import threads_for
 
 Array = NDArray[np.float64]
 
+_LEAST_LENT = 8192
+"""Number of entries below which a table is copied faster than its memory is wrapped."""
+
 ROW_SUM_TOLERANCE = 1e-8
 """Largest distance of a row sum of ``Q`` from 1. Tables that were rounded to 30 bits or more pass."""
+
+
+class _Memory:
+    """The memory of a read-only table, offered as writable. Only for code that does not write to it."""
+
+    def __init__(self, table: Array) -> None:
+        interface = table.__array_interface__
+        self.__array_interface__ = {**interface, "data": (interface["data"][0], False)}
+        self._owner = table
+
+
+def as_writable(table: Array) -> Array:
+    """Return a table, if it is read-only with the type of a writable one; only small tables are copied.
+
+    Only for code that does not write to it.
+    """
+    if table.flags.writeable:
+        return table
+    owner = table.base
+    if owner is not None and type(owner) is np.ndarray and owner.flags.writeable and owner.dtype == table.dtype:
+        whole: Array = owner
+        if whole.shape == table.shape and whole.strides == table.strides:
+            return whole
+    return table.copy() if table.size < _LEAST_LENT else np.asarray(_Memory(table))
 
 
 @njit(cache=True)
@@ -127,7 +154,7 @@ def measured_tables(
     X: ArrayLike, W: ArrayLike, Q: ArrayLike, V: ArrayLike, beta: float, eta: float, *, ordered: bool = False
 ) -> tuple[tuple[Array, Array, Array, Array], float]:
     """Check a table problem as :func:`check_tables` does; return the tables and the lowest ``W(x, s) - x``."""
-    X, W, Q, V = (np.ascontiguousarray(table, dtype=np.float64) for table in (X, W, Q, V))
+    X, W, Q, V = (as_writable(np.ascontiguousarray(table, dtype=np.float64)) for table in (X, W, Q, V))
     if X.ndim != 1 or X.size == 0:
         raise ValueError(f"X must have shape (N_k,) with N_k >= 1, not {X.shape}")
     if W.ndim != 2 or W.shape[0] != X.size or W.shape[1] == 0:
@@ -206,7 +233,7 @@ def expectation(Q: Array, V: Array, beta: float) -> Array:
     return ev
 
 
-@njit(cache=True, inline="always")
+@njit_inlined
 def feasible(X: Array, wealth: float) -> int:
     """Return the number of candidates that ``wealth`` affords: those with ``X[i] < wealth``, always the first ones."""
     low = 0

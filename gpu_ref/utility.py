@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from beltline.compiled import njit, vectorize
+from beltline.compiled import njit, njit_inlined, vectorize
 
 DOUBLE = 2.0**-53
 """Largest relative error of one rounding in double precision."""
@@ -30,7 +30,7 @@ def power_error(eta: float, roundings: float = 4.0) -> float:
     return DOUBLE * (abs(1.0 - eta) + roundings) + LOGARITHM * exponent
 
 
-@njit(cache=True, inline="always")
+@njit_inlined
 def crra(c: float, eta: float) -> float:
     """Return the utility of a positive consumption; for use in compiled loops.
 

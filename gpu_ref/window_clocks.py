@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from beltline.compiled import njit, njit_uncounted
+from beltline.compiled import njit, njit_inlined, njit_uncounted
 from beltline.gpu_ref.tables import Array
 
 BLOCK, WIDE = 16, 256
@@ -35,7 +35,7 @@ _FIRST = 2
 """Index of the first window of two blocks in a row of clocks."""
 
 
-@njit(cache=True, inline="always")
+@njit_inlined
 def blocks(grid: int) -> int:
     """Return the number of blocks of ``grid`` candidates."""
     return (grid + BLOCK - 1) // BLOCK
@@ -47,7 +47,7 @@ def length(grid: int) -> int:
     return _FIRST + blocks(grid) + (grid + WIDE - 1) // WIDE
 
 
-@njit(cache=True, inline="always")
+@njit_inlined
 def window(grid: int, low: int, high: int) -> int:
     """Return the index, in a row of clocks, of the smallest window that contains the candidates ``low`` to ``high``.
 
@@ -76,7 +76,7 @@ def measure_blocks(ev: Array, ahead: Array, begin: int, end: int, least: Array, 
         least[start // BLOCK], most[start // BLOCK] = low, high
 
 
-@njit(cache=True, inline="always")
+@njit_inlined
 def _later(clock: float, low: float, high: float) -> float:
     """Return a clock advanced by the spread of changes from ``low`` to ``high``, which are rounded.
 

@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
+from beltline.compile_clock import clock
+
 QUIET_SECONDS = 2.0
 """Work that takes less time than this displays nothing."""
 
@@ -119,10 +121,17 @@ def reporting(progress: Callable[[str], None] | Literal[False] | None) -> Iterat
     """Yield the function to call with lines of progress, as a context manager.
 
     It is ``progress`` itself if that is a function, and None if ``progress`` is False. If ``progress`` is None, it
-    shows a status line on the terminal or in the notebook, which is removed at the end.
+    shows a status line on the terminal or in the notebook, which is removed at the end. It is also called when
+    compilation begins.
     """
-    if progress is None:
-        with contextlib.closing(StatusLine()) as line:
-            yield line
-    else:
-        yield progress or None
+    outer = clock.report
+    try:
+        if progress is None:
+            with contextlib.closing(StatusLine()) as line:
+                clock.report = line
+                yield line
+        else:
+            clock.report = progress or None
+            yield clock.report
+    finally:
+        clock.report = outer

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,7 +31,8 @@ def package(tmp_path: Path) -> Path:
     folder = tmp_path / "beltline"
     folder.mkdir()
     (folder / "__init__.py").touch()
-    shutil.copy(ROOT / "beltline" / "compiled.py", folder)
+    for name in ("compiled.py", "callees.py", "compile_clock.py"):
+        shutil.copy(ROOT / "beltline" / name, folder)
     (tmp_path / "elsewhere").mkdir()
     (folder / "linked").symlink_to("../elsewhere")
     (tmp_path / "elsewhere" / "__init__.py").touch()
@@ -254,3 +257,55 @@ def test_no_test_keeps_compiled_code_that_calls_the_package() -> None:
         and any("cache=True" in ast.unparse(mark) for mark in function.decorator_list)
     ]
     assert stored == []
+
+
+FIRST = """
+import json, sys
+from numba.core import event
+compiled = []
+class Listener(event.Listener):
+    def on_start(self, event):
+        function, kinds = event.data["dispatcher"].py_func, event.data["args"]
+        compiled.append((f"{function.__module__}.{function.__qualname__}", str(kinds)))
+    def on_end(self, event):
+        pass
+event.register("numba:compile", Listener())
+import beltline as bl
+lines = []
+result = bl.solve(bl.rbc(grid=1024), progress=lines.append)
+str(result)
+json.dump([compiled, result.timing, lines], sys.stdout)
+"""
+
+MOST_COMPILED = 90
+"""Most functions of this package that a first solve compiles."""
+
+
+@pytest.fixture(scope="module")
+def first_solves(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
+    """Solve the README's problem in two processes, the first of which finds nothing in the cache."""
+    cache = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path_factory.mktemp("cache"))}
+    run = [sys.executable, "-c", FIRST]
+    return [
+        json.loads(subprocess.run(run, cwd=ROOT, env=cache, capture_output=True, text=True, check=True).stdout)
+        for _ in range(2)
+    ]
+
+
+@pytest.mark.slow
+def test_a_first_solve_compiles_little_and_each_function_for_one_type_of_arguments(first_solves: list[Any]) -> None:
+    # A short function that Python and compiled code call is compiled for either, for the same types.
+    own = {(name, kinds) for name, kinds in first_solves[0][0] if name.startswith("beltline.")}
+    assert len(own) <= MOST_COMPILED
+    names = [name for name, _ in own]
+    assert [name for name in set(names) if names.count(name) > 1] == []
+
+
+@pytest.mark.slow
+def test_compilation_is_reported_apart(first_solves: list[Any]) -> None:
+    (_, timing, lines), (again, timing_again, lines_again) = first_solves
+    assert timing["compile"] > timing["solve"] + timing["verify"]
+    assert any(line.startswith("compiling") for line in lines)
+    assert again == []
+    assert "compile" not in timing_again
+    assert not any(line.startswith("compiling") for line in lines_again)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.compiled import njit
+from beltline.compiled import njit, njit_inlined
 from beltline.gpu_ref.tables import Array
 
 Indexes = NDArray[np.int32]
@@ -162,7 +162,7 @@ def _running_maxima(cost: Array, ev: Array, remaining: Indexes) -> Indexes:
     return found[:count]
 
 
-@njit(cache=True, inline="always")
+@njit_inlined
 def _prefix_max(tree: Array, marks: Indexes, mark: int, rank: int) -> float:
     """Return the largest ``ev`` among entries with rank up to ``rank``: a query of a Fenwick tree of maxima.
 
@@ -176,7 +176,7 @@ def _prefix_max(tree: Array, marks: Indexes, mark: int, rank: int) -> float:
     return best
 
 
-@njit(cache=True, inline="always")
+@njit_inlined
 def _insert(tree: Array, marks: Indexes, mark: int, rank: int, continuation: float) -> None:
     """Enter an ``ev`` at ``rank`` into the Fenwick tree of :func:`_prefix_max`."""
     while rank < tree.size:

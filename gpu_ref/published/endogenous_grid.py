@@ -20,7 +20,7 @@ import time
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from beltline.compiled import njit, prange
+from beltline.compiled import njit, njit_inlined, prange
 from beltline.gpu_ref.methods import Solution, check_limits, shifts
 from beltline.gpu_ref.tables import Array, check_tables
 from beltline.gpu_ref.threads import threads, threads_for
@@ -55,7 +55,7 @@ def marginal_wealth(X: Array, W: Array, marginal: ArrayLike | None) -> Array:
     return np.ascontiguousarray(slope)
 
 
-@njit(cache=True, inline="always")
+@njit_inlined
 def _power(c: float, power: float) -> float:
     """Return ``c ** power``; common powers are computed by divisions and roots, which is faster."""
     if power == -2.0:

@@ -33,7 +33,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from beltline.compiled import njit, prange
+from beltline.compiled import njit, njit_inlined, prange
 from beltline.gpu_ref.methods import Solution
 from beltline.gpu_ref.published import grid_search, iteration
 from beltline.gpu_ref.tables import Array, check_tables, expectation
@@ -45,7 +45,7 @@ BATCH = 1 << 17
 """States searched in one call of compiled code, a fraction of a second; Python can handle Ctrl-C between calls."""
 
 
-@njit(cache=True, inline="always")
+@njit_inlined
 def _objective(wealth: float, choice: float, future: float, eta: float) -> float:
     """Return the objective of a choice, ``-inf`` if it is not affordable."""
     if choice < wealth:

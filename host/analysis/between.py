@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.compiled import njit, prange
+from beltline.compiled import njit, njit_inlined, prange
 from beltline.gpu_ref.utility import crra
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.problem import Problem
@@ -34,13 +34,13 @@ HALVINGS = 60
 """Number of bisections, after which the ends of an interval differ by one rounding error."""
 
 
-@njit(cache=True, inline="always")
+@njit_inlined
 def _slope(t: float, room: float, eta: float, c1: float, c2: float, c3: float) -> float:
     """Return ``O'`` at a distance ``t`` above the cell's lower point, where ``room`` is ``W`` less that point."""
     return c1 + t * (2.0 * c2 + t * 3.0 * c3) - (room - t) ** -eta
 
 
-@njit(cache=True, inline="always")
+@njit_inlined
 def _second(t: float, room: float, eta: float, c2: float, c3: float) -> float:
     """Return ``O''``; arguments as of :func:`_slope`."""
     return 2.0 * c2 + 6.0 * c3 * t - eta * (room - t) ** (-eta - 1.0)

@@ -42,9 +42,6 @@ UNNAMED = "auto"
 FORMER_METHODS = ("monotone", "macqueen")
 """Methods of earlier versions, in place of which the default is used."""
 
-COMPILED = " (compiled when first used, then cached)"
-"""What lines of progress say where compilation may take long."""
-
 LEAST_TOL = SMALLEST_TOLERANCE * 2.0**-FRACTION_LIMIT
 """Lowest tolerance of devices of the accelerator, in units of utility."""
 

@@ -25,7 +25,7 @@ from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
 from beltline.host.solver.certify import bounds_by_state
 from beltline.host.solver.judgement import LIMITED, RESCALE, judged, lowers, promised
-from beltline.host.solver.options import COMPILED, SolveOptions
+from beltline.host.solver.options import SolveOptions
 from beltline.host.solver.rules import AUTO, Way, check_names, ways
 from beltline.host.solver.solve_general import METHOD as BRACKETS
 from beltline.host.solver.solve_general import by_brackets
@@ -187,7 +187,7 @@ def _solved(problem: Problem, options: SolveOptions, device: str, way: Way, repo
     timing: dict[str, float] = {}
     tables = (problem.grid, problem.wealth, problem.transition, problem.start, problem.beta, problem.eta)
     if report:
-        report(f"solving on the {device} by method {method}{COMPILED}")
+        report(f"solving on the {device} by method {method}")
     try:
         with timed(timing, "open"):
             module = reference_module(device)

@@ -17,7 +17,7 @@ from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
 from beltline.host.solver.certify import bounds_by_state
 from beltline.host.solver.judgement import ROUNDED, UNBOUNDED, judged, lowers, promised
-from beltline.host.solver.options import COMPILED, UNNAMED, SolveOptions
+from beltline.host.solver.options import UNNAMED, SolveOptions
 from beltline.host.solver.solve_general import sweep_reporter
 from beltline.host.solver.tolerance import usual_utility
 
@@ -61,7 +61,7 @@ def solve_discrete(
     timing: dict[str, float] = {}
     with timed(timing, "open"):
         if report:
-            report(f"solving on the {device}{COMPILED}")
+            report(f"solving on the {device}")
         from beltline.gpu_ref.discrete import measured, solve
 
     program = problem.program
@@ -86,18 +86,9 @@ def solve_discrete(
     modulus = program.modulus
     cure, accepted = lowers(residual, bound, modulus), promised(options, modulus)
     usual = partial(usual_utility, problem)
-    by_state = partial(bounds_by_state, problem, found.value.reshape(problem.shape))
-    outcome, message = judged(
-        outcome,
-        message,
-        found.value.reshape(problem.shape),
-        bound,
-        cure,
-        accepted,
-        usual,
-        *(unbounded or (UNBOUNDED,)),
-        by_state,
-    )
+    value = found.value.reshape(problem.shape)
+    by_state = partial(bounds_by_state, problem, value)
+    outcome, message = judged(outcome, message, value, bound, cure, accepted, usual, unbounded, by_state)
     return Result(
         value=value,
         policy=_actions(problem, chosen).reshape(problem.shape),

@@ -19,7 +19,7 @@ from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result, Tables
 from beltline.host.solver.certify import bounds_by_state
 from beltline.host.solver.judgement import RESCALE, ROUNDED, judged, lowers, promised
-from beltline.host.solver.options import COMPILED, UNNAMED, SolveOptions
+from beltline.host.solver.options import UNNAMED, SolveOptions
 from beltline.host.solver.tolerance import usual_utility
 from beltline.host.solver.verify import Verification, measured, with_best
 
@@ -75,7 +75,7 @@ def solve_general(
     timing: dict[str, float] = {}
     with timed(timing, "open"):
         if report:
-            report(f"solving on the {device}{COMPILED}")
+            report(f"solving on the {device}")
         parts: dict[str, float] = {}
         solve = _solver(device, parts)
 

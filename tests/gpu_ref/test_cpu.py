@@ -13,6 +13,7 @@ from beltline.gpu_ref import cpu, crra_utility, exact_sweep, random_problem
 from beltline.gpu_ref.methods import METHODS, error_bound
 from beltline.gpu_ref.published import grid_search, iteration
 from beltline.gpu_ref.published import search_rule as published_rule
+from beltline.gpu_ref.tables import as_writable
 from beltline.gpu_ref.threads import THREADS_WORTH, threads_for
 
 
@@ -58,16 +59,16 @@ def same(a, b):
 @pytest.mark.parametrize("method", METHODS)
 def test_read_only_tables_are_neither_copied_nor_changed(method, monkeypatch):
     """Compiled code, which takes read-only tables for writable, neither copies nor changes them."""
-    monkeypatch.setattr(cpu, "_LEAST_LENT", 1)
-    *tables, beta, eta = headline(64)
-    before = [table.copy() for table in tables]
+    monkeypatch.setattr("beltline.gpu_ref.tables._LEAST_LENT", 1)
+    *given, beta, eta = headline(64)
+    before = [table.copy() for table in given]
     wanted = cpu.solve(*before, beta, eta, 1e-6, 50, method)
-    for table in tables:
+    for table in given:
         table.flags.writeable = False
-        assert np.shares_memory(cpu._as_writable(table), table)
+        assert np.shares_memory(as_writable(table), table)
         assert not table.flags.writeable
-    same(cpu.solve(*tables, beta, eta, 1e-6, 50, method), wanted)
-    for table, one in zip(tables, before, strict=True):
+    same(cpu.solve(*given, beta, eta, 1e-6, 50, method), wanted)
+    for table, one in zip(given, before, strict=True):
         np.testing.assert_array_equal(table, one)
 
 
@@ -75,11 +76,11 @@ def test_views_of_writable_tables_are_taken_without_a_copy():
     owner = np.ones((8, 2))
     view = owner.view()
     view.flags.writeable = False
-    assert cpu._as_writable(view) is owner
+    assert as_writable(view) is owner
     for other in (owner[:4], owner[::-1], owner.T, np.frombuffer(bytes(64))):
         other = other.view()
         other.flags.writeable = False
-        found = cpu._as_writable(other)
+        found = as_writable(other)
         assert found.flags.writeable
         assert found is not owner
         np.testing.assert_array_equal(found, other)
