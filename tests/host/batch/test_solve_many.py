@@ -318,7 +318,7 @@ def test_a_batch_on_a_graphics_card_checks_the_options_of_either_method(monkeypa
     monkeypatch.setattr(cuda, "available", lambda: "")
     with pytest.raises(bl.ProblemError, match=r"^start must be 'given' or 'stay' or 'coarse', not 'coars'$"):
         bl.solve_many(many(2), device="gpu", start="coars")
-    with pytest.raises(bl.ProblemError, match=r"^device 'gpu' has no option 'slot' in a batch: it takes start, steps$"):
+    with pytest.raises(bl.ProblemError, match=r"^device 'gpu' in a batch has no option 'slot': it takes start, steps$"):
         bl.solve_many(many(2), device="gpu", slot=1)
 
 
@@ -526,15 +526,15 @@ ON_ACCELERATOR = ": leave it out, or name a device of the accelerator, such as d
         ({"fold": [1, 99]}, "fold must be a whole number from 1 to 16, not 99"),
         (
             {"device": "cpu", "step": 3},
-            "device 'cpu' has no option 'step' in a batch: it takes start, steps; did you mean 'steps'?",
+            "device 'cpu' in a batch has no option 'step': it takes start, steps; did you mean 'steps'?",
         ),
-        ({"device": "cpu", "chunks": 3}, "device 'cpu' has no option 'chunks' in a batch: it takes start, steps; did "
+        ({"device": "cpu", "chunks": 3}, "device 'cpu' in a batch has no option 'chunks': it takes start, steps; did "
          "you mean 'chunk'?"),
         ({"device": "cpu", "steps": -1}, "steps must be a whole number from 0, not -1"),
         ({"device": "cpu", "start": "coars"}, "start must be 'given' or 'stay' or 'coarse', not 'coars'"),
         (
             {"device": "cpu", "method": "auto", "slot": 1},
-            "device 'cpu' has no option 'slot' in a batch: it takes start, steps",
+            "device 'cpu' in a batch has no option 'slot': it takes start, steps",
         ),
         (
             {"device": "cpu", "method": "shift", "stert": "coarse"},

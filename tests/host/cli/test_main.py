@@ -128,10 +128,10 @@ def test_sweep_limit_is_exit_code_1_and_still_written(
         (["--kind", "a/b", "--plot"], "argument --kind: 'a/b' is not a kind of figure"),
         (["--option", "slot"], "option must be NAME=VALUE, not 'slot'"),
         (["--option", "slot=1"], "option 'slot' needs a device that has it: add device='f2'"),
-        (["--option", "choices=1"], "option 'choices' needs a method that has it: add method='interp'"),
+        (["--option", "choices=1"], "bl.solve without a named device has no option 'choices': it takes start, "),
         (
             ["--option", "max_sweep=1"],
-            "no device and no method has an option 'max_sweep': their options are afi, ",
+            "bl.solve without a named device has no option 'max_sweep': it takes start, ",
         ),
         (
             ["--device", "emulator", "--option", "max_sweep=1"],
