@@ -331,7 +331,7 @@ def reference_module(device: str) -> Any:
 def _outcome(
     problem: Problem, options: SolveOptions, found: Solution, infeasible: bool, what: str, quality: Verification
 ) -> tuple[Outcome, str]:
-    sweeps, tol, max_sweeps = found.sweeps, options.tol, options.max_sweeps
+    change, sweeps, tol, max_sweeps = found.residual, found.sweeps, options.tol, options.max_sweeps
     after = f"after {sweeps:,} sweep{'' if sweeps == 1 else 's'}"
     if infeasible:
         return Outcome.INFEASIBLE, f"No affordable choice of some state had a finite utility {after}."
@@ -349,13 +349,13 @@ def _outcome(
 
     largest = largest_value(found.value)
     rounding = sweep_rounding(largest, problem.states, problem.eta)
-    if found.residual <= rounding:
+    if change <= rounding:
         text = (
-            f"{what} is {found.residual:.3g} {after}, not below {tol:g}. More sweeps may not reduce it, as values of up "
+            f"{what} is {change:.3g} {after}, not below {tol:g}. More sweeps may not reduce it, as values of up "
             f"to {largest:.3g} are rounded by up to {rounding:.3g} in double precision; the error bound includes this."
         )
         return judged(Outcome.CONVERGED, text, found.value, bound, LIMITED, 0.0, usual)
     return Outcome.LIMIT, (
-        f"{what} is still {found.residual:.3g} after the limit of {max_sweeps:,} sweep{'' if max_sweeps == 1 else 's'}, "
+        f"{what} is still {change:.3g} after the limit of {max_sweeps:,} sweep{'' if max_sweeps == 1 else 's'}, "
         f"not below {tol:g}: increase max_sweeps."
     )
