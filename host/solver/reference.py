@@ -11,10 +11,9 @@ import importlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from beltline.gpu_ref.timing import added, timed
 from beltline.host.devices import ARGUMENTS
@@ -33,7 +32,6 @@ from beltline.host.solver.tolerance import usual_utility
 from beltline.host.solver.verify import Verification, checked, confirms, measure
 
 if TYPE_CHECKING:
-    from beltline.gpu_ref.comparison import Confirmed
     from beltline.gpu_ref.methods import Method, Solution
 
 BASELINES = {
@@ -60,48 +58,6 @@ sweeps, or missed a maximum."""
 
 GENERAL = Way(BRACKETS, why="the methods before it were slow")
 """The method of the general form, which takes few sweeps where both others and :data:`FALLBACK` are slow."""
-
-
-class _Found(NamedTuple):
-    """What a solver returned.
-
-    Parameters
-    ----------
-    value, policy
-        ``(N_k, N_z)``, or ``(T, N_k, N_z)`` with a horizon.
-    sweeps
-        Number of sweeps.
-    change
-        What the stopping rule measured, in units of utility.
-    converged
-        Whether the rule was met.
-    rule
-        The stopping rule, a key of :data:`MEASURES`.
-    bound
-        The solver's own bound on ``max |V - V*|``, infinite if it has none.
-    timing
-        Seconds of its parts.
-    compared
-        Comparison with an exact sweep that the solver has made, without errors.
-    complete
-        Whether every state has a choice; ``None`` if that is not known.
-    """
-
-    value: NDArray[np.float64]
-    policy: NDArray[np.int32]
-    sweeps: int
-    change: float
-    converged: bool
-    rule: str
-    bound: float
-    timing: dict[str, float]
-    compared: Confirmed | None = None
-    complete: bool | None = None
-
-    @property
-    def infeasible(self) -> bool:
-        """Whether some state has no choice."""
-        return bool(self.policy.min() < 0) if self.complete is None else not self.complete
 
 
 def solve_reference(
@@ -171,11 +127,11 @@ def _or_others(
 
 def _by_brackets(problem: Problem, options: SolveOptions, device: str, way: Way, report: Progress | None) -> Result:
     solution, timing = by_brackets(problem, options, report)
-    found = _Found(
+    found = _solution()(
         np.ascontiguousarray(solution.value[0]), np.ascontiguousarray(solution.policy[0]), solution.sweeps,
-        solution.residual, solution.success, "change", solution.error_bound, timing,
+        solution.sweeps, solution.residual, solution.error_bound, solution.success,
     )  # fmt: skip
-    return _result(problem, options, "cpu", way, found, report)
+    return _result(problem, options, "cpu", way, found, timing, report)
 
 
 def _solved(problem: Problem, options: SolveOptions, device: str, way: Way, report: Progress | None) -> Result:
@@ -201,22 +157,13 @@ def _solved(problem: Problem, options: SolveOptions, device: str, way: Way, repo
             else:
                 known["previous"] = False
                 known["contraction"] = problem.modulus if confirms(problem, options.verify) else None
-            one = module.solve(*tables, options.tol, options.max_sweeps, method=method, **known, **more)
-            found = _found(method, one)
+            found = module.solve(*tables, options.tol, options.max_sweeps, method=method, **known, **more)
         else:
             value, policy, seconds = module.solve_ages(*tables, problem.horizon)
-            found = _Found(value, policy, problem.horizon, 0.0, True, "change", math.inf, seconds)
+            found = _solution()(value, policy, problem.horizon, problem.horizon, 0.0, math.inf, True, seconds)
     except (ValueError, MemoryError) as error:
         raise ProblemError(f"{error}") from error
-    return _result(problem, options, device, way, found._replace(timing=timing | found.timing), report)
-
-
-def _found(method: str, one: Solution) -> _Found:
-    """Return what a solver returned, without the tables that only it needs."""
-    return _Found(
-        one.value, one.policy, one.sweeps, one.residual, one.converged, _methods()[method].rule, one.error_bound,
-        dict(one.seconds), one.compared, one.complete,
-    )  # fmt: skip
+    return _result(problem, options, device, way, found, timing | found.seconds, report)
 
 
 @functools.cache
@@ -231,6 +178,19 @@ def _methods() -> dict[str, Method]:
     from beltline.gpu_ref.methods import METHODS
 
     return METHODS
+
+
+def _rule(method: str) -> str:
+    """Return the stopping rule of a method, that of the general form included."""
+    return _methods()[method].rule if method in _methods() else "change"
+
+
+@functools.cache
+def _solution() -> type[Solution]:
+    """Return the class of what solvers return, imported as :func:`_methods` is."""
+    from beltline.gpu_ref.methods import Solution
+
+    return Solution
 
 
 def check_method(method: object) -> str:
@@ -293,7 +253,7 @@ def solve_batch(problems: Sequence[Problem], options: SolveOptions, method: str,
 
     def seen(i: int, one: Solution) -> None:
         """Make and verify a result, while other problems are solved."""
-        results[i] = _result(problems[i], options, "gpu", Way(method), _found(method, one), None)
+        results[i] = _result(problems[i], options, "gpu", Way(method), one, dict(one.seconds), None)
 
     try:
         known = {
@@ -308,20 +268,22 @@ def solve_batch(problems: Sequence[Problem], options: SolveOptions, method: str,
 
 
 def _result(
-    problem: Problem, options: SolveOptions, device: str, way: Way, found: _Found, report: Progress | None
-) -> Result:
-    """Return what a solver found as a result, verified if the options ask for it."""
-    timing, change = found.timing, found.change
-    if found.infeasible:
+    problem: Problem, options: SolveOptions, device: str, way: Way, found: Solution, timing: dict[str, float],
+    report: Progress | None,
+) -> Result:  # fmt: skip
+    """Return what a solver found as a result, verified if the options ask for it; ``timing`` is that of its parts."""
+    change = found.residual
+    infeasible = bool(found.policy.min() < 0) if found.complete is None else not found.complete
+    if infeasible:
         quality = Verification(math.inf, math.inf, False)
-    elif options.verify or math.isinf(found.bound):
+    elif options.verify or math.isinf(found.error_bound):
         if report:
             report("verifying with an exact sweep in double precision")
         with timed(timing, "verify"):
             quality = measure(problem, found.value, found.policy, change, device, found.compared)
     else:
-        quality = Verification(problem.modulus * change, found.bound, False)
-    outcome, message = _outcome(problem, options, found, quality)
+        quality = Verification(problem.modulus * change, found.error_bound, False)
+    outcome, message = _outcome(problem, options, found, infeasible, MEASURES[_rule(way.method)], quality)
     if quality.independent and not options.verify:
         message += " Its error has no bound without verification, so the result was verified although verify is False."
     chosen = f"{device}, {way}: chosen because {way.why}" if way.why and options.method in (None, AUTO) else ""
@@ -367,10 +329,12 @@ def reference_module(device: str) -> Any:
     return module
 
 
-def _outcome(problem: Problem, options: SolveOptions, found: _Found, quality: Verification) -> tuple[Outcome, str]:
-    sweeps, tol, max_sweeps = found.sweeps, options.tol, options.max_sweeps
+def _outcome(
+    problem: Problem, options: SolveOptions, found: Solution, infeasible: bool, what: str, quality: Verification
+) -> tuple[Outcome, str]:
+    change, sweeps, tol, max_sweeps = found.residual, found.sweeps, options.tol, options.max_sweeps
     after = f"after {sweeps:,} sweep{'' if sweeps == 1 else 's'}"
-    if found.infeasible:
+    if infeasible:
         return Outcome.INFEASIBLE, f"No affordable choice of some state had a finite utility {after}."
     if quality.missed:
         return Outcome.NOT_VERIFIED, f"The run ended {after}, but {quality.missed}."
@@ -379,7 +343,6 @@ def _outcome(problem: Problem, options: SolveOptions, found: _Found, quality: Ve
     if problem.horizon is not None:
         text = f"All {sweeps:,} age{' was' if sweeps == 1 else 's were'} solved."
         return judged(Outcome.FINISHED, text, found.value, bound, RESCALE, 0.0, usual, by_state=by_state)
-    what = MEASURES[found.rule]
     if found.converged:
         text = f"{what} fell below {tol:g} {after}."
         cure, accepted = lowers(quality.residual, bound, problem.modulus), promised(options, problem.modulus)
@@ -388,13 +351,13 @@ def _outcome(problem: Problem, options: SolveOptions, found: _Found, quality: Ve
 
     largest = largest_value(found.value)
     rounding = sweep_rounding(largest, problem.states, problem.eta)
-    if found.change <= rounding:
+    if change <= rounding:
         text = (
-            f"{what} is {found.change:.3g} {after}, not below {tol:g}. More sweeps may not reduce it, as values of up "
+            f"{what} is {change:.3g} {after}, not below {tol:g}. More sweeps may not reduce it, as values of up "
             f"to {largest:.3g} are rounded by up to {rounding:.3g} in double precision; the error bound includes this."
         )
         return judged(Outcome.CONVERGED, text, found.value, bound, LIMITED, 0.0, usual, by_state=by_state)
     return Outcome.LIMIT, (
-        f"{what} is still {found.change:.3g} after the limit of {max_sweeps:,} sweep{'' if max_sweeps == 1 else 's'}, "
+        f"{what} is still {change:.3g} after the limit of {max_sweeps:,} sweep{'' if max_sweeps == 1 else 's'}, "
         f"not below {tol:g}: increase max_sweeps."
     )

@@ -70,7 +70,7 @@ FAULTS = (
     Fault(
         "a result without an error bound is not verified if verify is False",
         "host/solver/reference.py",
-        "elif options.verify or math.isinf(found.bound):",
+        "elif options.verify or math.isinf(found.error_bound):",
         "elif options.verify:",
         ("tests/host/solver/test_trust.py::test_ages_have_a_bound",),
     ),

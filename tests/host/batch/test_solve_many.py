@@ -318,7 +318,7 @@ def test_a_batch_on_a_graphics_card_checks_the_options_of_either_method(monkeypa
     monkeypatch.setattr(cuda, "available", lambda: "")
     with pytest.raises(bl.ProblemError, match=r"^start must be 'given' or 'stay' or 'coarse', not 'coars'$"):
         bl.solve_many(many(2), device="gpu", start="coars")
-    with pytest.raises(bl.ProblemError, match=r"^device 'gpu' has no option 'slot' in a batch: it takes start, steps$"):
+    with pytest.raises(bl.ProblemError, match=r"^device 'gpu' in a batch has no option 'slot': it takes start, steps$"):
         bl.solve_many(many(2), device="gpu", slot=1)
 
 

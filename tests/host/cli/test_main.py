@@ -98,7 +98,7 @@ def test_sweep_limit_is_exit_code_1_and_still_written(
         (["--kind", "euler"], "--kind needs --plot, whose figure it selects"),
         (["--kind", "a/b", "--plot"], "argument --kind: 'a/b' is not a kind of figure"),
         (["--option", "slot"], "option must be NAME=VALUE, not 'slot'"),
-        (["--option", "choices=1"], "option 'choices' needs a method that has it: add method='interp'"),
+        (["--option", "choices=1"], "bl.solve without a named device has no option 'choices': it takes start, "),
         (["--option", "a=1", "--option", "a=2"], "option 'a' is given twice"),
         (["--option", "tol=1"], "'tol' is not an option of a device or method: use --tol"),
         (["--gird", "5"], "unrecognized arguments: --gird"),
