@@ -62,7 +62,7 @@ def test_options_of_every_device_are_printed(capsys: pytest.CaptureFixture[str])
         assert words[name].count("(default") + words[name].count("must be given") == len(backend.options)
     assert words["emulator"].startswith("emulator, rtl fold number of stages of the assembly line")
     assert " slot number of the slot, 0 to 7 (default 0) afi image " in words["f2"]
-    assert " inner method mpi: policy evaluation sweeps after each exact sweep, from 0 (default 20) " in words["cpu"]
+    assert " choices method interp: number of equidistant choices x', from 2 (default 1000) " in words["cpu"]
 
 
 def test_every_option_of_a_method_is_described_with_its_default() -> None:
