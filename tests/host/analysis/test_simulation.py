@@ -11,6 +11,7 @@ import pytest
 import beltline as bl
 from beltline.host.analysis.chain import chain_distribution
 from beltline.host.analysis.policy import refined
+from beltline.host.analysis.stationary import _between_ends
 from beltline.host.results.variables import variables
 from support.fakes import problem
 
@@ -54,6 +55,8 @@ def test_stationary_distribution_is_the_eigenvector(small: bl.Result) -> None:
     mass = bl.stationary_distribution(small)
     # The distributions from both starts agree to 1e-12; the eigenvector has rounding errors of its own.
     np.testing.assert_allclose(mass, dense_distribution(small), atol=1e-9)
+    # As on a large grid.
+    np.testing.assert_allclose(_between_ends(small.problem, small.policy), mass, atol=1e-9)
     assert mass.sum() == pytest.approx(1, abs=1e-12)
     np.testing.assert_allclose(mass.sum(axis=0), chain_distribution(small.problem.transition), atol=1e-12)
 
