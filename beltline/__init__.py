@@ -64,11 +64,11 @@ if TYPE_CHECKING:
     from beltline.host.models.cohort.result import CohortResult as CohortResult
     from beltline.host.models.hopenhayn_rogerson.model import hopenhayn_rogerson as hopenhayn_rogerson
     from beltline.host.models.hopenhayn_rogerson.result import FirmEconomy as FirmEconomy
-    from beltline.host.models.krusell_smith.load import load_equilibrium as load_equilibrium
     from beltline.host.models.krusell_smith.model import KrusellSmith as KrusellSmith
     from beltline.host.models.krusell_smith.model import krusell_smith as krusell_smith
     from beltline.host.models.krusell_smith.panel import panel_errors as panel_errors
     from beltline.host.models.krusell_smith.result import Equilibrium as Equilibrium
+    from beltline.host.models.krusell_smith.result import load_equilibrium as load_equilibrium
     from beltline.host.models.life_cycle import life_cycle as life_cycle
     from beltline.host.models.lumpy_investment.model import lumpy_investment as lumpy_investment
     from beltline.host.models.lumpy_investment.result import LumpyInvestmentResult as LumpyInvestmentResult
@@ -146,7 +146,7 @@ _HOMES = {
     "life_cycle": "beltline.host.models.life_cycle",
     "life_paths": "beltline.host.analysis.lives",
     "load": "beltline.host.results.load",
-    "load_equilibrium": "beltline.host.models.krusell_smith.load",
+    "load_equilibrium": "beltline.host.models.krusell_smith.result",
     "lorenz": "beltline.host.analysis.inequality",
     "lumpy_investment": "beltline.host.models.lumpy_investment.model",
     "moments": "beltline.host.analysis.moments",

@@ -127,7 +127,8 @@ def check_any_kind(kind: str | None) -> None:
     known: dict[str, None] = {}
     for name in services():
         if name.endswith(".plot"):
-            known |= dict.fromkeys(getattr(sys.modules[service(name).__module__], "KINDS", ()))
+            plot = service(name)
+            known |= dict.fromkeys(getattr(plot, "kinds", ()) or getattr(sys.modules[plot.__module__], "KINDS", ()))
             if kind is None or kind in known:
                 return
     raise ProblemError(f"kind must be one of {', '.join(map(repr, known))} that the result has, not {shown(kind)}")

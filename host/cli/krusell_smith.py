@@ -115,7 +115,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="simulate with every interpolation and print the error of each in the path of K",
     )
     output = parser.add_argument_group("output")
-    output.add_argument("--out", type=new_file_name, metavar="FILE.npz", help="write the result to this file (.npz)")
+    output.add_argument("--out", type=new_file_name, metavar="FILE", help="write the result to this file (.npz or .nc)")
     plot_option(output, "draw a figure")
     output.add_argument(
         "--kind",

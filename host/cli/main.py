@@ -69,6 +69,7 @@ def _solve_arguments(parser: argparse.ArgumentParser) -> None:
 
     model = parser.add_argument_group("model")
     for name, (kind, text) in parameters().items():
+        text = text.replace("%", "%%")
         model.add_argument(f"--{name}", type=kind, metavar="N" if kind is int else "X", help=text)
     run = parser.add_argument_group("solution")
     option(
@@ -115,8 +116,7 @@ def _solve_arguments(parser: argparse.ArgumentParser) -> None:
         "--out",
         type=new_file_name,
         metavar="FILE.npz",
-        help=f"write value, policy and tables to this file ({', '.join(SUFFIXES)}; only .npz for aiyagari, "
-        "aiyagari-path, aiyagari-types, and for lumpy-investment with a convex cost)",
+        help=f"write value, policy and tables to this file ({', '.join(SUFFIXES)})",
     )
     equilibrium_cli.plot_option(output, "draw value and policy")
     output.add_argument(

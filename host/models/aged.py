@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any, ClassVar, Generic, TypeVar
 
-from beltline.host.models.base import Model, Solved
-from beltline.host.models.machines import on_machine
-from beltline.host.results.result import Result
+from beltline.host.models.base import Model
+from beltline.host.models.machines import placed
+from beltline.host.models.model_result import SolutionResult
 from beltline.host.solver.options import UNNAMED
 from beltline.host.solver.solve import solve
-from beltline.host.solver.solve_general import check_device
 
-Solution = TypeVar("Solution", bound=Solved)
+Solution = TypeVar("Solution", bound=SolutionResult)
 
 
 class AgedModel(Model, Generic[Solution]):
-    """A model with a finite horizon; derive from it as from :class:`beltline.Model`, and define :meth:`of_ages`."""
+    """A model with a finite horizon; derive from it as from :class:`beltline.Model`."""
 
     called: ClassVar[str]
     """What messages call the model."""
 
-    @abstractmethod
-    def of_ages(self, solution: Result) -> Solution:
-        """Return the solution of the model, made from the result of its problem."""
+    solution: ClassVar[Any]
+    """Class of its solution, made from the model and the result of its problem."""
 
     def solve(self, device: Any = UNNAMED, progress: Any = None, **more: Any) -> Solution:
         """Solve all ages, the last one first, exactly on the grid.
@@ -42,10 +39,7 @@ class AgedModel(Model, Generic[Solution]):
             As :func:`beltline.solve`.
         """
         problem = self.problem()
-        options = on_machine(
-            device, problem.points, len(problem.alternatives) * problem.states, more, taste=problem.taste > 0.0
-        )
-        if options is None:
-            device, options = check_device(self.called, device), more
-        solution: Any = solve(problem, device=device, progress=progress, **options)
-        return self.of_ages(solution)
+        states = len(problem.alternatives) * problem.states
+        device, options, _ = placed(self.called, device, problem.points, states, more, taste=problem.taste > 0.0)
+        found: Solution = self.solution(self, solve(problem, device=device, progress=progress, **options))
+        return found

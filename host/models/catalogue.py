@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import Any, get_type_hints
 
 from beltline.host.models.aiyagari.model import aiyagari
 from beltline.host.models.aiyagari_path.model import aiyagari_path
@@ -20,6 +23,7 @@ from beltline.host.models.rbc import rbc
 from beltline.host.models.retirement.model import retirement
 from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.problem import Problem
+from beltline.host.results.fields import Declared
 
 
 @dataclass(frozen=True)
@@ -32,181 +36,109 @@ class Entry:
         Function that makes the model; its arguments are keywords with a number or a text as default.
     about
         Short description of the model.
-    parameters
-        Parameters that the command line offers, each with its description in the help, without the default.
+    names
+        Names of the parameters that the command line offers, between blanks.
     """
 
     make: Callable[..., Problem | Model]
     about: str
-    parameters: Mapping[str, str]
+    names: str
+
+    @property
+    def parameters(self) -> list[str]:
+        """Names of the parameters that the command line offers."""
+        return self.names.split()
 
     def default(self, name: str) -> Any:
         """Return the default of a parameter."""
-        return inspect.signature(self.make).parameters[name].default
+        return _described(self.make)[name][0]
+
+    def text(self, name: str) -> str:
+        """Return the description of a parameter in the help: the first sentence of its documentation."""
+        return _described(self.make)[name][1]
+
+
+@cache
+def _described(make: Callable[..., Any]) -> dict[str, tuple[Any, str]]:
+    """Return default and text of each parameter of a model: of its class, or of the function that makes it."""
+    found: dict[str, tuple[Any, str]] = {}
+    made = make if isinstance(make, type) else get_type_hints(make)["return"]
+    if issubclass(made, Declared):
+        found = {each.name: (each.default, _sentence(each.metadata["field"].text)) for each in _declared(made)}
+    known = inspect.signature(make).parameters
+    sections = inspect.cleandoc(make.__doc__ or "").partition("Parameters\n----------\n")[2]
+    for names, text in re.findall(r"^(\S.*?)(?: : .*)?\n((?:    .*\n)+)", sections.partition("\n\n")[0] + "\n", re.M):
+        for name in names.split(", "):
+            if name in known and known[name].default is not inspect.Parameter.empty:
+                before = found.get(name, (None, ""))[1]
+                found[name] = known[name].default, before or _sentence(" ".join(text.split()))
+    return found
+
+
+def _declared(made: type) -> list[Any]:
+    """Return the declared fields of a class, and those of an economy among its parameters."""
+    found = [each for each in dataclasses.fields(made) if "field" in each.metadata]
+    inner = [part for each in found if each.metadata["field"].of for part in _declared(each.metadata["field"].of)]
+    return inner + found
+
+
+def _sentence(text: str) -> str:
+    text = re.sub(r", \d to ``\w+``", "", re.split(r"\. |\.$| \(:func:", text)[0]).replace("``", "")
+    return text[0].lower() + text[1:] if text[1:2].islower() else text
 
 
 MODELS: dict[str, Entry] = {
     "rbc": Entry(
         rbc,
         "real business cycle: a planner, capital and productivity",
-        {
-            "grid": "grid points of capital, up to 65536 on a machine and 1048576 on cpu and gpu",
-            "states": "productivity states, up to 16 on a machine, 64 on gpu and 1024 on cpu",
-            "beta": "discount factor per quarter, between 0 and 1",
-            "eta": "relative risk aversion, above 0 up to 16; 1 is log",
-            "alpha": "capital share of output, between 0 and 1",
-            "delta": "depreciation rate per quarter, 0 to 1",
-            "rho": "autocorrelation of log productivity, between -1 and 1",
-            "sigma": "standard deviation of the shock to log productivity per quarter",
-        },
+        "grid states beta eta alpha delta rho sigma",
     ),
     "life-cycle": Entry(
         life_cycle,
         "life cycle: saving with uncertain wages over a finite life",
-        {
-            "grid": "grid points of assets",
-            "states": "productivity states",
-            "ages": "number of ages, from 1",
-            "beta": "discount factor from age to age",
-            "eta": "relative risk aversion",
-            "interest": "interest rate from age to age, above -1",
-            "wage": "wage of a unit of productivity, above 0",
-            "rho": "autocorrelation of log productivity",
-            "sigma": "standard deviation of the shock to log productivity",
-        },
+        "grid states ages beta eta interest wage rho sigma",
     ),
     "cohort": Entry(
         cohort,
         "life cycle of a cohort: work, retirement and death, with income and survival by age; on device cpu, gpu, "
         "emulator or rtl",
-        {
-            "grid": "grid points of assets",
-            "states": "states of the persistent shock to income",
-            "education": "whose income: 'no high school', 'high school' or 'college'",
-            "first": "first age, in years",
-            "retirement": "last age of work",
-            "last": "last age",
-            "beta": "discount factor per year",
-            "eta": "relative risk aversion",
-            "interest": "interest rate per year, above -1",
-            "bequest": "weight of bequests in utility, from 0",
-            "luxury": "amount added to bequests in utility, above 0",
-            "rho": "autocorrelation of log income, above -1 and at most 1",
-            "high": "highest assets",
-        },
+        "grid states education first retirement last beta eta interest bequest luxury rho high",
     ),
     "aiyagari": Entry(
         aiyagari,
         "Aiyagari (1994): saving with income risk, and an interest rate that clears the market",
-        {
-            "grid": "grid points of assets",
-            "states": "labour states",
-            "beta": "discount factor per year",
-            "eta": "relative risk aversion",
-            "alpha": "capital share of output",
-            "delta": "depreciation rate per year",
-            "rho": "autocorrelation of log labour",
-            "sigma": "unconditional standard deviation of log labour",
-            "high": "highest assets",
-        },
+        "grid states beta eta alpha delta rho sigma high",
     ),
     "aiyagari-path": Entry(
         aiyagari_path,
         "transition path of Aiyagari's economy after an unexpected shock to productivity; on device cpu",
-        {
-            "grid": "grid points of assets, between which households choose",
-            "shock": "change of productivity at the first date, above -1",
-            "persistence": "persistence of the shock, 0 to 1; 1 is permanent",
-            "periods": "number of dates of the path",
-            "states": "labour states",
-            "beta": "discount factor per year",
-            "eta": "relative risk aversion",
-            "alpha": "capital share of output",
-            "delta": "depreciation rate per year",
-            "rho": "autocorrelation of log labour",
-            "sigma": "unconditional standard deviation of log labour",
-            "high": "highest assets",
-        },
+        "grid shock persistence periods states beta eta alpha delta rho sigma high",
     ),
     "aiyagari-types": Entry(
         aiyagari_types,
         "Aiyagari's economy with several types of households, by patience; on device cpu",
-        {
-            "grid": "grid points of assets, between which households choose",
-            "types": "number of types of households",
-            "beta": "middle of the discount factors of all types",
-            "spread": "distance of the lowest and the highest discount factor from the middle, from 0",
-            "eta": "relative risk aversion",
-            "states": "labour states",
-            "alpha": "capital share of output",
-            "delta": "depreciation rate per year",
-            "rho": "autocorrelation of log labour",
-            "sigma": "unconditional standard deviation of log labour",
-            "high": "highest assets",
-        },
+        "grid types beta spread eta states alpha delta rho sigma high",
     ),
     "arellano": Entry(
         arellano,
         "Arellano (2008): a government that may default, and prices at which lenders break even; on device cpu, gpu, "
         "emulator or rtl",
-        {
-            "bonds": "grid points of bonds, an odd number",
-            "incomes": "income states",
-            "beta": "discount factor per quarter",
-            "eta": "relative risk aversion",
-            "interest": "interest rate of a safe bond per quarter, above -1",
-            "reentry": "probability per quarter of a return to good standing after a default",
-            "rho": "autocorrelation of log income",
-            "sigma": "standard deviation of the shock to log income",
-            "share": "in default, income above this share of mean income is lost",
-            "limit": "bonds range from minus this number to this number",
-        },
+        "bonds incomes beta eta interest reentry rho sigma share limit",
     ),
     "retirement": Entry(
         retirement,
         "a worker who decides when to retire; on device cpu, gpu, emulator or rtl",
-        {
-            "grid": "grid points of wealth",
-            "ages": "number of ages, from 1",
-            "wage": "wage of one age of work, paid at the next age",
-            "disutility": "disutility of one age of work",
-            "beta": "discount factor from age to age",
-            "interest": "interest rate from age to age, above -1",
-            "taste": "scale of taste shocks to working and retiring",
-            "low": "lowest wealth, above 0",
-            "high": "highest wealth",
-        },
+        "grid ages wage disutility beta interest taste low high",
     ),
     "lumpy-investment": Entry(
         lumpy_investment,
         "a firm with fixed and convex costs of adjusting its capital; on device cpu, without a convex cost also on gpu",
-        {
-            "steps": "number of grid points by which a year's depreciation lowers capital",
-            "states": "productivity states",
-            "beta": "discount factor per year",
-            "alpha": "exponent of capital in profits, between 0 and 1",
-            "delta": "depreciation rate per year, between 0 and 1",
-            "rho": "autocorrelation of log productivity",
-            "sigma": "standard deviation of the shock to log productivity",
-            "fixed": "fixed cost of adjusting, from 0",
-            "convex": "coefficient of the squared investment rate in the cost of adjusting, from 0",
-            "low": "lowest capital, above 0",
-            "high": "highest capital",
-        },
+        "steps states beta alpha delta rho sigma fixed convex low high",
     ),
     "hopenhayn-rogerson": Entry(
         hopenhayn_rogerson,
         "Hopenhayn and Rogerson (1993): firms with firing costs, entry and exit",
-        {
-            "grid": "grid points of workers",
-            "tau": "firing cost per worker, in wages of one period, from 0",
-            "states": "productivity states",
-            "beta": "discount factor per five years",
-            "alpha": "exponent of labour, between 0 and 1",
-            "rho": "autocorrelation of log productivity",
-            "variance": "unconditional variance of log productivity",
-            "high": "largest number of workers of a firm",
-        },
+        "grid tau states beta alpha rho variance high",
     ),
 }
 """The models by name; the first is the default."""
@@ -216,7 +148,8 @@ def parameters() -> dict[str, tuple[type, str]]:
     """Return every parameter of any model: its type, and its help, with a line for each model that has it."""
     found: dict[str, tuple[type, str]] = {}
     for model, entry in MODELS.items():
-        for name, text in entry.parameters.items():
+        for name in entry.parameters:
+            text = entry.text(name)
             default = entry.default(name)
             if name not in found and model == next(iter(MODELS)):
                 found[name] = type(default), f"{model}: {text} (default {default})"

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from beltline.host.problem.checks import ProblemError, real, whole
+from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.grids import grid_uniform
 from beltline.host.problem.markov import tauchen
 from beltline.host.problem.memory import check_tables
-from beltline.host.problem.model_parameters import chain_size, levels, parameter
+from beltline.host.problem.model_parameters import CHAIN_SIZE, POSITIVE, RATE, RISK_AVERSION, SHARE, count, levels
 from beltline.host.problem.problem import HORIZON_LIMIT, Problem
 
 
@@ -85,12 +83,12 @@ def life_cycle(
     >>> bl.solve(bl.life_cycle(grid=100, states=3), progress=False).value.shape
     (10, 100, 3)
     """
-    states = chain_size("states", states)
-    ages = whole("ages", ages, f"a whole number from 1 to {HORIZON_LIMIT}", lambda v: 1 <= v <= HORIZON_LIMIT)
-    beta = parameter("beta", beta)
-    eta = parameter("eta", eta)
-    interest = real("interest", interest, "a number above -1", lambda v: -1 < v < math.inf)
-    wage = real("wage", wage, "a number above 0", lambda v: 0 < v < math.inf)
+    states = CHAIN_SIZE("states", states)
+    ages = count(1, HORIZON_LIMIT)("ages", ages)
+    beta = SHARE("beta", beta)
+    eta = RISK_AVERSION("eta", eta)
+    interest = RATE("interest", interest)
+    wage = POSITIVE("wage", wage)
     assets = grid_uniform(low, high, grid)
     check_tables(7 * assets.size * states, grid=assets.size, states=states)
     log_e, transition = tauchen(states, rho, sigma, width=width)

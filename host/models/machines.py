@@ -8,23 +8,27 @@ from typing import Any
 from beltline.host.devices import DEVICES, REFERENCES, known
 from beltline.host.devices.made import general_options
 from beltline.host.solver.options import UNNAMED
+from beltline.host.solver.solve_general import check_device
 
 
-def on_machine(
+def placed(
+    called: str,
     device: Any,
     points: int,
     states: int,
     options: Mapping[str, Any],
+    *,
     bounds: bool = False,
     taste: bool = False,
-) -> dict[str, Any] | None:
-    """Return the options with which a device of the accelerator solves a model with alternatives.
+) -> tuple[Any, dict[str, Any], bool]:
+    """Return the device that solves a model with alternatives, its options, and whether it is of the accelerator.
 
-    The result is None if ``device`` is not one of the accelerator. ``"emulator"`` and ``"rtl"`` are built for
-    alternatives unless the user names the lanes of a build.
+    ``"emulator"`` and ``"rtl"`` are built for alternatives unless the user names the lanes of a build.
 
     Parameters
     ----------
+    called
+        What messages call the model.
     device
         What the user passed as ``device``.
     points
@@ -43,9 +47,9 @@ def on_machine(
     ProblemError
         There is no such device.
     """
-    if not isinstance(device, str):
-        return dict(options)
-    if device == UNNAMED or device in REFERENCES:
-        return None
-    name = known(device)
-    return general_options(points, states, options, bounds, taste) if DEVICES[name].elastic else dict(options)
+    if isinstance(device, str):
+        if device == UNNAMED or device in REFERENCES:
+            return check_device(called, device), dict(options), False
+        if DEVICES[known(device)].elastic:
+            return device, general_options(points, states, options, bounds, taste), True
+    return device, dict(options), True

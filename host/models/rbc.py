@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from beltline.host.problem.checks import ProblemError, real, whole
+from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.markov import tauchen
 from beltline.host.problem.memory import check_tables
-from beltline.host.problem.model_parameters import chain_size, parameter
+from beltline.host.problem.model_parameters import (
+    AUTOCORRELATION,
+    CHAIN_SIZE,
+    POSITIVE,
+    RISK_AVERSION,
+    SHARE,
+    TO_ONE,
+    count,
+)
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import utility
 
@@ -41,9 +49,9 @@ def rbc(
     Parameters
     ----------
     grid : int
-        Number of grid points of capital, 2 to ``RBC_GRID_LIMIT``.
+        Number of grid points of capital, up to 65536 on a machine and 1048576 on cpu and gpu.
     states : int
-        Number of productivity states, 1 to ``CHAIN_LIMIT``.
+        Number of productivity states, up to 16 on a machine, 64 on gpu and 1024 on cpu.
     beta : float
         Discount factor of a period (a quarter with the defaults), above 0 and below 1.
     eta : float
@@ -81,15 +89,15 @@ def rbc(
     >>> bl.solve(bl.rbc(grid=64), progress=False).success
     True
     """
-    grid = whole("grid", grid, f"a whole number from 2 to {RBC_GRID_LIMIT}", lambda v: 2 <= v <= RBC_GRID_LIMIT)
-    states = chain_size("states", states)
-    beta = parameter("beta", beta)
-    eta = parameter("eta", eta)
-    alpha = parameter("alpha", alpha)
-    delta = real("delta", delta, "a number from 0 to 1", lambda v: 0 <= v <= 1)
-    rho = parameter("rho", rho)
-    sigma = parameter("sigma", sigma)
-    width = parameter("width", width)
+    grid = count(2, RBC_GRID_LIMIT)("grid", grid)
+    states = CHAIN_SIZE("states", states)
+    beta = SHARE("beta", beta)
+    eta = RISK_AVERSION("eta", eta)
+    alpha = SHARE("alpha", alpha)
+    delta = TO_ONE("delta", delta)
+    rho = AUTOCORRELATION("rho", rho)
+    sigma = POSITIVE("sigma", sigma)
+    width = POSITIVE("width", width)
     check_tables(7 * grid * states, grid=grid, states=states)
     log_z, transition = tauchen(states, rho, sigma, width=width)
     with np.errstate(all="ignore"):

@@ -19,7 +19,9 @@ from beltline.host.results.files import check_target, replacing
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
 
+    from beltline.host.problem.arrays import Array
     from beltline.host.results.result import Result
 
     Draw = Callable[[Figure], None]
@@ -171,6 +173,23 @@ def _of_one_regime(result: Result, what: str) -> None:
         raise ProblemError(f"a figure of {what} is for one regime, and this result has {len(result.regimes)}")
 
 
+def density_panel(axes: Axes, grid: Array, mass: Array, first: NDArray[np.intp], labels: Sequence[str | None]) -> None:
+    """Draw the density of a distribution on a grid, ``(N_k, N_z)``, in total and by state.
+
+    The mass of single grid points jumps from one to the next, so that the points from each of ``first`` to the next are
+    added up. A point's mass belongs to the interval half way to its neighbours.
+    """
+    halves = np.concatenate([grid[:1], (grid[:-1] + grid[1:]) / 2, grid[-1:]])
+    edges = halves[np.append(first, grid.size)]
+    density = np.add.reduceat(mass, first, axis=0) / np.diff(edges)[:, None]
+    axes.stairs(density.sum(axis=1), edges, color="0.8", fill=True, label="all states")
+    for s, (colour, name) in enumerate(zip(colours(mass.shape[1]), labels, strict=True)):
+        axes.stairs(density[:, s], edges, color=colour, label=name, linewidth=1.4)
+    mean = float(grid @ mass.sum(axis=1))
+    axes.axvline(mean, linestyle="--", label=f"mean {mean:.4g}", color="0.4", linewidth=0.8)
+    axes.set_ylim(bottom=0.0)
+
+
 def _policy(result: Result) -> Draw:
     problem = result.problem
     value, saving = result.value, result.choice - problem.grid[:, None]
@@ -240,23 +259,11 @@ def _euler(result: Result) -> Draw:
 def _distribution(result: Result) -> Draw:
     problem = result.problem
     mass = stationary_distribution(result).reshape(-1, problem.points, problem.states).sum(axis=0)
-    # The mass of single grid points jumps from one to the next, so that neighbours are added up. A point's mass belongs
-    # to the interval half way to its neighbours.
-    count = min(problem.points, INTERVALS)
-    first = np.linspace(0, problem.points, count + 1).round().astype(int)
-    grid = problem.grid
-    halves = np.concatenate([grid[:1], (grid[:-1] + grid[1:]) / 2, grid[-1:]])
-    edges = halves[first]
-    density = np.add.reduceat(mass, first[:-1], axis=0) / np.diff(edges)[:, None]
+    first = np.linspace(0, problem.points, min(problem.points, INTERVALS) + 1).round().astype(int)[:-1]
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
-        axes.stairs(density.sum(axis=1), edges, color="0.8", fill=True, label="all states")
-        for s, (colour, label) in enumerate(zip(colours(problem.states), legend_labels(problem), strict=True)):
-            axes.stairs(density[:, s], edges, color=colour, label=label, linewidth=1.4)
-        mean = float(problem.grid @ mass.sum(axis=1))
-        axes.axvline(mean, color="0.4", linewidth=0.8, linestyle="--", label=f"mean {mean:.4g}")
-        axes.set_ylim(bottom=0.0)
+        density_panel(axes, problem.grid, mass, first, legend_labels(problem))
         axes.set_xlabel(f"{problem.asset}{units(problem)}")
         axes.set_ylabel(f"density, per {'unit of x' if problem.asset == 'x' else 'unit of the good'}")
         finish(figure, (axes,), axes, f"Stationary distribution, {title_of(result)}")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from beltline.host.problem.checks import ProblemError, first, place, real, table
-from beltline.host.problem.model_parameters import chain_size, parameter
+from beltline.host.problem.model_parameters import AUTOCORRELATION, CHAIN_SIZE, POSITIVE
 
 
 def tauchen(
@@ -59,11 +59,11 @@ def tauchen(
     >>> transition.round(4).tolist()
     [[0.9668, 0.0332, 0.0], [0.0109, 0.9782, 0.0109], [0.0, 0.0332, 0.9668]]
     """
-    n = chain_size("n", n)
-    rho = parameter("rho", rho)
-    sigma = parameter("sigma", sigma)
+    n = CHAIN_SIZE("n", n)
+    rho = AUTOCORRELATION("rho", rho)
+    sigma = POSITIVE("sigma", sigma)
     mean = real("mean", mean, "a finite number", math.isfinite)
-    width = parameter("width", width)
+    width = POSITIVE("width", width)
     if n == 1:
         return np.array([mean]), np.ones((1, 1))
     half = width * sigma / math.sqrt((1 - rho) * (1 + rho))
@@ -130,9 +130,9 @@ def rouwenhorst(n: int, rho: float, sigma: float, mean: float = 0.0) -> tuple[ND
     >>> transition.round(4).tolist()
     [[0.81, 0.18, 0.01], [0.09, 0.82, 0.09], [0.01, 0.18, 0.81]]
     """
-    n = chain_size("n", n)
-    rho = parameter("rho", rho)
-    sigma = parameter("sigma", sigma)
+    n = CHAIN_SIZE("n", n)
+    rho = AUTOCORRELATION("rho", rho)
+    sigma = POSITIVE("sigma", sigma)
     mean = real("mean", mean, "a finite number", math.isfinite)
     half = math.sqrt(n - 1) * sigma / math.sqrt((1 - rho) * (1 + rho))
     return mean + (np.linspace(-half, half, n) if n > 1 else np.zeros(1)), _coins(n, (1 + rho) / 2)
@@ -173,7 +173,7 @@ def rouwenhorst_by_age(n: int, rho: float, sigma: ArrayLike) -> tuple[NDArray[np
     Fella, Gallipoli and Pan (2019), "Markov-chain approximations for life-cycle models", Review of Economic Dynamics
     34, 183-201.
     """
-    n = chain_size("n", n)
+    n = CHAIN_SIZE("n", n)
     rho = real("rho", rho, "a number above -1 and at most 1", lambda v: -1 < v <= 1)
     shocks = table("sigma", sigma, 1)
     if not (shocks > 0).all():

@@ -3,52 +3,59 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.checks import ProblemError, real, whole
+from beltline.host.problem.checks import ProblemError, real, shown, whole
+from beltline.host.problem.grids import GRID_SIZE_LIMIT
 from beltline.hw.arithmetic.numbers import ETA_LIMIT
 
 CHAIN_LIMIT = 1024
 """Largest number of states of a chain, so that a mistyped size is refused before memory is allocated."""
 
-_SHARE: tuple[str, Callable[[float], bool]] = "a number above 0 and below 1", lambda v: 0 < v < 1
-_POSITIVE: tuple[str, Callable[[float], bool]] = "a number above 0", lambda v: 0 < v < math.inf
-
-RULES: dict[str, tuple[str, Callable[[float], bool]]] = {
-    "alpha": _SHARE,
-    "beta": _SHARE,
-    "eta": (f"a number above 0 and at most {ETA_LIMIT:g}", lambda v: 0 < v <= ETA_LIMIT),
-    "rho": ("a number above -1 and below 1", lambda v: -1 < v < 1),
-    "sigma": _POSITIVE,
-    "width": _POSITIVE,
-}
-"""The condition on each parameter: in words, and as a function of the value."""
+Check = Callable[[str, Any], Any]
+"""A function of name and value of a parameter that returns the value as it is kept, or raises ``ProblemError``."""
 
 
-def parameter(name: str, value: Any) -> float:
-    """Return ``value`` as a float if it satisfies the condition that :data:`RULES` has for ``name``.
-
-    Raises
-    ------
-    ProblemError
-        The value does not satisfy the condition.
-    """
-    return real(name, value, *RULES[name])
+def number(wanted: str, holds: Callable[[float], bool]) -> Check:
+    """Return the check of a number: its condition in words, and as a function."""
+    return lambda name, value: real(name, value, wanted, holds)
 
 
-def chain_size(name: str, value: Any) -> int:
-    """Return ``value``, a number of states, as an int if it is from 1 to ``CHAIN_LIMIT``.
+def count(low: int, high: int) -> Check:
+    """Return the check of a whole number from ``low`` to ``high``."""
+    return lambda name, value: whole(
+        name, value, f"a whole number from {low} to {high}", lambda number: low <= number <= high
+    )
 
-    Raises
-    ------
-    ProblemError
-        The value is out of this range.
-    """
-    return whole(name, value, f"a whole number from 1 to {CHAIN_LIMIT}", lambda v: 1 <= v <= CHAIN_LIMIT)
+
+def one_of(words: Iterable[str]) -> Check:
+    """Return the check of a word that must be one of ``words``."""
+    known = tuple(words)
+
+    def check(name: str, value: Any) -> str:
+        if not isinstance(value, str) or value not in known:
+            raise ProblemError(f"{name} must be one of {', '.join(map(repr, known))}, not {shown(value)}")
+        return value
+
+    return check
+
+
+SHARE = number("a number above 0 and below 1", lambda v: 0 < v < 1)
+POSITIVE = number("a number above 0", lambda v: 0 < v < math.inf)
+FROM_ZERO = number("a number from 0", lambda v: 0 <= v < math.inf)
+FROM_ONE = number("a number from 1", lambda v: 1 <= v < math.inf)
+TO_ONE = number("a number from 0 to 1", lambda v: 0 <= v <= 1)
+RATE = number("a number above -1", lambda v: -1 < v < math.inf)
+AUTOCORRELATION = number("a number above -1 and below 1", lambda v: -1 < v < 1)
+RISK_AVERSION = number(f"a number above 0 and at most {ETA_LIMIT:g}", lambda v: 0 < v <= ETA_LIMIT)
+DEPRECIATION = number("a number above 0 and at most 1", lambda v: 0 < v <= 1)
+CHAIN_SIZE = count(1, CHAIN_LIMIT)
+GRID_SIZE = count(2, GRID_SIZE_LIMIT)
+"""Checks of parameters that several models have."""
 
 
 def levels(what: str, logs: Array, causes: str) -> Array:

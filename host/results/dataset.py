@@ -99,18 +99,8 @@ OF_DEVICE = (
 """Attributes that only some devices have; those without a value are left out."""
 
 
-def to_xarray(result: Result, kind: str = KIND, more: Mapping[str, Any] | None = None) -> Dataset:
-    """Return ``result`` as an ``xarray.Dataset``; the method ``Result.to_xarray`` calls this.
-
-    Parameters
-    ----------
-    result
-        The result.
-    kind
-        Kind of content of a file of the dataset.
-    more
-        Facts that such a file holds beside the result, for solutions of models that contain one.
-    """
+def to_xarray(result: Result) -> Dataset:
+    """Return ``result`` as an ``xarray.Dataset``; the method ``Result.to_xarray`` calls this."""
     check_xarray()
     import xarray
 
@@ -148,8 +138,7 @@ def to_xarray(result: Result, kind: str = KIND, more: Mapping[str, Any] | None =
             dimensions = _dimensions(name, plain, table.shape, asset, sizes)
         about = {"long_name": what.format(asset=problem.asset), "units": units.get(measure, measure)}
         data[name] = (dimensions, table.copy(), about)
-    content = facts if more is None else {**more, "solution": facts}
-    return xarray.Dataset(data, coordinates, attributes(result, kind, content, arrays))
+    return xarray.Dataset(data, coordinates, attributes(result, facts, arrays))
 
 
 def _of_discrete(result: Result) -> Dataset:
@@ -210,16 +199,14 @@ def ages(first: int, last: int) -> tuple[str, NDArray[np.int64], dict[str, str]]
     return "age", np.arange(first, last + 1), {"long_name": "age, the last being the horizon", "units": "periods"}
 
 
-def attributes(
-    result: Result, kind: str, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
-) -> dict[str, Any]:
+def attributes(result: Result, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     """Return everything that is known about a run as numbers and texts, as netCDF has no booleans and no null.
 
     Parameters
     ----------
     result
         The result.
-    kind, facts, arrays
+    facts, arrays
         The content of a file of the result, from which ``about`` and ``checksum`` are made.
     """
     problem = result.problem
@@ -232,7 +219,7 @@ def attributes(
     if problem.general:
         found |= {"taste": problem.taste, "negative": int(problem.negative)}
     found |= _run(result)
-    about = describe(kind, facts)
+    about = describe(KIND, facts)
     found["about"] = about
     found["checksum"] = checksum({**arrays, "about": np.array(about)})
     return found

@@ -126,9 +126,10 @@ class _NetCDF:
     def arrays(self, tables: Mapping[str, Table]) -> dict[str, NDArray[Any]]:
         """Return the arrays; see :class:`beltline.host.results.archive.Archive`."""
         # The file of a model contains its solution under this name.
-        problem = self.facts.get("solution", self.facts)["problem"]
-        asset, shock = names(problem["asset"], problem["shock"])
-        variables = {name: {"grid": asset, "shock_values": shock}.get(name, name) for name in tables}
+        problem = self.facts.get("solution", self.facts).get("problem", {})
+        asset, shock = names(problem["asset"], problem["shock"]) if "asset" in problem else ("grid", "shock_values")
+        called = {"grid": asset, "shock_values": shock}
+        variables = {name: called.get(name, name) for name in tables}
         there = {name: variable for name, variable in variables.items() if variable in self._data}
         found = {name: self._header(variable) for name, variable in there.items()}
         check_tables(tables, found, EXPANSION * self._size)

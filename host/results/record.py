@@ -18,7 +18,7 @@ from beltline.host.problem.alternative import Alternative
 from beltline.host.problem.checks import ProblemError, first, place, shown
 from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.problem.problem import Problem
-from beltline.host.results import discrete_record
+from beltline.host.results import discrete_record, fields
 from beltline.host.results.archive import Archive, Table
 from beltline.host.results.facts import (
     ANY_NUMBER,
@@ -381,7 +381,4 @@ def check_finite(value: NDArray[Any]) -> None:
     ProblemError
         The first value that is not.
     """
-    bad = ~np.isfinite(value)
-    if bad.any():
-        where = first(bad)
-        raise ProblemError(f"value must be finite, but {place('value', where)} is {value[where]}")
+    fields.check_finite({"value": value})

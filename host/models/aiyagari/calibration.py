@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -12,25 +13,57 @@ from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import real
 from beltline.host.problem.grids import grid_polynomial
 from beltline.host.problem.markov import tauchen
-from beltline.host.problem.model_parameters import levels
+from beltline.host.problem.memory import check_tables
+from beltline.host.problem.model_parameters import (
+    AUTOCORRELATION,
+    CHAIN_SIZE,
+    DEPRECIATION,
+    FROM_ONE,
+    GRID_SIZE,
+    POSITIVE,
+    RISK_AVERSION,
+    SHARE,
+    levels,
+)  # fmt: skip
 from beltline.host.problem.problem import Problem
+from beltline.host.results.fields import Declared, parameter
 
 
 @dataclass(frozen=True)
-class Calibration:
-    """Parameters of the economy of Aiyagari (1994), which :func:`beltline.aiyagari` explains, and their prices."""
+class Calibration(Declared):
+    """Parameters of the economy of Aiyagari (1994), their prices, and the household's problem."""
 
-    grid: int
-    states: int
-    beta: float
-    eta: float
-    alpha: float
-    delta: float
-    rho: float
-    sigma: float
-    width: float
-    high: float
-    power: float
+    grid: int = parameter(
+        2000, GRID_SIZE, "Number of grid points of assets, from 2. Households choose from these points too; with few "
+        "points, the supply of capital jumps at some interest rates and the market may not clear",
+    )  # fmt: skip
+    states: int = parameter(7, CHAIN_SIZE, "Number of labour states, 1 to ``CHAIN_LIMIT``")
+    beta: float = parameter(0.96, SHARE, "Discount factor of a period (a year with the defaults), above 0 and below 1")
+    eta: float = parameter(3.0, RISK_AVERSION, "Relative risk aversion, above 0 and at most 16; 1 is log utility")
+    alpha: float = parameter(0.36, SHARE, "Capital share of output, above 0 and below 1")
+    delta: float = parameter(0.08, DEPRECIATION, "Depreciation rate of a period, above 0 and at most 1")
+    rho: float = parameter(0.6, AUTOCORRELATION, "Autocorrelation of log labour, above -1 and below 1")
+    sigma: float = parameter(0.2, POSITIVE, "Unconditional standard deviation of log labour, above 0")
+    width: float = parameter(
+        3.0, POSITIVE, "Half-width of the labour grid in unconditional standard deviations, above 0"
+    )
+    high: float = parameter(60.0, POSITIVE, "Highest assets of the grid, above 0", "units of the good")
+    power: float = parameter(
+        3.0, FROM_ONE, "Exponent of the grid's spacing, from 1; larger values put more points near 0 "
+        "(:func:`beltline.grid_polynomial`)",
+    )  # fmt: skip
+
+    def validate(self) -> None:
+        """Refuse tables that do not fit into the memory, and a chain of labour that is out of range."""
+        check_tables(8 * self.grid * self.states, grid=self.grid, states=self.states)
+        self.labour()
+
+    @cached_property
+    def assets(self) -> Array:
+        """The grid of assets, ``(N_k,)``, in units of the good."""
+        found = grid_polynomial(0.0, self.high, self.grid, self.power)
+        found.flags.writeable = False
+        return found
 
     def labour(self) -> tuple[Array, Array]:
         """Return labour in efficiency units by state, whose stationary mean is 1, and its Markov matrix."""
@@ -69,7 +102,7 @@ class Calibration:
         )  # fmt: skip
         units, transition = self.labour()
         wage = self.wage(rate)
-        assets = grid_polynomial(0.0, self.high, self.grid, self.power)
+        assets = self.assets
         wealth = (1 + rate) * assets[:, None] + wage * units
         return Problem(
             grid=assets,

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from beltline.host.devices import Device
 from beltline.host.models.aiyagari.calibration import Calibration
 from beltline.host.models.aiyagari.market import Market
-from beltline.host.models.aiyagari.plot import KINDS
-from beltline.host.models.aiyagari.result import SUFFIXES, Economy
+from beltline.host.models.aiyagari.result import Economy
 from beltline.host.models.base import Model
-from beltline.host.problem.checks import ProblemError, check_progress, real, whole
-from beltline.host.problem.grids import GRID_SIZE_LIMIT
-from beltline.host.problem.memory import check_tables
-from beltline.host.problem.model_parameters import chain_size, parameter
+from beltline.host.models.model_result import reading
+from beltline.host.problem.checks import ProblemError, check_progress
 from beltline.host.solver.options import UNNAMED
 from beltline.host.solver.processor_session import ProcessorSession
 from beltline.host.solver.session import Session
@@ -23,10 +19,38 @@ from beltline.host.solver.session import Session
 
 @dataclass(frozen=True)
 class Aiyagari(Calibration, Model):
-    """The economy of Aiyagari (1994). :func:`beltline.aiyagari` makes it, checks its parameters and explains them."""
+    """The economy of Aiyagari (1994): households save against income risk at a market-clearing interest rate.
 
-    suffixes: ClassVar[tuple[str, ...]] = SUFFIXES
-    kinds: ClassVar[tuple[str, ...]] = KINDS
+    A household with assets ``a >= 0`` and labour ``l`` solves::
+
+        V(a, l) = max over a' >= 0 of  U((1 + r) a + w l - a')  +  beta E[V(a', l') | l]
+        ln l' = rho ln l + sigma sqrt(1 - rho**2) e,   e ~ N(0, 1)
+
+    with CRRA utility. Labour is discretised by :func:`beltline.tauchen` and scaled to a mean of 1. Firms produce
+    ``K**alpha`` per head and pay ``r = alpha K**(alpha - 1) - delta`` and ``w = (1 - alpha) K**alpha``. In equilibrium
+    the mean assets of households in the stationary distribution are ``K``.
+
+    ``bl.solve(bl.aiyagari(...))`` returns an :class:`~beltline.Economy`.
+
+    Raises
+    ------
+    ProblemError
+        An argument is out of range, or the tables do not fit into the memory of this computer.
+
+    Sources
+    -------
+    Aiyagari (1994), "Uninsured idiosyncratic risk and aggregate saving", Quarterly Journal of Economics 109(3),
+    659-684.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> economy = bl.solve(bl.aiyagari(grid=400, states=3), progress=False)
+    >>> economy.success, bool(0 < economy.interest < 1 / 0.96 - 1)
+    (True, True)
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = tuple(Economy.figures)
     finds_prices: ClassVar[bool] = True
 
     def solve(
@@ -73,93 +97,6 @@ class Aiyagari(Calibration, Model):
             return market.clear()
 
 
-def aiyagari(
-    grid: int = 2000,
-    states: int = 7,
-    beta: float = 0.96,
-    eta: float = 3.0,
-    alpha: float = 0.36,
-    delta: float = 0.08,
-    rho: float = 0.6,
-    sigma: float = 0.2,
-    width: float = 3.0,
-    high: float = 60.0,
-    power: float = 3.0,
-) -> Aiyagari:
-    """Set up the economy of Aiyagari (1994): households save against income risk at a market-clearing interest rate.
+aiyagari = Aiyagari
 
-    A household with assets ``a >= 0`` and labour ``l`` solves::
-
-        V(a, l) = max over a' >= 0 of  U((1 + r) a + w l - a')  +  beta E[V(a', l') | l]
-        ln l' = rho ln l + sigma sqrt(1 - rho**2) e,   e ~ N(0, 1)
-
-    with CRRA utility. Labour is discretised by :func:`beltline.tauchen` and scaled to a mean of 1. Firms produce
-    ``K**alpha`` per head and pay ``r = alpha K**(alpha - 1) - delta`` and ``w = (1 - alpha) K**alpha``. In equilibrium
-    the mean assets of households in the stationary distribution are ``K``.
-
-    ``bl.solve(bl.aiyagari(...))`` returns an :class:`~beltline.Economy`.
-
-    Parameters
-    ----------
-    grid : int
-        Number of grid points of assets, from 2. Households choose from these points too; with few points, the supply of
-        capital jumps at some interest rates and the market may not clear.
-    states : int
-        Number of labour states, 1 to ``CHAIN_LIMIT``.
-    beta : float
-        Discount factor of a period (a year with the defaults), above 0 and below 1.
-    eta : float
-        Relative risk aversion, above 0 and at most 16; 1 is log utility.
-    alpha : float
-        Capital share of output, above 0 and below 1.
-    delta : float
-        Depreciation rate of a period, above 0 and at most 1.
-    rho : float
-        Autocorrelation of log labour, above -1 and below 1.
-    sigma : float
-        Unconditional standard deviation of log labour, above 0.
-    width : float
-        Half-width of the labour grid in unconditional standard deviations, above 0.
-    high : float
-        Highest assets of the grid, above 0, in units of the good.
-    power : float
-        Exponent of the grid's spacing, from 1; larger values put more points near 0 (:func:`beltline.grid_polynomial`).
-
-    Returns
-    -------
-    Aiyagari
-        A model for :func:`beltline.solve`.
-
-    Raises
-    ------
-    ProblemError
-        An argument is out of range, or the tables do not fit into the memory of this computer.
-
-    Sources
-    -------
-    Aiyagari (1994), "Uninsured idiosyncratic risk and aggregate saving", Quarterly Journal of Economics 109(3),
-    659-684.
-
-    Examples
-    --------
-    >>> import beltline as bl
-    >>> economy = bl.solve(bl.aiyagari(grid=400, states=3), progress=False)
-    >>> economy.success, bool(0 < economy.interest < 1 / 0.96 - 1)
-    (True, True)
-    """
-    model = Aiyagari(
-        grid=whole("grid", grid, f"a whole number from 2 to {GRID_SIZE_LIMIT}", lambda v: 2 <= v <= GRID_SIZE_LIMIT),
-        states=chain_size("states", states),
-        beta=parameter("beta", beta),
-        eta=parameter("eta", eta),
-        alpha=parameter("alpha", alpha),
-        delta=real("delta", delta, "a number above 0 and at most 1", lambda v: 0 < v <= 1),
-        rho=parameter("rho", rho),
-        sigma=parameter("sigma", sigma),
-        width=parameter("width", width),
-        high=real("high", high, "a number above 0", lambda v: 0 < v < math.inf),
-        power=real("power", power, "a number from 1", lambda v: 1 <= v < math.inf),
-    )
-    check_tables(8 * model.grid * model.states, grid=model.grid, states=model.states)
-    model.problem()
-    return model
+read = reading(Economy, Aiyagari)

@@ -1,90 +1,53 @@
-"""The solved economy of Aiyagari (1994): numbers, report and file."""
+"""The solved economy of Aiyagari (1994)."""
 
 from __future__ import annotations
 
 import math
-import os
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from beltline.host.analysis.inequality import gini, lorenz
+from beltline.host.analysis.policy import carried
 from beltline.host.models.aiyagari.calibration import Calibration
+from beltline.host.models.model_result import STATUS, ModelResult
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.report import as_html
-from beltline.host.results import archive, record
-from beltline.host.results.files import check_target
+from beltline.host.problem.checks import ProblemError
+from beltline.host.results.facts import COUNT, FLAG, MEASURE, NUMBER, TEXT, TEXTS
+from beltline.host.results.fields import Declared, array, contained, fact, parts
 from beltline.host.results.outcome import GRID_END_SHARE
 from beltline.host.results.result import Result
-from beltline.host.results.services import service
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-SUFFIXES = (".npz",)
-"""File name endings that ``save`` of an economy accepts."""
-
-KIND = "aiyagari"
-"""Kind of content of an archive that holds an economy."""
 
 MARKET_TOLERANCE = 0.01
 """Largest ``excess``, in absolute value, at which the market counts as cleared, as a share of demand."""
 
 
 @dataclass(frozen=True)
-class Step:
-    """One step of the search for the interest rate.
+class Step(Declared):
+    """One step of the search for the interest rate."""
 
-    Parameters
-    ----------
-    interest : float
-        Interest rate of the step.
-    supply, demand : float
-        Capital per head that households supply in the stationary distribution, and that firms demand.
-    sweeps, clocks : int
-        Sweeps and clock cycles of the household's problem; ``clocks`` is 0 in double precision.
-    solving, spreading : float
-        Wall-clock seconds of the host computer for the household's problem and for the stationary distribution.
-    moved : tuple of str
-        Tables and registers that were written to the device for the step; empty in double precision.
-    """
-
-    interest: float
-    supply: float
-    demand: float
-    sweeps: int
-    clocks: int
-    solving: float
-    spreading: float
-    moved: tuple[str, ...]
+    interest: float = fact(NUMBER, "Interest rate of the step")
+    supply: float = fact(MEASURE, "Capital per head that households supply in the stationary distribution")
+    demand: float = fact(MEASURE, "Capital per head that firms demand")
+    sweeps: int = fact(COUNT, "Sweeps of the household's problem")
+    clocks: int = fact(COUNT, "Clock cycles of the household's problem; 0 in double precision")
+    solving: float = fact(MEASURE, "Wall-clock time of the household's problem on the host computer", "seconds")
+    spreading: float = fact(MEASURE, "Wall-clock time of the stationary distribution", "seconds")
+    moved: tuple[str, ...] = fact(
+        TEXTS, "Tables and registers that were written to the device for the step; empty in double precision"
+    )
 
 
-@dataclass(frozen=True, eq=False)
-class Economy:
+@dataclass(frozen=True, eq=False, repr=False)
+class Economy(ModelResult):
     """The economy of Aiyagari (1994) at the interest rate that clears its capital market.
 
-    Parameters
-    ----------
-    model : Calibration
-        The :class:`~beltline.host.models.aiyagari.model.Aiyagari` that was solved.
-    interest : float
-        Net interest rate of a period; 0.03 is 3%.
-    household : Result
-        Solution of the household's problem at that rate.
-    distribution : (N_k, N_z) float64 array
-        Share of households in each state in the stationary distribution; adds up to 1.
-    success : bool
-        Whether the household's problem is solved, the stationary distribution is unique, the market clears (``excess``
-        is at most :data:`MARKET_TOLERANCE` in absolute value) and the grid is long enough (``at_top`` is at most
-        :data:`~beltline.host.results.outcome.GRID_END_SHARE`).
-    status : str
-        ``"solved"``, or which part of the economy is not; one of :class:`~beltline.host.results.outcome.Outcome`.
-    message : str
-        The status in a sentence and, after a failure, what to do.
-    steps : tuple of Step
-        Steps of the search for the interest rate; the last one is the equilibrium.
+    ``model`` is the :class:`~beltline.host.models.aiyagari.model.Aiyagari` that was solved, and ``household`` the
+    :class:`~beltline.Result` of the household's problem at that rate. It is solved if the household's problem is, the
+    stationary distribution is unique, the market clears (``excess`` is at most :data:`MARKET_TOLERANCE` in absolute
+    value) and the grid is long enough (``at_top`` is at most
+    :data:`~beltline.host.results.outcome.GRID_END_SHARE`).
 
     Examples
     --------
@@ -94,14 +57,54 @@ class Economy:
     (True, (400, 3), True)
     """
 
+    archive_kind: ClassVar[str] = "aiyagari"
+    names: ClassVar[tuple[str, str]] = ("model", "household")
+    group: ClassVar[str] = "economy"
+    figures: ClassVar[dict[str, str]] = {
+        "market": "supply of and demand for capital at the interest rates of the search",
+        "distribution": "distribution of wealth",
+        "lorenz": "Lorenz curve of wealth",
+        "policy": "value and policy of the household",
+    }
+
     model: Calibration
-    interest: float
-    household: Result
-    distribution: Array
-    success: bool
-    status: str
-    message: str
-    steps: tuple[Step, ...]
+    interest: float = fact(NUMBER, "Net interest rate of a period; 0.03 is 3%")
+    household: Result = contained()
+    distribution: Array = array(
+        "assets", "state", text="Share of households in each state in the stationary distribution; adds up to 1"
+    )
+    success: bool = fact(FLAG, "Whether the economy is solved")
+    status: str = fact(STATUS, '``"solved"``, or which part of the economy is not')
+    message: str = fact(TEXT, "The status in a sentence and, after a failure, what to do")
+    steps: tuple[Step, ...] = parts(Step, "Steps of the search for the interest rate; the last one is the equilibrium")
+
+    @property
+    def sweeps(self) -> int:
+        """Number of sweeps of all households' problems."""
+        return sum(step.sweeps for step in self.steps)
+
+    @property
+    def method(self) -> str:
+        """Solution method of the household's problem."""
+        return self.household.method
+
+    @property
+    def timing(self) -> dict[str, float]:
+        """Wall-clock seconds of the host computer for households' problems and for distributions."""
+        return {
+            "households": sum(step.solving for step in self.steps),
+            "distributions": sum(step.spreading for step in self.steps),
+        }
+
+    @property
+    def residual(self) -> float:
+        """Largest ``|TV - V|`` of the household's problem at the last rate."""
+        return self.household.residual
+
+    @property
+    def error_bound(self) -> float:
+        """Proven upper bound on the error of the household's value at the last rate."""
+        return self.household.error_bound
 
     @property
     def wage(self) -> float:
@@ -131,10 +134,9 @@ class Economy:
     @property
     def moves(self) -> float:
         """Total variation distance between ``distribution`` and the distribution one period later."""
-        ahead = np.zeros_like(self.distribution)
         policy = np.maximum(self.household.policy, 0)
-        np.add.at(ahead, (policy, np.arange(policy.shape[1])), self.distribution)
-        return 0.5 * float(np.abs(ahead @ self.household.problem.transition - self.distribution).sum())
+        ahead = carried(self.distribution, policy, self.household.problem.transition)
+        return 0.5 * float(np.abs(ahead - self.distribution).sum())
 
     @property
     def at_limit(self) -> float:
@@ -155,11 +157,14 @@ class Economy:
         """Gini coefficient of wealth; nan if all wealth is 0."""
         return math.nan if self.capital == 0 else gini(self.household.problem.grid, self.distribution.sum(axis=1))
 
-    def __str__(self) -> str:
+    def _title(self) -> str:
+        problem = self.household.problem
+        size = f"{problem.points:,} grid points x {problem.states} states"
+        return f"Aiyagari's economy, {size}, on device {self.household.device}"
+
+    def _rows(self) -> list[tuple[str, str]]:
         household, steps = self.household, self.steps
-        problem = household.problem
         rows = [
-            ("status", f"{self.status}: {self.message}"),
             ("interest", f"{self.interest:.4%} a period, 1/beta - 1 = {1 / self.model.beta - 1:.4%}"),
             ("capital", f"{self.capital:.5f} per head, wage {self.wage:.5f}, output {self.output:.5f}"),
             ("saving rate", f"{self.saving_rate:.2%} of output"),
@@ -168,7 +173,7 @@ class Economy:
             ("distribution", f"sum 1 {self.distribution.sum() - 1:+.1e}; changes by {self.moves:.1e} in a period"),
             ("market", f"excess supply {self.excess:+.2e} of demand (at most {MARKET_TOLERANCE:g} in absolute value)"),
             ("household", f"{household.status}: max |V - V*| <= {household.error_bound:.3g}"),
-            ("sweeps", f"{sum(step.sweeps for step in steps):,} in {len(steps)} steps: {steps[0].sweeps:,} at first, "
+            ("sweeps", f"{self.sweeps:,} in {len(steps)} steps: {steps[0].sweeps:,} at first, "
                        f"{steps[-1].sweeps:,} at last"),
         ]  # fmt: skip
         if steps[-1].moved:
@@ -176,63 +181,15 @@ class Economy:
         if household.clocks_source:
             clocks = sum(step.clocks for step in steps)
             rows.append(("clocks", f"{clocks:,} in all ({household.clocks_source})"))
-        spent = sum(step.solving for step in steps), sum(step.spreading for step in steps)
-        rows.append(("this computer", f"households {spent[0]:.2f} s, distributions {spent[1]:.2f} s"))
-        size = f"{problem.points:,} grid points x {problem.states} states"
-        title = f"Aiyagari's economy, {size}, on device {household.device}"
-        return "\n".join([title, *(f"  {name:<14}{text}" for name, text in rows)])
+        return rows
 
-    __repr__ = __str__
-    _repr_html_ = as_html
+    def _sizes(self) -> dict[str, int]:
+        return {"assets": self.model.grid, "state": self.model.states}
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Save the economy to a ``.npz`` file that :func:`beltline.load` reads; return its path.
-
-        The file is written completely or not at all.
-
-        Raises
-        ------
-        ProblemError
-            A file of this name cannot be written there.
-        OSError
-            The system could not write the file; an existing file is unchanged.
-        """
-        target = check_target("out", path, SUFFIXES)
-        facts = {
-            "economy": {
-                "model": asdict(self.model),
-                "interest": self.interest,
-                "success": self.success,
-                "status": self.status,
-                "message": self.message,
-                "steps": [asdict(step) for step in self.steps],
-            },
-            **record.facts_of(self.household),
-        }
-        archive.write(target, KIND, facts, record.arrays_of(self.household) | {"distribution": self.distribution})
-        return target
-
-    def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "market") -> Figure:
-        """Draw the economy.
-
-        Parameters
-        ----------
-        path : str or path, optional
-            Also write the figure to this file, which ends in ``.png``, ``.pdf`` or ``.svg``.
-        kind : str
-            ``"market"`` (default): supply of and demand for capital at the interest rates of the search.
-            ``"distribution"``: distribution of wealth. ``"lorenz"``: Lorenz curve of wealth. ``"policy"``: value and
-            policy of the household.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            The figure, which a notebook displays.
-
-        Raises
-        ------
-        ProblemError
-            A figure cannot be written to ``path``, there is no figure ``kind``, or Matplotlib is not installed.
-        """
-        figure: Figure = service("Economy.plot")(self, path, kind)
-        return figure
+    def _check_file(self) -> None:
+        super()._check_file()
+        mass = self.distribution
+        if not (np.isfinite(mass).all() and (mass >= 0).all()):
+            raise ProblemError("shares of households must be finite and not negative")
+        if not self.steps:
+            raise ProblemError("its solution has no steps")

@@ -12,21 +12,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from beltline.host.models.aiyagari.model import aiyagari
-from beltline.host.models.aiyagari_path.calibration import Calibration
+from beltline.host.models.aiyagari_path.calibration import PERIODS_LIMIT, Calibration, levels_by_date
 from beltline.host.models.aiyagari_path.clearing import Guess, clear
 from beltline.host.models.aiyagari_path.period import Household
-from beltline.host.models.aiyagari_path.plot import KINDS
-from beltline.host.models.aiyagari_path.result import PATH_TOLERANCE, REST_TOLERANCE, SUFFIXES, Rest, TransitionPath
+from beltline.host.models.aiyagari_path.result import PATH_TOLERANCE, REST_TOLERANCE, Rest, TransitionPath
 from beltline.host.models.aiyagari_path.steady_state import SteadyState, UnsolvedError, first_value, steady_state
 from beltline.host.models.base import Model
-from beltline.host.problem.checks import ProblemError, check_progress, real, shown, table, whole
+from beltline.host.models.model_result import reading
+from beltline.host.problem.checks import ProblemError, check_progress, shown, whole
+from beltline.host.problem.model_parameters import POSITIVE, RATE, TO_ONE, count
 from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import GRID_END_SHARE, Outcome
 from beltline.host.solver.options import UNNAMED
 from beltline.sim.progress import reporting
-
-PERIODS_LIMIT = 10_000
-"""Largest number of dates, so that a mistyped number is refused before memory is allocated."""
 
 DEVICE = "cpu"
 """The device that solves transition paths."""
@@ -39,8 +37,7 @@ IGNORED = ("max_sweeps", "verify")
 class AiyagariPath(Calibration, Model):
     """A transition path. :func:`beltline.aiyagari_path` makes it, checks its parameters and explains them."""
 
-    suffixes: ClassVar[tuple[str, ...]] = SUFFIXES
-    kinds: ClassVar[tuple[str, ...]] = KINDS
+    kinds: ClassVar[tuple[str, ...]] = tuple(TransitionPath.figures)
     finds_prices: ClassVar[bool] = True
 
     def problem(self) -> Problem:
@@ -92,7 +89,7 @@ class AiyagariPath(Calibration, Model):
                 for level in (1.0, self.after):
                     if level != 1.0 or not states:
                         value = states[0].period.value if states else first_value(self.economy.problem())
-                        states.append(steady_state(self.economy, household, level, value, tol, report))
+                        states.append(steady_state([household], np.ones(1), level, [value], tol, report))
                 guess, steps = clear(self, household, states[0], states[-1], PATH_TOLERANCE, max_steps, report)
             except UnsolvedError as unsolved:
                 status, message = unsolved.status, str(unsolved)
@@ -122,6 +119,8 @@ class AiyagariPath(Calibration, Model):
             message="",
             steps=steps,
             seconds=seconds,
+            sweeps=sum(found.sweeps for found in states) + self.periods * len(steps),
+            residual=max((found.residual for found in states), default=math.nan),
         )
 
 
@@ -139,7 +138,7 @@ def check_arguments(what: str, tol: object, device: object, progress: object, mo
     for name, value in more.items():
         if value is not None and name not in IGNORED:
             raise ProblemError(f"{what} does not support {name}")
-    return real("tol", tol, "a number above 0", lambda v: 0 < v < math.inf)
+    return float(POSITIVE("tol", tol))
 
 
 def _judged(path: TransitionPath, status: Outcome, message: str) -> TransitionPath:
@@ -185,16 +184,7 @@ def aiyagari_path(
     persistence: float = 0.9,
     periods: int = 200,
     productivity: ArrayLike | None = None,
-    states: int = 7,
-    beta: float = 0.96,
-    eta: float = 3.0,
-    alpha: float = 0.36,
-    delta: float = 0.08,
-    rho: float = 0.6,
-    sigma: float = 0.2,
-    width: float = 3.0,
-    high: float = 60.0,
-    power: float = 3.0,
+    **economy: Any,
 ) -> AiyagariPath:
     """Set up the transition path of the Aiyagari economy after an unexpected change of productivity (an MIT shock).
 
@@ -223,8 +213,8 @@ def aiyagari_path(
     productivity : (n,) array, optional
         In place of ``shock`` and ``persistence``: productivity at the first ``n`` dates, above 0, ``n`` at most
         ``periods``. Later it stays at the last of these numbers.
-    states, beta, eta, alpha, delta, rho, sigma, width, high, power
-        As in :func:`beltline.aiyagari`.
+    **economy
+        The other parameters of :func:`beltline.aiyagari`.
 
     Returns
     -------
@@ -249,22 +239,17 @@ def aiyagari_path(
     >>> path.success, path.capital.shape
     (True, (200,))
     """
-    economy = aiyagari(
-        grid=grid, states=states, beta=beta, eta=eta, alpha=alpha, delta=delta, rho=rho, sigma=sigma, width=width,
-        high=high, power=power,
-    )  # fmt: skip
-    wanted = f"a whole number from 2 to {PERIODS_LIMIT}"
-    periods = whole("periods", periods, wanted, lambda v: 2 <= v <= PERIODS_LIMIT)
+    stationary = aiyagari(grid=grid, **economy)
+    periods = count(2, PERIODS_LIMIT)("periods", periods)
     if productivity is not None:
-        given = table("productivity", productivity, 1)
-        if not 1 <= given.size <= periods:
-            raise ProblemError(f"productivity must have 1 to periods = {periods} dates, not {given.size}")
-        if not (given > 0).all():
-            date = int(np.argmax(given <= 0))
-            raise ProblemError(f"productivity must be above 0, but at date {date} it is {given[date]:.6g}")
-        levels = [*given.tolist(), *[float(given[-1])] * (periods - given.size)]
-        return AiyagariPath(economy, tuple(levels), levels[-1])
-    shock = real("shock", shock, "a number above -1", lambda v: -1 < v < math.inf)
-    persistence = real("persistence", persistence, "a number from 0 to 1", lambda v: 0 <= v <= 1)
-    fades = (1.0 + shock * persistence ** np.arange(periods)).tolist()
-    return AiyagariPath(economy, tuple(fades), 1.0 + shock if persistence == 1 else 1.0)
+        given = levels_by_date("productivity", productivity)
+        if len(given) > periods:
+            raise ProblemError(f"productivity must have 1 to periods = {periods} dates, not {len(given)}")
+        return AiyagariPath(stationary, given + (given[-1],) * (periods - len(given)), given[-1])
+    shock = RATE("shock", shock)
+    persistence = TO_ONE("persistence", persistence)
+    fades = tuple((1.0 + shock * persistence ** np.arange(periods)).tolist())
+    return AiyagariPath(stationary, fades, 1.0 + shock if persistence == 1 else 1.0)
+
+
+read = reading(TransitionPath, AiyagariPath)

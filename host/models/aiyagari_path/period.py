@@ -46,19 +46,22 @@ class Household:
 
     Parameters
     ----------
+    economy : Calibration
+        The economy.
     problem : Problem
         Its problem at some prices.
     units : (N_z,) array
         Labour by state.
     """
 
+    economy: Calibration
     problem: Problem
     units: Array
 
     @classmethod
     def of(cls, economy: Calibration) -> Household:
         """Return the household of ``economy``."""
-        return cls(replace(economy.problem(), marginal_wealth=None, output=None), economy.labour()[0])
+        return cls(economy, replace(economy.problem(), marginal_wealth=None, output=None), economy.labour()[0])
 
     @property
     def chain(self) -> Array:

@@ -1,33 +1,24 @@
-"""The solved transition path of the Aiyagari economy: tables by date, report and file."""
+"""The solved transition path of the Aiyagari economy: tables by date."""
 
 from __future__ import annotations
 
 import math
-import os
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from beltline.host.analysis.inequality import gini
 from beltline.host.analysis.policy import lottery
 from beltline.host.models.aiyagari_path.calibration import Calibration
+from beltline.host.models.model_result import STATUS, ModelResult
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.report import Report, as_html, as_text, report
-from beltline.host.results import archive
-from beltline.host.results.files import check_target
+from beltline.host.results.facts import ANY_NUMBER, COUNT, FLAG, LIST, MEASURE, TEXT, Rule
+from beltline.host.results.fields import Declared, array, fact, parts
 from beltline.host.results.outcome import GRID_END_SHARE
-from beltline.host.results.services import service
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-SUFFIXES = (".npz",)
-"""File name endings that ``save`` of a path accepts."""
-
-KIND = "aiyagari_path"
-"""Kind of content of an archive that holds a path."""
+CUBICS = "maximum between grid points of monotone cubics"
+"""Method by which households' problems are solved; there is no bound on its error."""
 
 PATH_TOLERANCE = 1e-6
 """Largest ``excess`` of a date, in absolute value, at which its market counts as cleared, as a share of demand."""
@@ -35,76 +26,31 @@ PATH_TOLERANCE = 1e-6
 REST_TOLERANCE = 1e-4
 """Largest ``excess`` of the date after the last, at which the path counts as having reached the steady state."""
 
-TABLES = {
-    "capital": ("dates",),
-    "excess": ("dates and one",),
-    "value": ("dates", "grid points", "states"),
-    "choice": ("dates", "grid points", "states"),
-    "distribution": ("dates and one", "grid points", "states"),
-}
-"""Arrays of a path by name, and what their axes are."""
+SHARES = Rule("a list of numbers of at least 0", lambda v: LIST.holds(v) and all(map(MEASURE.holds, v)))
 
 
 @dataclass(frozen=True)
-class Rest:
-    """Prices and capital of a steady state.
+class Rest(Declared):
+    """Prices and capital of a steady state."""
 
-    Parameters
-    ----------
-    productivity : float
-        Productivity.
-    interest, wage : float
-        Net interest rate of a period, and wage of a unit of labour.
-    capital : float
-        Capital per head that households supply, in units of the good.
-    excess : float
-        Excess supply of capital as a share of demand.
-    """
-
-    productivity: float
-    interest: float
-    wage: float
-    capital: float
-    excess: float
+    productivity: float = fact(ANY_NUMBER, "Productivity")
+    interest: float = fact(ANY_NUMBER, "Net interest rate of a period")
+    wage: float = fact(ANY_NUMBER, "Wage of a unit of labour")
+    capital: float = fact(ANY_NUMBER, "Capital per head that households supply", "units of the good")
+    excess: float = fact(ANY_NUMBER, "Excess supply of capital as a share of demand")
 
 
-@dataclass(frozen=True, eq=False)
-class TransitionPath:
+@dataclass(frozen=True, eq=False, repr=False)
+class TransitionPath(ModelResult):
     """The Aiyagari economy at every date after an unexpected change of productivity.
 
     Before date 0, productivity was 1 and was expected to remain 1. At date 0 everybody learns its future path. Arrays
     are float64; they are nan if no path was found.
 
-    Parameters
-    ----------
-    model : Calibration
-        The :class:`~beltline.host.models.aiyagari_path.model.AiyagariPath` that was solved.
-    initial, final : Rest
-        The steady state before the shock, and that of the productivity after the last date.
-    capital : (T,) float64 array
-        Capital per head that firms use at each date, in units of the good; the first entry is that of the initial
-        steady state.
-    excess : (T + 1,) float64 array
-        Excess supply of capital at the beginning of each date, as a share of demand. The last entry is that of the date
-        after the path, at which demand is that of the final steady state.
-    value : (T, N_k, N_z) float64 array
-        Value of households, in units of utility.
-    choice : (T, N_k, N_z) float64 array
-        Assets that households choose for the next date, between grid points, in units of the good.
-    distribution : (T + 1, N_k, N_z) float64 array
-        Share of households in each state at the beginning of each date; adds up to 1.
-    success : bool
-        Whether both steady states are solved, ``excess`` is at most :data:`PATH_TOLERANCE` in absolute value at every
-        date and at most :data:`REST_TOLERANCE` after the last, and the grid is long enough (``at_top`` is at most
-        :data:`~beltline.host.results.outcome.GRID_END_SHARE`).
-    status : str
-        ``"solved"``, or which part of the economy is not; one of :class:`~beltline.host.results.outcome.Outcome`.
-    message : str
-        The status in a sentence and, after a failure, what to do.
-    steps : tuple of float
-        Largest absolute excess of the dates of the path after each step of the search for prices.
-    seconds : float
-        Wall-clock seconds of the host computer.
+    ``model`` is the :class:`~beltline.host.models.aiyagari_path.model.AiyagariPath` that was solved. It is solved if
+    both steady states are, ``excess`` is at most :data:`PATH_TOLERANCE` in absolute value at every date and at most
+    :data:`REST_TOLERANCE` after the last, and the grid is long enough (``at_top`` is at most
+    :data:`~beltline.host.results.outcome.GRID_END_SHARE`).
 
     Examples
     --------
@@ -114,19 +60,56 @@ class TransitionPath:
     (True, (200, 100, 3), (201, 100, 3))
     """
 
+    archive_kind: ClassVar[str] = "aiyagari_path"
+    names: ClassVar[tuple[str, str]] = ("model", "")
+    figures: ClassVar[dict[str, str]] = {
+        "path": "productivity and capital, output and consumption, wage, and interest rate at each date, relative to "
+        "the initial steady state",
+        "inequality": "Gini coefficient of wealth at each date",
+        "market": "excess supply of capital at each date",
+    }
+
     model: Calibration
-    initial: Rest
-    final: Rest
-    capital: Array
-    excess: Array
-    value: Array
-    choice: Array
-    distribution: Array
-    success: bool
-    status: str
-    message: str
-    steps: tuple[float, ...]
-    seconds: float
+    initial: Rest = parts(Rest, "The steady state before the shock", many=False)
+    final: Rest = parts(Rest, "The steady state of the productivity after the last date", many=False)
+    capital: Array = array(
+        "date", text="Capital per head that firms use at each date; the first is that of the initial steady state",
+        unit="units of the good",
+    )  # fmt: skip
+    excess: Array = array(
+        "beginning", text="Excess supply of capital at the beginning of each date, as a share of demand; the last is "
+        "that of the date after the path, at which demand is that of the final steady state",
+    )  # fmt: skip
+    value: Array = array("date", "assets", "state", text="Value of households", unit="units of utility")
+    choice: Array = array(
+        "date", "assets", "state", text="Assets that households choose for the next date, between grid points",
+        unit="units of the good",
+    )  # fmt: skip
+    distribution: Array = array(
+        "beginning", "assets", "state", text="Share of households in each state at the beginning of each date; adds up "
+        "to 1",
+    )  # fmt: skip
+    success: bool = fact(FLAG, "Whether the path is solved")
+    status: str = fact(STATUS, '``"solved"``, or which part of the economy is not')
+    message: str = fact(TEXT, "The status in a sentence and, after a failure, what to do")
+    steps: tuple[float, ...] = fact(
+        SHARES, "Largest absolute excess of the dates of the path after each step of the search for prices"
+    )
+    seconds: float = fact(MEASURE, "Wall-clock time of the host computer", "seconds")
+    sweeps: int = fact(
+        COUNT, "Number of sweeps that maximise, in steady states and at dates; 0 if not known", default=0
+    )
+    residual: float = fact(
+        ANY_NUMBER, "Largest change of a value of a steady state in its last sweep; nan if not known", default=math.nan
+    )
+
+    method: ClassVar[str] = CUBICS
+    error_bound: ClassVar[float] = math.inf
+
+    @property
+    def timing(self) -> dict[str, float]:
+        """Wall-clock seconds of the host computer."""
+        return {"solve": self.seconds}
 
     @property
     def assets(self) -> Array:
@@ -215,9 +198,13 @@ class TransitionPath:
         """Largest absolute ``excess`` of the dates of the path."""
         return float(np.abs(self.excess[:-1]).max())
 
-    def _report(self) -> Report:
-        model, before, after = self.model, self.initial, self.final
-        rows = [("status", f"{self.status}: {self.message}")]
+    def _title(self) -> str:
+        model = self.model
+        size = f"{model.periods} dates, {model.economy.grid:,} grid points x {model.economy.states} states"
+        return f"A path of Aiyagari's economy, {size}, on device cpu"
+
+    def _rows(self) -> list[tuple[str, str]]:
+        before, after, rows = self.initial, self.final, []
         if math.isfinite(self.largest_excess):
             peak = int(np.abs(self.capital / before.capital - 1).argmax())
             rows += [
@@ -235,15 +222,7 @@ class TransitionPath:
                 ("Euler errors", f"mean {self.euler_errors.max():.1e} of consumption at the worst date"),
                 ("top of grid", f"chosen by a share of {self.at_top:.2g} (at most {GRID_END_SHARE:g})"),
             ]  # fmt: skip
-        rows += [
-            ("steps", ", ".join(f"{step:.1e}" for step in self.steps)),
-            ("this computer", f"{self.seconds:.2f} s"),
-        ]
-        size = f"{model.periods} dates, {model.economy.grid:,} grid points x {model.economy.states} states"
-        return report(f"A path of Aiyagari's economy, {size}, on device cpu", rows)
-
-    __str__ = __repr__ = as_text
-    _repr_html_ = as_html
+        return [*rows, ("steps", ", ".join(f"{step:.1e}" for step in self.steps))]
 
     def _moved(self, series: Array) -> str:
         """Return the change of consumption per head from the initial steady state to date 0, as text."""
@@ -253,53 +232,9 @@ class TransitionPath:
         )
         return f"{series[0] / consumption - 1:+.3%}"
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Save the path to a ``.npz`` file that :func:`beltline.load` reads; return the path of the file.
+    def _coordinates(self) -> dict[str, Any]:
+        return {"assets": ("assets", self.assets, {"long_name": "assets a", "units": "units of the good"})}
 
-        The file is written completely or not at all.
-
-        Raises
-        ------
-        ProblemError
-            A file of this name cannot be written there.
-        OSError
-            The system could not write the file; an existing file is unchanged.
-        """
-        target = check_target("out", path, SUFFIXES)
-        facts = {
-            "model": asdict(self.model),
-            "initial": asdict(self.initial),
-            "final": asdict(self.final),
-            "success": self.success,
-            "status": self.status,
-            "message": self.message,
-            "steps": list(self.steps),
-            "seconds": self.seconds,
-        }
-        archive.write(target, KIND, facts, {name: getattr(self, name) for name in TABLES})
-        return target
-
-    def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "path") -> Figure:
-        """Draw the transition path.
-
-        Parameters
-        ----------
-        path : str or path, optional
-            Also write the figure to this file, which ends in ``.png``, ``.pdf`` or ``.svg``.
-        kind : str
-            ``"path"`` (default): productivity and capital, output and consumption, wage, and interest rate at each
-            date, relative to the initial steady state. ``"inequality"``: Gini coefficient of wealth at each date.
-            ``"market"``: excess supply of capital at each date.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            The figure, which a notebook displays.
-
-        Raises
-        ------
-        ProblemError
-            A figure cannot be written to ``path``, there is no figure ``kind``, or Matplotlib is not installed.
-        """
-        figure: Figure = service("TransitionPath.plot")(self, path, kind)
-        return figure
+    def _sizes(self) -> dict[str, int]:
+        dates, economy = self.model.periods, self.model.economy
+        return {"date": dates, "beginning": dates + 1, "assets": economy.grid, "state": economy.states}

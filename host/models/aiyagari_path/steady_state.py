@@ -1,9 +1,9 @@
-"""A steady state of the Aiyagari economy in which households choose between grid points."""
+"""A steady state of the Aiyagari economy, of one or several types of households that choose between grid points."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import brentq
@@ -13,7 +13,6 @@ from beltline.host.analysis.chain import chain_distribution
 from beltline.host.analysis.long_run import MASS_MOVES, long_run
 from beltline.host.analysis.refine import settle
 from beltline.host.models.aiyagari.bracket import GridEndsError, bracket, no_supply
-from beltline.host.models.aiyagari.calibration import Calibration
 from beltline.host.models.aiyagari_path.period import Household, Period
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.problem import Problem
@@ -37,7 +36,7 @@ class UnsolvedError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class SteadyState:
-    """A steady state: prices, value and choices of households, and their stationary distribution.
+    """A steady state: prices, and value, choices and stationary distribution of the households of each type.
 
     Parameters
     ----------
@@ -47,10 +46,14 @@ class SteadyState:
         Net interest rate of a period, wage of a unit of labour, and capital per head that households supply.
     excess : float
         Excess supply of capital as a share of demand.
-    period : Period
-        Value and choices of households, ``(N_k, N_z)``.
-    distribution : (N_k, N_z) float64 array
-        Share of households in each state; adds up to 1.
+    periods : tuple of n Period
+        Value and choices of each type, ``(N_k, N_z)``.
+    distributions : (n, N_k, N_z) float64 array
+        Share of the households of each type in each state; adds up to 1 for each type.
+    residual : float
+        Largest change of a value in the last sweep.
+    steps, sweeps : int
+        Number of interest rates that were tried, and of sweeps that maximise at all of them.
     """
 
     productivity: float
@@ -58,47 +61,71 @@ class SteadyState:
     wage: float
     capital: float
     excess: float
-    period: Period
-    distribution: Array
+    periods: tuple[Period, ...]
+    distributions: Array
+    residual: float
+    steps: int = 0
+    sweeps: int = 0
+
+    @property
+    def period(self) -> Period:
+        """Value and choices of the first type."""
+        return self.periods[0]
+
+    @property
+    def distribution(self) -> Array:
+        """Distribution of the first type."""
+        found: Array = self.distributions[0]
+        return found
 
 
 class _Search:
-    """The households' problem at one interest rate after the other, each starting from the last value."""
+    """The households' problems at one interest rate after the other, each starting from the last values."""
 
     def __init__(
-        self, economy: Calibration, household: Household, productivity: float, value: Array, tol: float,
+        self, households: Sequence[Household], shares: Array, productivity: float, values: Sequence[Array], tol: float,
         report: Callable[[str], None] | None,
     ) -> None:  # fmt: skip
-        self._economy, self._household, self._productivity = economy, household, productivity
-        self._value, self._tol, self._report = value, tol, report
-        self._mass = np.full(value.shape, 1.0 / value.shape[0]) * chain_distribution(household.chain)
+        self._households, self._shares, self._productivity = households, shares, productivity
+        self._values, self._tol, self._report = list(values), tol, report
+        even = np.full(values[0].shape, 1.0 / values[0].shape[0]) * chain_distribution(households[0].chain)
+        self._masses = [even] * len(households)
         self.tried: dict[float, SteadyState] = {}
+        self.sweeps = 0
 
     def gap(self, interest: float) -> float:
         """Return the rate at which firms would demand what is supplied at ``interest``, less ``interest``."""
         if interest not in self.tried:
             self.tried[interest] = self._at(interest)
-        supply = self.tried[interest].capital
-        return min(self._economy.rate(supply, self._productivity) - interest, 1.0) if supply > 0 else 1.0
+        supply, firms = self.tried[interest].capital, self._households[0].economy
+        return min(firms.rate(supply, self._productivity) - interest, 1.0) if supply > 0 else 1.0
 
     def _at(self, interest: float) -> SteadyState:
-        economy, productivity = self._economy, self._productivity
-        wage = economy.wage(interest, productivity)
-        period, self._value, self._mass = stationary(
-            self._household, interest, wage, self._value, self._mass, self._tol
-        )
-        supply = float(self._household.assets @ self._mass.sum(axis=1))
-        demand = economy.capital(interest, productivity)
+        firms, productivity = self._households[0].economy, self._productivity
+        wage = firms.wage(interest, productivity)
+        periods, residual = [], 0.0
+        for kind, household in enumerate(self._households):
+            period, self._values[kind], self._masses[kind], sweeps, change = stationary(
+                household, interest, wage, self._values[kind], self._masses[kind], self._tol
+            )
+            periods.append(period)
+            self.sweeps += sweeps
+            residual = max(residual, change)
+        masses = np.stack(self._masses)
+        supply = float(self._shares @ (masses.sum(axis=2) @ self._households[0].assets))
+        demand = firms.capital(interest, productivity)
         if self._report is not None:
             self._report(f"steady state, step {len(self.tried) + 1}: r = {interest:.4%}, supply of capital "
                          f"{supply:.4f}, demand {demand:.4f}")  # fmt: skip
-        return SteadyState(productivity, interest, wage, supply, supply / demand - 1, period, self._mass)
+        excess = supply / demand - 1
+        return SteadyState(productivity, interest, wage, supply, excess, tuple(periods), masses, residual)
 
 
 def stationary(
     household: Household, interest: float, wage: float, value: Array, mass: Array, tol: float
-) -> tuple[Period, Array, Array]:
-    """Solve the household's problem at constant prices; return its choices, value and stationary distribution.
+) -> tuple[Period, Array, Array, int, float]:
+    """Solve the household's problem at constant prices; return its choices, value and stationary distribution,
+    the number of sweeps and the last change.
 
     Parameters
     ----------
@@ -118,7 +145,7 @@ def stationary(
     UnsolvedError
         The value did not converge, or there is no unique stationary distribution.
     """
-    _, value, change, _ = settle(household.at(interest, wage), value, monotone_cubics, tol, MAX_STEPS)
+    _, value, change, sweeps = settle(household.at(interest, wage), value, monotone_cubics, tol, MAX_STEPS)
     if not change < tol:
         raise UnsolvedError(
             Outcome.HOUSEHOLD,
@@ -132,29 +159,27 @@ def stationary(
             Outcome.DISTRIBUTION,
             f"At r = {interest:.4%} households have no unique stationary distribution: raise grid.",
         )
-    return period, value, mass
+    return period, value, mass, sweeps, change
 
 
 def steady_state(
-    economy: Calibration,
-    household: Household,
+    households: Sequence[Household],
+    shares: Array,
     productivity: float,
-    value: Array,
+    values: Sequence[Array],
     tol: float,
     report: Callable[[str], None] | None,
 ) -> SteadyState:
-    """Find the steady state of ``economy`` at a constant ``productivity``.
+    """Find the steady state of an economy at a constant ``productivity``.
 
     Parameters
     ----------
-    economy
-        The economy.
-    household
-        Its household.
+    households, shares
+        Households of each type, and the share of the type among all; types differ in preferences.
     productivity
         Productivity.
-    value : (N_k, N_z) array
-        Value from which the first household's problem starts; it should be near the solution at some rate.
+    values : sequence of (N_k, N_z) array
+        Value from which the first problem of each type starts; it should be near the solution at some rate.
     tol
         Tolerance of values, in units of utility; see :func:`beltline.host.analysis.refine.settle`.
     report
@@ -165,18 +190,20 @@ def steady_state(
     UnsolvedError
         A value did not converge, a stationary distribution is not unique, or no rate clears the market.
     """
-    search = _Search(economy, household, productivity, value, tol, report)
+    search = _Search(households, shares, productivity, values, tol, report)
+    firms, patience = households[0].economy, max(household.economy.beta for household in households)
     try:
-        ends = bracket(economy.beta, economy.delta, search.gap)
+        ends = bracket(patience, firms.delta, search.gap)
     except GridEndsError:
+        of = " of the most patient type" if len(households) > 1 else ""
         raise UnsolvedError(
-            Outcome.MARKET, f"Just below 1/beta - 1 supply is below demand: {no_supply(economy.states)}"
+            Outcome.MARKET, f"Just below 1/beta - 1{of} supply is below demand: {no_supply(firms.states)}"
         ) from None
     if ends is None:
         raise UnsolvedError(Outcome.MARKET, "No interest rate clears the market within the grid.")
-    rate = float(brentq(search.gap, *ends, xtol=RATE_TOLERANCE, rtol=8.9e-16, maxiter=200))
-    search.gap(rate)
-    return min(search.tried.values(), key=lambda found: abs(found.excess))
+    search.gap(float(brentq(search.gap, *ends, xtol=RATE_TOLERANCE, rtol=8.9e-16, maxiter=200)))
+    best = min(search.tried.values(), key=lambda found: abs(found.excess))
+    return replace(best, steps=len(search.tried), sweeps=search.sweeps)
 
 
 def first_value(problem: Problem) -> Array:

@@ -12,30 +12,26 @@ from numpy.typing import ArrayLike
 
 from beltline.host.models.aiyagari.model import aiyagari
 from beltline.host.models.aiyagari_path.model import check_arguments
+from beltline.host.models.aiyagari_path.period import Household
 from beltline.host.models.aiyagari_path.result import PATH_TOLERANCE
-from beltline.host.models.aiyagari_path.steady_state import UnsolvedError
-from beltline.host.models.aiyagari_types.calibration import Calibration
-from beltline.host.models.aiyagari_types.plot import KINDS
-from beltline.host.models.aiyagari_types.population import Population, clear
-from beltline.host.models.aiyagari_types.result import SUFFIXES, TypesEconomy
+from beltline.host.models.aiyagari_path.steady_state import SteadyState, UnsolvedError, first_value, steady_state
+from beltline.host.models.aiyagari_types.calibration import TYPES_LIMIT, Calibration
+from beltline.host.models.aiyagari_types.result import TypesEconomy
 from beltline.host.models.base import Model
-from beltline.host.problem.checks import ProblemError, place, real, table, whole
-from beltline.host.problem.model_parameters import RULES, parameter
+from beltline.host.models.model_result import reading
+from beltline.host.problem.checks import real
+from beltline.host.problem.model_parameters import RISK_AVERSION, SHARE, count
 from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import GRID_END_SHARE, Outcome
 from beltline.host.solver.options import UNNAMED
 from beltline.sim.progress import reporting
-
-TYPES_LIMIT = 1000
-"""Largest number of types, so that a mistyped number is refused before memory is allocated."""
 
 
 @dataclass(frozen=True)
 class AiyagariTypes(Calibration, Model):
     """An economy with several types. :func:`beltline.aiyagari_types` makes it and explains its parameters."""
 
-    suffixes: ClassVar[tuple[str, ...]] = SUFFIXES
-    kinds: ClassVar[tuple[str, ...]] = KINDS
+    kinds: ClassVar[tuple[str, ...]] = tuple(TypesEconomy.figures)
     finds_prices: ClassVar[bool] = True
 
     def problem(self) -> Problem:
@@ -70,11 +66,13 @@ class AiyagariTypes(Calibration, Model):
         """
         tol = check_arguments("an economy with several types of households", tol, device, progress, more)
         begin = time.perf_counter()
-        found: Population | None = None
-        steps, status, message = 0, Outcome.SOLVED, ""
+        found: SteadyState | None = None
+        status, message = Outcome.SOLVED, ""
+        households = [Household.of(economy) for economy in self.economies]
+        values = [first_value(household.problem) for household in households]
         with reporting(progress) as report:
             try:
-                found, steps = clear(self, tol, report)
+                found = steady_state(households, self.shares, 1.0, values, tol, report)
             except UnsolvedError as unsolved:
                 status, message = unsolved.status, str(unsolved)
         if found is not None:
@@ -86,15 +84,17 @@ class AiyagariTypes(Calibration, Model):
             excess=math.nan if found is None else found.excess,
             value=none if found is None else np.stack([period.value for period in found.periods]),
             choice=none if found is None else np.stack([period.choice for period in found.periods]),
-            distribution=none if found is None else found.distribution,
+            distribution=none if found is None else found.distributions,
             success=status == Outcome.SOLVED,
             status=status.value,
             message=message,
-            steps=steps,
+            steps=0 if found is None else found.steps,
             seconds=time.perf_counter() - begin,
+            sweeps=0 if found is None else found.sweeps,
+            residual=math.nan if found is None else found.residual,
         )
 
-    def _verdict(self, found: Population) -> tuple[Outcome, str]:
+    def _verdict(self, found: SteadyState) -> tuple[Outcome, str]:
         """Return how the search ended, given that it found a rate, and the message."""
         if not abs(found.excess) <= PATH_TOLERANCE:
             return Outcome.MARKET, (
@@ -103,7 +103,7 @@ class AiyagariTypes(Calibration, Model):
                 f"tol."
             )
         highest = [float(mass[period.choice >= self.economy.high].sum())
-                   for mass, period in zip(found.distribution, found.periods, strict=True)]  # fmt: skip
+                   for mass, period in zip(found.distributions, found.periods, strict=True)]  # fmt: skip
         top = float(self.shares @ highest)
         if top > GRID_END_SHARE:
             return Outcome.GRID, (
@@ -111,7 +111,7 @@ class AiyagariTypes(Calibration, Model):
                 f"{GRID_END_SHARE:.2%} may: raise high."
             )
         return Outcome.SOLVED, (
-            f"The market clears at a capital of {self.shares @ found.mean_assets:.6g} per head, with an excess of "
+            f"The market clears at a capital of {found.capital:.6g} per head, with an excess of "
             f"{abs(found.excess):.1e}."
         )
 
@@ -125,14 +125,9 @@ def aiyagari_types(
     betas: ArrayLike | None = None,
     etas: ArrayLike | None = None,
     weights: ArrayLike | None = None,
-    states: int = 7,
-    alpha: float = 0.36,
-    delta: float = 0.08,
-    rho: float = 0.6,
-    sigma: float = 0.2,
-    width: float = 3.0,
+    *,
     high: float = 100.0,
-    power: float = 3.0,
+    **economy: Any,
 ) -> AiyagariTypes:
     """Set up the Aiyagari economy with several types of households, who differ in patience or risk aversion.
 
@@ -159,8 +154,10 @@ def aiyagari_types(
         Relative risk aversion of each type, in place of ``eta``.
     weights : (n,) array, optional
         Share of each type among all households, above 0, adding up to 1; by default all are equal.
-    states, alpha, delta, rho, sigma, width, high, power
-        As in :func:`beltline.aiyagari`.
+    high : float
+        Highest assets of the grid, above 0, in units of the good.
+    **economy
+        The other parameters of :func:`beltline.aiyagari`.
 
     Returns
     -------
@@ -187,32 +184,21 @@ def aiyagari_types(
     (True, True)
     """
     if betas is None:
-        count = whole("types", types, f"a whole number from 1 to {TYPES_LIMIT}", lambda v: 1 <= v <= TYPES_LIMIT)
-        middle = parameter("beta", beta)
+        number_of_types = count(1, TYPES_LIMIT)("types", types)
+        middle = SHARE("beta", beta)
         margin = min(middle, 1 - middle)
         wanted = f"a number from 0 and below {margin:.6g}, so that all betas are above 0 and below 1"
         betas = [middle]
-        if count > 1:
+        if number_of_types > 1:
             half = real("spread", spread, wanted, lambda v: 0 <= v < margin and 0 < middle - v and middle + v < 1)
-            betas = np.linspace(middle - half, middle + half, count)
-    patience = _each("betas", betas, "beta")
-    aversion = _each("etas", np.full(len(patience), parameter("eta", eta)) if etas is None else etas, "eta")
-    shares = table("weights", np.full(len(patience), 1.0 / len(patience)) if weights is None else weights, 1)
-    for name, given in (("etas", aversion), ("weights", shares)):
-        if len(given) != len(patience):
-            raise ProblemError(f"{name} must have one number for each of the {len(patience)} types, not {len(given)}")
-    if not (shares > 0).all() or abs(float(shares.sum()) - 1.0) > 1e-12:
-        raise ProblemError(f"weights must be above 0 and add up to 1, but the lowest is {shares.min():.6g} and their "
-                           f"sum {shares.sum():.15g}")  # fmt: skip
-    economy = aiyagari(
-        grid=grid, states=states, beta=max(patience), eta=aversion[0], alpha=alpha, delta=delta, rho=rho, sigma=sigma,
-        width=width, high=high, power=power,
-    )  # fmt: skip
-    return AiyagariTypes(economy, patience, aversion, tuple(shares.tolist()))
+            betas = np.linspace(middle - half, middle + half, number_of_types)
+    size = np.size(betas)
+    preferences: dict[str, Any] = {
+        "betas": betas,
+        "etas": np.full(size, RISK_AVERSION("eta", eta)) if etas is None else etas,
+        "weights": np.full(size, 1.0 / max(size, 1)) if weights is None else weights,
+    }
+    return AiyagariTypes(aiyagari(grid=grid, high=high, **economy), **preferences)
 
 
-def _each(name: str, given: ArrayLike, rule: str) -> tuple[float, ...]:
-    found = table(name, given, 1)
-    if not 1 <= found.size <= TYPES_LIMIT:
-        raise ProblemError(f"{name} must have one number for each of 1 to {TYPES_LIMIT} types, not {found.size}")
-    return tuple(real(place(name, (i,)), value, *RULES[rule]) for i, value in enumerate(found.tolist()))
+read = reading(TypesEconomy, AiyagariTypes)

@@ -1,70 +1,33 @@
-"""The solved Aiyagari economy with several types of households: numbers, report and file."""
+"""The solved Aiyagari economy with several types of households."""
 
 from __future__ import annotations
 
 import math
-import os
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from beltline.host.analysis.inequality import gini, lorenz
-from beltline.host.models.aiyagari_path.result import PATH_TOLERANCE
+from beltline.host.models.aiyagari_path.result import CUBICS, PATH_TOLERANCE
 from beltline.host.models.aiyagari_types.calibration import Calibration
+from beltline.host.models.model_result import STATUS, ModelResult
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.report import Report, as_html, as_text, report
-from beltline.host.results import archive
-from beltline.host.results.files import check_target
+from beltline.host.results.facts import ANY_NUMBER, COUNT, FLAG, MEASURE, TEXT
+from beltline.host.results.fields import array, fact
 from beltline.host.results.outcome import GRID_END_SHARE
-from beltline.host.results.services import service
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-SUFFIXES = (".npz",)
-"""File name endings that ``save`` of an economy accepts."""
-
-KIND = "aiyagari_types"
-"""Kind of content of an archive that holds such an economy."""
-
-TABLES = ("value", "choice", "distribution")
-"""Arrays of an economy, each ``(types, N_k, N_z)``."""
 
 
-@dataclass(frozen=True, eq=False)
-class TypesEconomy:
+@dataclass(frozen=True, eq=False, repr=False)
+class TypesEconomy(ModelResult):
     """The Aiyagari economy with several types of households, at the interest rate that clears its capital market.
 
     Arrays are float64; they are nan if no equilibrium was found. ``n`` is the number of types.
 
-    Parameters
-    ----------
-    model : Calibration
-        The :class:`~beltline.host.models.aiyagari_types.model.AiyagariTypes` that was solved.
-    interest : float
-        Net interest rate of a period.
-    excess : float
-        Excess supply of capital as a share of demand.
-    value : (n, N_k, N_z) array
-        Value of each type, in units of utility.
-    choice : (n, N_k, N_z) array
-        Assets that each type chooses for the next period, between grid points, in units of the good.
-    distribution : (n, N_k, N_z) array
-        Share of the households of each type in each state; adds up to 1 for each type.
-    success : bool
-        Whether the values of every type converged, its stationary distribution is unique, the market clears (``excess``
-        is at most :data:`~beltline.host.models.aiyagari_path.result.PATH_TOLERANCE` in absolute value) and the grid is
-        long enough (``at_top`` is at most :data:`~beltline.host.results.outcome.GRID_END_SHARE`).
-    status : str
-        ``"solved"``, or which part of the economy is not; one of :class:`~beltline.host.results.outcome.Outcome`.
-    message : str
-        The status in a sentence and, after a failure, what to do.
-    steps : int
-        Number of interest rates that were tried.
-    seconds : float
-        Wall-clock seconds of the host computer.
+    ``model`` is the :class:`~beltline.host.models.aiyagari_types.model.AiyagariTypes` that was solved. It is solved if
+    the values of every type converged, its stationary distribution is unique, the market clears (``excess`` is at most
+    :data:`~beltline.host.models.aiyagari_path.result.PATH_TOLERANCE` in absolute value) and the grid is long enough
+    (``at_top`` is at most :data:`~beltline.host.results.outcome.GRID_END_SHARE`).
 
     Examples
     --------
@@ -74,22 +37,46 @@ class TypesEconomy:
     (2, 100, 3)
     """
 
+    archive_kind: ClassVar[str] = "aiyagari_types"
+    names: ClassVar[tuple[str, str]] = ("model", "")
+    figures: ClassVar[dict[str, str]] = {
+        "shares": "share of each type among households and in wealth",
+        "lorenz": "Lorenz curve of wealth among all households",
+    }
+
     model: Calibration
-    interest: float
-    excess: float
-    value: Array
-    choice: Array
-    distribution: Array
-    success: bool
-    status: str
-    message: str
-    steps: int
-    seconds: float
+    interest: float = fact(ANY_NUMBER, "Net interest rate of a period")
+    excess: float = fact(ANY_NUMBER, "Excess supply of capital as a share of demand")
+    value: Array = array("type", "assets", "state", text="Value of each type", unit="units of utility")
+    choice: Array = array(
+        "type", "assets", "state", text="Assets that each type chooses for the next period, between grid points",
+        unit="units of the good",
+    )  # fmt: skip
+    distribution: Array = array(
+        "type", "assets", "state", text="Share of the households of each type in each state; adds up to 1 for each type"
+    )
+    success: bool = fact(FLAG, "Whether the economy is solved")
+    status: str = fact(STATUS, '``"solved"``, or which part of the economy is not')
+    message: str = fact(TEXT, "The status in a sentence and, after a failure, what to do")
+    steps: int = fact(COUNT, "Number of interest rates that were tried")
+    seconds: float = fact(MEASURE, "Wall-clock time of the host computer", "seconds")
+    sweeps: int = fact(COUNT, "Number of sweeps that maximise, of all types at all rates; 0 if not known", default=0)
+    residual: float = fact(
+        ANY_NUMBER, "Largest change of a value in the last sweep; nan if not known", default=math.nan
+    )
+
+    method: ClassVar[str] = CUBICS
+    error_bound: ClassVar[float] = math.inf
+
+    @property
+    def timing(self) -> dict[str, float]:
+        """Wall-clock seconds of the host computer."""
+        return {"solve": self.seconds}
 
     @property
     def assets(self) -> Array:
         """The grid of assets, ``(N_k,)``, units of the good."""
-        return self.model.economy.problem().grid
+        return self.model.economy.assets
 
     @property
     def wage(self) -> float:
@@ -160,9 +147,13 @@ class TypesEconomy:
         highest = (self.distribution * (self.choice >= self.assets[-1])).sum(axis=(1, 2))
         return float(self.model.shares @ highest)
 
-    def _report(self) -> Report:
-        model = self.model
-        rows = [("status", f"{self.status}: {self.message}")]
+    def _title(self) -> str:
+        economy, types = self.model.economy, len(self.model.betas)
+        size = f"{economy.grid:,} grid points x {economy.states} states"
+        return f"Aiyagari's economy with {types} types of households, {size}, on device cpu"
+
+    def _rows(self) -> list[tuple[str, str]]:
+        model, rows = self.model, [("steps", f"{self.steps} interest rates")]
         if math.isfinite(self.interest):
             top = 1 / model.economy.beta - 1
             rows += [
@@ -184,53 +175,11 @@ class TypesEconomy:
                                    f"Gini {within:.4f}; {limit:.1%} choose zero assets")
                 for number, (name, weight, share, mean, within, limit) in enumerate(each, start=1)
             ]  # fmt: skip
-        rows.append(("this computer", f"{self.seconds:.2f} s, {self.steps} interest rates"))
-        size = f"{model.economy.grid:,} grid points x {model.economy.states} states"
-        return report(f"Aiyagari's economy with {len(model.betas)} types of households, {size}, on device cpu", rows)
+        return rows
 
-    __str__ = __repr__ = as_text
-    _repr_html_ = as_html
+    def _coordinates(self) -> dict[str, Any]:
+        return {"assets": ("assets", self.assets, {"long_name": "assets a", "units": "units of the good"})}
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Save the economy to a ``.npz`` file that :func:`beltline.load` reads; return its path.
-
-        The file is written completely or not at all.
-
-        Raises
-        ------
-        ProblemError
-            A file of this name cannot be written there.
-        OSError
-            The system could not write the file; an existing file is unchanged.
-        """
-        target = check_target("out", path, SUFFIXES)
-        facts = {"model": asdict(self.model)} | {
-            name: getattr(self, name)
-            for name in ("interest", "excess", "success", "status", "message", "steps", "seconds")
-        }
-        archive.write(target, KIND, facts, {name: getattr(self, name) for name in TABLES})
-        return target
-
-    def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "shares") -> Figure:
-        """Draw the economy.
-
-        Parameters
-        ----------
-        path : str or path, optional
-            Also write the figure to this file, which ends in ``.png``, ``.pdf`` or ``.svg``.
-        kind : str
-            ``"shares"`` (default): share of each type among households and in wealth. ``"lorenz"``: Lorenz curve of
-            wealth among all households.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            The figure, which a notebook displays.
-
-        Raises
-        ------
-        ProblemError
-            A figure cannot be written to ``path``, there is no figure ``kind``, or Matplotlib is not installed.
-        """
-        figure: Figure = service("TypesEconomy.plot")(self, path, kind)
-        return figure
+    def _sizes(self) -> dict[str, int]:
+        economy = self.model.economy
+        return {"type": len(self.model.betas), "assets": economy.grid, "state": economy.states}

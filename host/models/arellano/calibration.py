@@ -13,11 +13,22 @@ from beltline.gpu_ref.general.prices import BondPrices, break_even
 from beltline.host.analysis.chain import chain_distribution
 from beltline.host.problem.alternative import Alternative
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.checks import ProblemError
-from beltline.host.problem.grids import grid_uniform
+from beltline.host.problem.checks import ProblemError, whole
+from beltline.host.problem.grids import GRID_SIZE_LIMIT, grid_uniform
 from beltline.host.problem.markov import tauchen
-from beltline.host.problem.model_parameters import levels
+from beltline.host.problem.memory import check_tables
+from beltline.host.problem.model_parameters import (
+    AUTOCORRELATION,
+    CHAIN_SIZE,
+    POSITIVE,
+    RATE,
+    RISK_AVERSION,
+    SHARE,
+    TO_ONE,
+    levels,
+)  # fmt: skip
 from beltline.host.problem.problem import Problem
+from beltline.host.results.fields import Declared, parameter
 
 GOOD, EXCLUDED = "good", "excluded"
 """Names of the regimes."""
@@ -26,24 +37,38 @@ ALTERNATIVES = ("repay", "default", "excluded")
 """Names of the alternatives; the first two are those of good standing."""
 
 
+def _odd(name: str, value: Any) -> int:
+    wanted = f"an odd number from 3 to {GRID_SIZE_LIMIT - 1}, so that 0 is one of them"
+    return whole(name, value, wanted, lambda v: 3 <= v < GRID_SIZE_LIMIT and v % 2 == 1)
+
+
 @dataclass(frozen=True)
-class Calibration:
-    """Parameters of the economy of Arellano (2008), which :func:`beltline.arellano` explains, and tables from them.
+class Calibration(Declared):
+    """Parameters of the economy of Arellano (2008), and tables from them.
 
     Arrays are read-only float64, with ``N_B = bonds`` and ``N_y = incomes``.
     """
 
-    bonds: int
-    incomes: int
-    beta: float
-    eta: float
-    interest: float
-    reentry: float
-    rho: float
-    sigma: float
-    share: float
-    width: float
-    limit: float
+    bonds: int = parameter(251, _odd, "Number of grid points of ``B``, an odd number from 3, so that 0 is one of them")
+    incomes: int = parameter(51, CHAIN_SIZE, "Number of income states, 1 to ``CHAIN_LIMIT``")
+    beta: float = parameter(0.953, SHARE, "Discount factor of a quarter, above 0 and below 1")
+    eta: float = parameter(2.0, RISK_AVERSION, "Relative risk aversion, above 0 and at most 16; 1 is log utility")
+    interest: float = parameter(0.017, RATE, "Interest rate of a safe bond in a quarter, above -1")
+    reentry: float = parameter(0.282, TO_ONE, "Probability of a return to good standing in a quarter, from 0 to 1")
+    rho: float = parameter(0.945, AUTOCORRELATION, "Autocorrelation of log income, above -1 and below 1")
+    sigma: float = parameter(0.025, POSITIVE, "Standard deviation of its shock, above 0")
+    share: float = parameter(0.969, POSITIVE, "In default, income above this share of mean income is lost; above 0")
+    width: float = parameter(
+        3.0, POSITIVE, "Half-width of the grid of log income in unconditional standard deviations, above 0"
+    )
+    limit: float = parameter(
+        0.45, POSITIVE, "The grid of bonds is uniform from ``-limit`` to ``limit``; above 0", "units of the good"
+    )
+
+    def validate(self) -> None:
+        """Refuse tables that do not fit into the memory, and a chain of income that is out of range."""
+        check_tables(24 * self.bonds * self.incomes, bonds=self.bonds, incomes=self.incomes)
+        _ = self.chain
 
     @property
     def zero(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -10,20 +9,16 @@ import numpy as np
 
 from beltline.gpu_ref.timing import timed
 from beltline.host.models.arellano.calibration import Calibration
-from beltline.host.models.arellano.plot import KINDS
 from beltline.host.models.arellano.result import DefaultEconomy
 from beltline.host.models.base import Model
-from beltline.host.models.machines import on_machine
+from beltline.host.models.machines import placed
+from beltline.host.models.model_result import reading
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.checks import ProblemError, real, shown, whole
-from beltline.host.problem.grids import GRID_SIZE_LIMIT
-from beltline.host.problem.memory import check_tables
-from beltline.host.problem.model_parameters import chain_size, parameter
+from beltline.host.problem.checks import ProblemError, shown
 from beltline.host.problem.problem import Problem
 from beltline.host.results.result import Result
 from beltline.host.solver.options import UNNAMED
 from beltline.host.solver.solve import solve
-from beltline.host.solver.solve_general import check_device
 from beltline.host.solver.verify import measured
 
 STARTS = {"cpu": "coarse", "gpu": "given"}
@@ -41,9 +36,41 @@ COARSE_TOL = 1e-2
 
 @dataclass(frozen=True)
 class Arellano(Calibration, Model):
-    """The economy of Arellano (2008). :func:`beltline.arellano` makes it, checks its parameters and explains them."""
+    """The economy of Arellano (2008): a government borrows abroad and may default; a period is a quarter.
 
-    kinds: ClassVar[tuple[str, ...]] = KINDS
+    A government in good standing with bonds ``B`` (debt is negative) and income ``y`` repays or defaults::
+
+        V(B, y)  = max(V_r(B, y), V_d(y))
+        V_r(B, y) = max over B' of  U(y + B - q(B', y) B')  +  beta E[V(B', y') | y]
+        V_d(y)   = U(min(y, share E[y]))  +  beta E[reentry V(0, y') + (1 - reentry) V_d(y') | y]
+        ln y' = rho ln y + e,   e ~ N(0, sigma**2)
+
+    After a default it is excluded from borrowing; in every quarter after that it returns to good standing, without
+    debt, with probability ``reentry``. Lenders break even: ``q(B', y) = (1 - P(default | B', y)) / (1 + interest)``.
+    Income is discretised by :func:`beltline.tauchen`.
+
+    ``bl.solve(bl.arellano(...))`` returns a :class:`~beltline.DefaultEconomy`. The default parameters are the paper's
+    calibration to Argentina, except the grids.
+
+    Raises
+    ------
+    ProblemError
+        An argument is out of range, or the tables do not fit into the memory of this computer.
+
+    Sources
+    -------
+    Arellano (2008), "Default risk and income fluctuations in emerging economies", American Economic Review 98(3),
+    690-712.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> economy = bl.solve(bl.arellano(bonds=61, incomes=7), progress=False)
+    >>> economy.success, bool(0 < economy.defaults.mean() < 1)
+    (True, True)
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = tuple(DefaultEconomy.figures)
     finds_prices: ClassVar[bool] = True
 
     def solve(
@@ -93,13 +120,12 @@ class Arellano(Calibration, Model):
         ProblemError, KeyboardInterrupt
             As :func:`beltline.solve`.
         """
-        machine = on_machine(device, self.bonds, STATES_AN_INCOME * self.incomes, more)
-        if machine is None:
-            device = check_device("an economy with default", device)
-        more = more if machine is None else machine
+        device, more, machine = placed(
+            "an economy with default", device, self.bonds, STATES_AN_INCOME * self.incomes, more
+        )
         if "update" in more:
             raise ProblemError("update must not be given: bond prices are those at which lenders break even")
-        start = ("coarse" if machine is not None else STARTS[device]) if start is None else start
+        start = ("coarse" if machine else STARTS[device]) if start is None else start
         if start not in STARTS.values():
             raise ProblemError(f"start must be {' or '.join(map(repr, STARTS.values()))}, not {shown(start)}")
         options = {"max_sweeps": max_sweeps, "device": device, "progress": progress, **more}
@@ -146,98 +172,6 @@ class Arellano(Calibration, Model):
         return self.problem(between(before.prices), np.stack([between(v) for v in before.tables.value]))
 
 
-def arellano(
-    bonds: int = 251,
-    incomes: int = 51,
-    beta: float = 0.953,
-    eta: float = 2.0,
-    interest: float = 0.017,
-    reentry: float = 0.282,
-    rho: float = 0.945,
-    sigma: float = 0.025,
-    share: float = 0.969,
-    width: float = 3.0,
-    limit: float = 0.45,
-) -> Arellano:
-    """Set up the economy of Arellano (2008): a government borrows abroad and may default; a period is a quarter.
+arellano = Arellano
 
-    A government in good standing with bonds ``B`` (debt is negative) and income ``y`` repays or defaults::
-
-        V(B, y)  = max(V_r(B, y), V_d(y))
-        V_r(B, y) = max over B' of  U(y + B - q(B', y) B')  +  beta E[V(B', y') | y]
-        V_d(y)   = U(min(y, share E[y]))  +  beta E[reentry V(0, y') + (1 - reentry) V_d(y') | y]
-        ln y' = rho ln y + e,   e ~ N(0, sigma**2)
-
-    After a default it is excluded from borrowing; in every quarter after that it returns to good standing, without
-    debt, with probability ``reentry``. Lenders break even: ``q(B', y) = (1 - P(default | B', y)) / (1 + interest)``.
-    Income is discretised by :func:`beltline.tauchen`.
-
-    ``bl.solve(bl.arellano(...))`` returns a :class:`~beltline.DefaultEconomy`. The default parameters are the paper's
-    calibration to Argentina, except the grids.
-
-    Parameters
-    ----------
-    bonds : int
-        Number of grid points of ``B``, from 3; odd, so that 0 is one of them.
-    incomes : int
-        Number of income states, 1 to ``CHAIN_LIMIT``.
-    beta : float
-        Discount factor of a quarter, above 0 and below 1.
-    eta : float
-        Relative risk aversion, above 0 and at most 16; 1 is log utility.
-    interest : float
-        Interest rate of a safe bond in a quarter, above -1.
-    reentry : float
-        Probability of a return to good standing in a quarter, from 0 to 1.
-    rho : float
-        Autocorrelation of log income, above -1 and below 1.
-    sigma : float
-        Standard deviation of its shock, above 0.
-    share : float
-        In default, income above this share of mean income is lost; above 0.
-    width : float
-        Half-width of the grid of log income in unconditional standard deviations, above 0.
-    limit : float
-        The grid of bonds is uniform from ``-limit`` to ``limit``, in units of the good; above 0.
-
-    Returns
-    -------
-    Arellano
-        A model for :func:`beltline.solve`.
-
-    Raises
-    ------
-    ProblemError
-        An argument is out of range, or the tables do not fit into the memory of this computer.
-
-    Sources
-    -------
-    Arellano (2008), "Default risk and income fluctuations in emerging economies", American Economic Review 98(3),
-    690-712.
-
-    Examples
-    --------
-    >>> import beltline as bl
-    >>> economy = bl.solve(bl.arellano(bonds=61, incomes=7), progress=False)
-    >>> economy.success, bool(0 < economy.defaults.mean() < 1)
-    (True, True)
-    """
-    model = Arellano(
-        bonds=whole(
-            "bonds", bonds, f"an odd number from 3 to {GRID_SIZE_LIMIT - 1}, so that 0 is one of them",
-            lambda v: 3 <= v < GRID_SIZE_LIMIT and v % 2 == 1,
-        ),
-        incomes=chain_size("incomes", incomes),
-        beta=parameter("beta", beta),
-        eta=parameter("eta", eta),
-        interest=real("interest", interest, "a number above -1", lambda v: -1 < v < math.inf),
-        reentry=real("reentry", reentry, "a number from 0 to 1", lambda v: 0 <= v <= 1),
-        rho=parameter("rho", rho),
-        sigma=parameter("sigma", sigma),
-        share=real("share", share, "a number above 0", lambda v: 0 < v < math.inf),
-        width=parameter("width", width),
-        limit=real("limit", limit, "a number above 0", lambda v: 0 < v < math.inf),
-    )  # fmt: skip
-    check_tables(24 * model.bonds * model.incomes, bonds=model.bonds, incomes=model.incomes)
-    model.problem()
-    return model
+read = reading(DefaultEconomy, Arellano)

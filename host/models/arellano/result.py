@@ -1,28 +1,23 @@
-"""The solved economy of Arellano (2008): tables, report and file."""
+"""The solved economy of Arellano (2008): tables."""
 
 from __future__ import annotations
 
 import math
-import os
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from beltline.host.models.arellano.business_cycle import PATHS, BusinessCycle, Choices, business_cycle
 from beltline.host.models.arellano.calibration import ALTERNATIVES, Calibration
-from beltline.host.models.model_result import ModelResult
+from beltline.host.models.model_result import SolutionResult
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.report import Report, as_html, as_text, report
+from beltline.host.problem.checks import ProblemError
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
-from beltline.host.results.services import service
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 QUARTERS = 4
 """Number of quarters in a year."""
@@ -30,19 +25,15 @@ QUARTERS = 4
 REPAY, DEFAULT, EXCLUDED = range(len(ALTERNATIVES))
 
 
-@dataclass(frozen=True, eq=False)
-class DefaultEconomy(ModelResult):
+@dataclass(frozen=True, eq=False, repr=False)
+class DefaultEconomy(SolutionResult):
     """The economy of Arellano (2008) at the bond prices at which lenders break even.
 
     Arrays have ``N_B`` rows and ``N_y`` columns and are float64 unless noted. Rows are the bonds ``B`` of this quarter;
     for prices, spreads and default probabilities they are the bonds ``B'`` of the next. Columns are today's income.
 
-    Parameters
-    ----------
-    model : Calibration
-        The :class:`~beltline.host.models.arellano.model.Arellano` that was solved.
-    solution : Result
-        Values and choices of the government's problem at the last prices.
+    ``model`` is the :class:`~beltline.host.models.arellano.model.Arellano` that was solved, and ``solution`` the
+    :class:`~beltline.Result` of its problem: values and choices of the government's problem at the last prices.
 
     Examples
     --------
@@ -53,6 +44,11 @@ class DefaultEconomy(ModelResult):
     """
 
     archive_kind: ClassVar[str] = "arellano"
+    figures: ClassVar[dict[str, str]] = {
+        "default": "default set by bonds and income",
+        "prices": "bond prices by bonds, at a low and at a high income",
+        "policy": "chosen bonds at the same incomes",
+    }
 
     model: Calibration
     solution: Result
@@ -144,16 +140,13 @@ class DefaultEconomy(ModelResult):
         return bool(((chosen == 0) | (chosen == self.model.bonds - 1)).any())
 
     @property
-    def success(self) -> bool:
-        """Whether values and prices converged, the error bound is finite, and the grid of bonds is long enough."""
-        return self.solution.success and not self.at_ends
-
-    @property
-    def status(self) -> str:
-        """How the solve ended, one of :class:`~beltline.host.results.outcome.Outcome`."""
-        if self.solution.success and self.at_ends:
-            return Outcome.GRID.value
-        return self.solution.status
+    def _flaw(self) -> str:
+        if not self.at_ends:
+            return ""
+        return (
+            f"A government that starts without debt chooses an end of the grid of bonds, {self.model.limit:g} on "
+            "either side, and might choose bonds beyond it: raise limit."
+        )
 
     @property
     def message(self) -> str:
@@ -165,11 +158,8 @@ class DefaultEconomy(ModelResult):
             if found.price_change < found.tol:
                 return f"{found.message} Raise max_sweeps: the prices have converged, so the values will."
             return f"{found.message} Values and prices that change together need not converge."
-        if self.at_ends:
-            return (
-                f"A government that starts without debt chooses an end of the grid of bonds, {self.model.limit:g} on "
-                "either side, and might choose bonds beyond it: raise limit."
-            )
+        if self._flaw:
+            return self._flaw
         moved = "left values that one more changes by" if found.verified else "changed values by"
         text = (
             f"The last of {found.sweeps:,} sweeps {moved} {found.residual:.3g} at most, and prices changed by "
@@ -233,14 +223,17 @@ class DefaultEconomy(ModelResult):
             warnings.warn(f"moments of a result that is not solved: {self.status}", stacklevel=2)
         return business_cycle(self.choices, paths, periods, burn_in, seed, before_default)
 
-    def _report(self) -> Report:
-        found, model = self.solution, self.model
-        which = "these prices" if found.verified else "the prices of the last sweep"
-        bound = f"max |V - V*| <= {found.error_bound:.3g} at {which} (including rounding errors)"
+    def _title(self) -> str:
+        size = f"{self.model.bonds:,} bonds x {self.model.incomes:,} incomes"
+        return f"Arellano's economy, {size}, on device {self.solution.device}"
+
+    def _rows(self) -> list[tuple[str, str]]:
+        found = self.solution
+        bound = f"max |V - V*| <= {found.error_bound:.3g} at "
+        bound += f"{'these prices' if found.verified else 'the prices of the last sweep'} (including rounding errors)"
         if not math.isfinite(found.error_bound):
-            bound = "none: max |V - V*| is not known"
-        rows = [
-            ("status", f"{self.status}: {self.message}"),
+            bound = self._bound()[1]
+        return [
             ("residual", f"max |TV - V| = {found.residual:.3g} ({found.measured_by})"),
             ("prices", f"last change {found.price_change:.3g} (tolerance {found.tol:g})"),
             ("error bound", bound),
@@ -249,37 +242,14 @@ class DefaultEconomy(ModelResult):
             ("largest debt", self._largest()),
             *self._spent(),
         ]  # fmt: skip
-        title = f"Arellano's economy, {model.bonds:,} bonds x {model.incomes:,} incomes, on device {found.device}"
-        return report(title, rows)
-
-    __str__ = __repr__ = as_text
-    _repr_html_ = as_html
 
     def _largest(self) -> str:
         """Return the largest debt of the states that can be reached, as text for the report."""
         debt = -float(self.bonds[self.reached.any(axis=1)].min())
         return f"{debt:.4g}, which is {debt / self.model.mean_income:.1%} of mean quarterly income"
 
-    def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "default") -> Figure:
-        """Draw the economy.
-
-        Parameters
-        ----------
-        path : str or path, optional
-            Also write the figure to this file, which ends in ``.png``, ``.pdf`` or ``.svg``.
-        kind : str
-            ``"default"`` (default): the default set by bonds and income. ``"prices"``: bond prices by bonds, at a low
-            and at a high income. ``"policy"``: the chosen bonds at the same incomes.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            The figure, which a notebook displays.
-
-        Raises
-        ------
-        ProblemError
-            A figure cannot be written to ``path``, there is no figure ``kind``, or Matplotlib is not installed.
-        """
-        figure: Figure = service("DefaultEconomy.plot")(self, path, kind)
-        return figure
+    def _check_file(self) -> None:
+        super()._check_file()
+        shape = (self.model.bonds, self.model.incomes)
+        if self.prices.shape != shape:
+            raise ProblemError(f"array 'prices' has shape {self.prices.shape}, not {shape}")

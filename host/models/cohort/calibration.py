@@ -5,15 +5,31 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from beltline.host.problem.alternative import Alternative
 from beltline.host.problem.arrays import Array
+from beltline.host.problem.checks import ProblemError, table, whole
 from beltline.host.problem.grids import grid_polynomial
 from beltline.host.problem.markov import rouwenhorst_by_age
+from beltline.host.problem.memory import check_tables
+from beltline.host.problem.model_parameters import (
+    CHAIN_SIZE,
+    FROM_ONE,
+    FROM_ZERO,
+    GRID_SIZE,
+    POSITIVE,
+    RATE,
+    RISK_AVERSION,
+    SHARE,
+    count,
+    number,
+)  # fmt: skip
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import utility
+from beltline.host.results.fields import Declared, parameter
 
 ALTERNATIVES = ("live", "leave")
 """Names of the alternatives: the living consume and save, the dead leave a bequest."""
@@ -25,28 +41,62 @@ NOTHING = -1.0
 """Cash on hand of the dead. It is below every cost, so that they have no choice."""
 
 
-@dataclass(frozen=True)
-class Calibration:
-    """Parameters of a cohort, which :func:`beltline.cohort` explains, and tables that follow from them."""
+OLDEST = 150
+"""Highest age that a model can have."""
 
-    grid: int
-    states: int
-    first: int
-    retirement: int
-    last: int
-    income: tuple[float, ...]
-    survival: tuple[float, ...]
-    beta: float
-    eta: float
-    interest: float
-    replacement: float
-    rho: float
-    sigma: float
-    transitory: float
-    bequest: float
-    luxury: float
-    high: float
-    power: float
+
+def _each(name: str, values: Any) -> tuple[float, ...]:
+    return tuple(table(name, values, 1).tolist())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibration(Declared):
+    """Parameters of a cohort, and tables that follow from them."""
+
+    grid: int = parameter(1000, GRID_SIZE, "Number of grid points of assets, from 2")
+    states: int = parameter(7, CHAIN_SIZE, "Number of states of ``z``, 1 to ``CHAIN_LIMIT``; the shock ``e`` has three")
+    first: int = parameter(21, count(0, OLDEST - 1), "First age")
+    retirement: int = parameter(65, count(0, OLDEST), "Last age of work; published incomes cover ages 20 to 65")
+    last: int = parameter(100, count(1, OLDEST), "Last age; published survival covers ages 20 to 100")
+    income: tuple[float, ...] = parameter(..., _each, "Income without shocks at each age of work, above 0")
+    survival: tuple[float, ...] = parameter(..., _each, "Probability of surviving to the next age, at most 1")
+    beta: float = parameter(0.96, SHARE, "Discount factor of a year; survival is taken into account in addition")
+    eta: float = parameter(2.0, RISK_AVERSION, "Relative risk aversion, above 0 and at most 16; 1 is log utility")
+    interest: float = parameter(0.02, RATE, "Interest rate of a year, above -1")
+    replacement: float = parameter(..., POSITIVE, "Pension, as a share of the last year's income without ``e``")
+    rho: float = parameter(
+        1.0, number("a number above -1 and at most 1", lambda v: -1 < v <= 1),
+        "Autocorrelation of ``z``, above -1 and at most 1 (a random walk)",
+    )  # fmt: skip
+    sigma: float = parameter(..., POSITIVE, "Standard deviation of ``u``, above 0")
+    transitory: float = parameter(..., FROM_ZERO, "Standard deviation of ``e``, from 0 (no such shock)")
+    bequest: float = parameter(0.0, FROM_ZERO, "Weight of bequests in utility, from 0 (no bequest motive)")
+    luxury: float = parameter(
+        20.0, POSITIVE, "Amount added to bequests in their utility, above 0: the larger, the more bequests are a "
+        "luxury (De Nardi 2004)",
+    )  # fmt: skip
+    high: float = parameter(2000.0, POSITIVE, "Highest assets of the grid, above 0", "units of the good")
+    power: float = parameter(
+        3.0, FROM_ONE, "Exponent of the grid's spacing, from 1; larger ones put more points near 0"
+    )
+
+    @staticmethod
+    def check_ages(first: int, retirement: int, last: int) -> None:
+        """Check that the last age of work is from the first age to the last."""
+        whole("first", first, f"an age from 0 to {OLDEST - 1}", lambda v: 0 <= v < OLDEST)
+        whole("last", last, f"an age above first = {first}, at most {OLDEST}", lambda v: first < v <= OLDEST)
+        wanted = f"an age from first = {first} to last = {last}"
+        whole("retirement", retirement, wanted, lambda v: first <= v <= last)
+
+    def validate(self) -> None:
+        """Check ages, income and survival by age, and that the tables fit into the memory."""
+        self.check_ages(self.first, self.retirement, self.last)
+        _check_ages("income", self.income, self.first, self.retirement, math.inf)
+        _check_ages("survival", self.survival, self.first, self.last - 1, 1.0)
+        # The dead are one state more.
+        states = self.states * self.shocks[0].size + 1
+        entries = self.ages * states * (3 * self.grid + 2 * states)
+        check_tables(entries, grid=self.grid, states=self.states, ages=self.ages)
 
     @property
     def ages(self) -> int:
@@ -150,3 +200,15 @@ class Calibration:
                 "transitory": self.transitory, "bequest": self.bequest, "luxury": self.luxury,
             },
         )  # fmt: skip
+
+
+def _check_ages(name: str, values: tuple[float, ...], begins: int, ends: int, most: float) -> None:
+    """Check that there is a number above 0 and at most ``most`` for each age from ``begins`` to ``ends``."""
+    if len(values) != ends - begins + 1:
+        raise ProblemError(
+            f"{name} must have one number for each age from {begins} to {ends}, {ends - begins + 1}, not {len(values)}"
+        )
+    for age, value in enumerate(values, begins):
+        if not 0 < value <= most:
+            wanted = "above 0" if most == math.inf else f"above 0 and at most {most:g}"
+            raise ProblemError(f"{name} must be {wanted}, but at age {age} it is {value:.6g}")

@@ -11,54 +11,17 @@ from numpy.typing import ArrayLike
 
 from beltline.host.models.aged import AgedModel
 from beltline.host.models.cohort.calibration import Calibration
-from beltline.host.models.cohort.plot import KINDS
 from beltline.host.models.cohort.published import EDUCATION, PUBLISHED_AGES, SURVIVAL, SURVIVAL_BEGINS, IncomeProcess
 from beltline.host.models.cohort.result import CohortResult
+from beltline.host.models.model_result import reading
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.checks import ProblemError, real, shown, table, whole
-from beltline.host.problem.grids import GRID_SIZE_LIMIT
-from beltline.host.problem.memory import check_tables
-from beltline.host.problem.model_parameters import chain_size, parameter
-from beltline.host.results.result import Result
-
-OLDEST = 150
-"""Highest age that a model can have."""
+from beltline.host.problem.checks import ProblemError
+from beltline.host.problem.model_parameters import one_of
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Cohort(Calibration, AgedModel[CohortResult]):
-    """A cohort. :func:`beltline.cohort` makes it, checks its parameters and explains them."""
-
-    kinds: ClassVar[tuple[str, ...]] = KINDS
-    called: ClassVar[str] = "a cohort"
-
-    def of_ages(self, solution: Result) -> CohortResult:
-        """Return the solution of the model, made from the result of its problem."""
-        return CohortResult(self, solution)
-
-
-def cohort(
-    grid: int = 1000,
-    states: int = 7,
-    education: str = "high school",
-    first: int = 21,
-    retirement: int = 65,
-    last: int = 100,
-    beta: float = 0.96,
-    eta: float = 2.0,
-    interest: float = 0.02,
-    bequest: float = 0.0,
-    luxury: float = 20.0,
-    rho: float = 1.0,
-    high: float = 2000.0,
-    power: float = 3.0,
-    income: ArrayLike | None = None,
-    survival: ArrayLike | None = None,
-    replacement: float | None = None,
-    sigma: float | None = None,
-    transitory: float | None = None,
-) -> Cohort:
-    """Set up the life cycle of a cohort: income risk while working, a pension, and death at an uncertain age.
+    """The life cycle of a cohort: income risk while working, a pension, and death at an uncertain age.
 
     A person of age ``t`` with assets ``a >= 0`` and income state ``s`` solves::
 
@@ -73,45 +36,7 @@ def cohort(
     ``bl.solve`` returns a :class:`~beltline.CohortResult` with choices and distribution by age, without simulation.
     Income and survival default to Cocco, Gomes and Maenhout (2005), in thousands of dollars of 1992; no portfolios.
 
-    Parameters
-    ----------
-    grid : int
-        Number of grid points of assets, from 2.
-    states : int
-        Number of states of ``z``, 1 to ``CHAIN_LIMIT``; the transitory shock ``e`` has three.
-    education : str
-        Whose income: ``"no high school"``, ``"high school"`` or ``"college"``.
-    first, retirement, last : int
-        First age, last age of work, and last age. Published incomes cover ages 20 to 65, published survival 20 to 100.
-    beta : float
-        Discount factor of a year, above 0 and below 1; survival is taken into account in addition.
-    eta : float
-        Relative risk aversion, above 0 and at most 16; 1 is log utility.
-    interest : float
-        Interest rate of a year, above -1.
-    bequest : float
-        Weight of bequests in utility, from 0 (no bequest motive).
-    luxury : float
-        Amount added to bequests in their utility, above 0: the larger, the more bequests are a luxury (De Nardi 2004).
-    rho : float
-        Autocorrelation of ``z``, above -1 and at most 1 (a random walk).
-    high : float
-        Highest assets of the grid, above 0, in units of the good.
-    power : float
-        Exponent of the grid's spacing, from 1; larger values put more points near 0 (:func:`beltline.grid_polynomial`).
-    income : (retirement - first + 1,) array, optional
-        Income without shocks at each age of work, above 0; by default that of ``education``.
-    survival : (last - first,) array, optional
-        Probability of surviving to the next age, above 0 and at most 1; by default of Cocco, Gomes and Maenhout.
-    replacement : float, optional
-        Pension, as a share of the last year's income without ``e``, above 0; by default that of ``education``.
-    sigma, transitory : float, optional
-        Standard deviations of ``u``, above 0, and of ``e``, from 0 (no such shock); by default those of ``education``.
-
-    Returns
-    -------
-    Cohort
-        A model for :func:`beltline.solve`.
+    :func:`beltline.cohort` makes it, with published income and survival where they are not given.
 
     Raises
     ------
@@ -130,57 +55,63 @@ def cohort(
     >>> people.paths().mean["assets"].shape
     (80,)
     """
-    process = _process(education)
-    first, retirement, last = _ages(first, retirement, last)
-    replacement = process.replacement if replacement is None else replacement
-    sigma = math.sqrt(process.permanent) if sigma is None else sigma
-    transitory = math.sqrt(process.transitory) if transitory is None else transitory
-    survival = _life_table(first, last) if survival is None else survival
-    income = _published(process, first, retirement) if income is None else income
-    return _that_fits(
-        grid=whole("grid", grid, f"a whole number from 2 to {GRID_SIZE_LIMIT}", lambda v: 2 <= v <= GRID_SIZE_LIMIT),
-        states=chain_size("states", states),
-        first=first,
-        retirement=retirement,
-        last=last,
-        income=_by_age("income", income, first, retirement, math.inf),
-        survival=_by_age("survival", survival, first, last - 1, 1.0),
-        beta=parameter("beta", beta),
-        eta=parameter("eta", eta),
-        interest=real("interest", interest, "a number above -1", lambda v: -1 < v < math.inf),
-        replacement=real("replacement", replacement, "a number above 0", lambda v: 0 < v < math.inf),
-        rho=real("rho", rho, "a number above -1 and at most 1", lambda v: -1 < v <= 1),
-        sigma=parameter("sigma", sigma),
-        transitory=real("transitory", transitory, "a number from 0", lambda v: 0 <= v < math.inf),
-        bequest=real("bequest", bequest, "a number from 0", lambda v: 0 <= v < math.inf),
-        luxury=real("luxury", luxury, "a number above 0", lambda v: 0 < v < math.inf),
-        high=real("high", high, "a number above 0", lambda v: 0 < v < math.inf),
-        power=real("power", power, "a number from 1", lambda v: 1 <= v < math.inf),
-    )
+
+    kinds: ClassVar[tuple[str, ...]] = tuple(CohortResult.figures)
+    called: ClassVar[str] = "a cohort"
+    solution: ClassVar[Any] = CohortResult
 
 
-def _that_fits(**arguments: Any) -> Cohort:
-    """Return the model with these arguments, or refuse tables that do not fit into the memory."""
-    model = Cohort(**arguments)
-    # The dead are one state more.
-    states = model.states * model.shocks[0].size + 1
-    check_tables(
-        model.ages * states * (3 * model.grid + 2 * states), grid=model.grid, states=model.states, ages=model.ages
-    )
-    return model
+def cohort(
+    grid: int = 1000,
+    states: int = 7,
+    education: str = "high school",
+    first: int = 21,
+    retirement: int = 65,
+    last: int = 100,
+    *,
+    income: ArrayLike | None = None,
+    survival: ArrayLike | None = None,
+    **parameters: Any,
+) -> Cohort:
+    """Set up a :class:`~beltline.host.models.cohort.model.Cohort`, with published income and survival.
 
+    Parameters
+    ----------
+    grid, states, first, retirement, last
+        As of :class:`~beltline.host.models.cohort.model.Cohort`.
+    education : str
+        Whose income: ``"no high school"``, ``"high school"`` or ``"college"``.
+    income : (retirement - first + 1,) array, optional
+        Income without shocks at each age of work; by default that of ``education``.
+    survival : (last - first,) array, optional
+        Probability of surviving to the next age; by default of Cocco, Gomes and Maenhout (2005).
+    **parameters
+        The other parameters of a cohort; ``replacement``, ``sigma`` and ``transitory`` are by default those of
+        ``education``.
 
-def _ages(first: int, retirement: int, last: int) -> tuple[int, int, int]:
-    first = whole("first", first, f"an age from 0 to {OLDEST - 1}", lambda v: 0 <= v < OLDEST)
-    last = whole("last", last, f"an age above first = {first}, at most {OLDEST}", lambda v: first < v <= OLDEST)
-    wanted = f"an age from first = {first} to last = {last}"
-    return first, whole("retirement", retirement, wanted, lambda v: first <= v <= last), last
+    Raises
+    ------
+    ProblemError
+        An argument is out of range, or the tables do not fit into the memory of this computer.
 
-
-def _process(education: str) -> IncomeProcess:
-    if not isinstance(education, str) or education not in EDUCATION:
-        raise ProblemError(f"education must be one of {', '.join(map(repr, EDUCATION))}, not {shown(education)}")
-    return EDUCATION[education]
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> bl.cohort(grid=60, education="college").replacement
+    0.9389
+    """
+    process = EDUCATION[one_of(EDUCATION)("education", education)]
+    ages: dict[str, Any] = {"first": first, "retirement": retirement, "last": last}
+    Cohort.check_ages(**ages)
+    published: dict[str, Any] = {
+        "survival": _life_table(first, last) if survival is None else survival,
+        "income": _published(process, first, retirement) if income is None else income,
+        "replacement": process.replacement,
+        "sigma": math.sqrt(process.permanent),
+        "transitory": math.sqrt(process.transitory),
+    }
+    given = {name: value for name, value in parameters.items() if value is not None}
+    return Cohort(grid=grid, states=states, **ages, **published | given)
 
 
 def _published(process: IncomeProcess, first: int, retirement: int) -> Array:
@@ -204,15 +135,4 @@ def _life_table(begins: int, ends: int) -> tuple[float, ...]:
     return SURVIVAL[begins - SURVIVAL_BEGINS : ends - SURVIVAL_BEGINS]
 
 
-def _by_age(name: str, values: ArrayLike, begins: int, ends: int, most: float) -> tuple[float, ...]:
-    found: Array = table(name, values, 1)
-    if found.size != ends - begins + 1:
-        raise ProblemError(
-            f"{name} must have one number for each age from {begins} to {ends}, {ends - begins + 1}, not {found.size}"
-        )
-    wrong = ~((found > 0) & (found <= most))
-    if wrong.any():
-        where = int(np.argmax(wrong))
-        wanted = "above 0" if most == math.inf else f"above 0 and at most {most:g}"
-        raise ProblemError(f"{name} must be {wanted}, but at age {begins + where} it is {found[where]:.6g}")
-    return tuple(found.tolist())
+read = reading(CohortResult, Cohort)

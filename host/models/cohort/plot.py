@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from beltline.host.models.cohort.result import CohortResult
-from beltline.host.plots.figures import check_kind, colours, drawn
+from beltline.host.plots.figures import colours
+from beltline.host.plots.panels import label, lines, plotter, spread
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,31 +18,17 @@ DRAWN_AGES = 4
 """Number of ages whose consumption is drawn."""
 
 
-def plot(result: CohortResult, path: str | os.PathLike[str] | None = None, kind: str = "paths") -> Figure:
-    """Draw a figure of ``result``; the method :meth:`beltline.CohortResult.plot` calls this.
-
-    Raises
-    ------
-    ProblemError
-        A figure cannot be written to ``path``, there is no figure ``kind``, or Matplotlib is not installed.
-    """
-    check_kind(kind, KINDS)
-    return drawn(lambda figure: _DRAWN[kind](result, figure), path)
-
-
-def _finish(result: CohortResult, figure: Figure, panels: list[Axes], what: str, across: str = "age") -> None:
-    for axes in panels:
-        axes.margins(x=0.01)
-        axes.set_ylim(bottom=0.0)
-        axes.set_xlabel(across)
-        axes.grid(alpha=0.3)
-        axes.legend(fontsize="small")
+def _subject(result: CohortResult) -> str:
     model = result.model
-    status = "" if result.success else f" ({result.status})"
-    figure.suptitle(f"{what} of a cohort, ages {model.first} to {model.last}, work until {model.retirement}{status}")
+    return f"a cohort, ages {model.first} to {model.last}, work until {model.retirement}"
 
 
-def _paths(result: CohortResult, figure: Figure) -> None:
+def _label(axes: Axes, up: str, across: str = "age") -> None:
+    label(axes, across, up)
+    axes.set_ylim(bottom=0.0)
+
+
+def _paths(result: CohortResult, figure: Figure) -> str:
     paths = result.paths((0.1, 0.5, 0.9))
     left, right = figure.subplots(1, 2)
     dark, middle, light = colours(3)
@@ -59,40 +42,31 @@ def _paths(result: CohortResult, figure: Figure) -> None:
     right.plot(paths.ages, paths.percentiles["assets"][1], "--", color=middle, label="assets, median", linewidth=1.6)
     for axes in (left, right):
         axes.axvline(result.model.retirement + 0.5, color="0.4", linewidth=0.8, linestyle=":")
-        axes.set_ylabel(GOOD)
-    _finish(result, figure, [left, right], "Paths")
+        _label(axes, GOOD)
+    return "Paths"
 
 
-def _inequality(result: CohortResult, figure: Figure) -> None:
+def _inequality(result: CohortResult, figure: Figure) -> str:
     paths = result.paths()
     left, right = figure.subplots(1, 2)
-    for (name, line), colour in zip(paths.log_variance.items(), colours(2), strict=True):
-        left.plot(paths.ages, line, color=colour, label=name, linewidth=1.6)
-    left.set_ylabel("variance of logarithms")
-    right.plot(paths.ages, paths.gini, color=colours(1)[0], label="assets", linewidth=1.6)
-    right.set_ylabel("Gini coefficient")
-    _finish(result, figure, [left, right], "Inequality")
+    lines(left, paths.ages, paths.log_variance)
+    _label(left, "variance of logarithms")
+    lines(right, paths.ages, {"assets": paths.gini})
+    _label(right, "Gini coefficient")
+    return "Inequality"
 
 
-def _policy(result: CohortResult, figure: Figure) -> None:
+def _policy(result: CohortResult, figure: Figure) -> str:
     axes = figure.subplots()
-    shown = np.unique(np.linspace(0, result.model.ages - 2, DRAWN_AGES).round().astype(int)).tolist()
+    shown = spread(result.model.ages - 1, DRAWN_AGES)
     middle = result.policy.shape[2] // 2
     # Twice the largest percentile 90 of any age: nearly everybody has less.
     top = 2.0 * float(result.paths((0.9,)).percentiles["assets"].max())
     there = result.assets <= max(top, float(result.assets[1]))
-    for age, colour in zip(shown, colours(len(shown)), strict=True):
-        axes.plot(result.assets[there], result.consumption[age, there, middle], color=colour,
-                  label=f"age {result.ages[age]}", linewidth=1.4)  # fmt: skip
-    axes.set_ylabel(f"consumption, {GOOD}")
-    _finish(result, figure, [axes], "Consumption in the middle state of income", f"assets, {GOOD}")
+    curves = {f"age {result.ages[age]}": result.consumption[age, there, middle] for age in shown}
+    lines(axes, result.assets[there], curves)
+    _label(axes, f"consumption, {GOOD}", f"assets, {GOOD}")
+    return "Consumption in the middle state of income"
 
 
-_DRAWN: dict[str, Callable[[CohortResult, Figure], None]] = {
-    "paths": _paths,
-    "inequality": _inequality,
-    "policy": _policy,
-}
-
-KINDS = tuple(_DRAWN)
-"""Kinds of figures of a cohort."""
+plot = plotter({"paths": _paths, "inequality": _inequality, "policy": _policy}, _subject, {})

@@ -1,46 +1,36 @@
-"""The solved life cycle of a cohort: tables by age, report and file."""
+"""The solved life cycle of a cohort: tables by age."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from beltline.host.models.cohort.calibration import Calibration
 from beltline.host.models.cohort.paths import Paths, carry, summary
-from beltline.host.models.model_result import ModelResult
+from beltline.host.models.model_result import SolutionResult
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, table
-from beltline.host.problem.report import Report, as_html, as_text, report
-from beltline.host.results.outcome import GRID_END_SHARE, Outcome
+from beltline.host.results.outcome import GRID_END_SHARE
 from beltline.host.results.result import Result
-from beltline.host.results.services import service
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SHARES = (0.1, 0.5, 0.9)
 """Default percentiles of :meth:`CohortResult.paths`."""
 
 
-@dataclass(frozen=True, eq=False)
-class CohortResult(ModelResult):
+@dataclass(frozen=True, eq=False, repr=False)
+class CohortResult(SolutionResult):
     """Value and choices at every age, and the distribution of the cohort by age.
 
     Arrays are float64 unless noted, ``(T, N_k, N_s)``: ages, the first one first, assets, and income states of the
     living. An income state is a pair of persistent and transitory shock; the transitory one varies fastest.
 
-    Parameters
-    ----------
-    model : Calibration
-        The :class:`~beltline.host.models.cohort.model.Cohort` that was solved.
-    solution : Result
-        Values and choices; the last exogenous state is that of the dead.
+    ``model`` is the :class:`~beltline.host.models.cohort.model.Cohort` that was solved, and ``solution`` the
+    :class:`~beltline.Result` of its problem: the last exogenous state is that of the dead.
 
     Examples
     --------
@@ -51,6 +41,11 @@ class CohortResult(ModelResult):
     """
 
     archive_kind: ClassVar[str] = "cohort"
+    figures: ClassVar[dict[str, str]] = {
+        "paths": "means of income, consumption and assets by age, and the range from percentile 10 to 90",
+        "inequality": "variances of log income and log consumption, and Gini coefficient of assets, by age",
+        "policy": "consumption by assets at four ages",
+    }
 
     model: Calibration
     solution: Result
@@ -160,41 +155,21 @@ class CohortResult(ModelResult):
         return float((self.distribution * highest).sum() / self.distribution.sum())
 
     @property
-    def success(self) -> bool:
-        """Whether all ages are solved, every choice is proven best on the grid, and the grid is long enough.
+    def _flaw(self) -> str:
+        if self.at_top <= GRID_END_SHARE:
+            return ""
+        return (
+            f"In {self.at_top:.2%} of all years of life the highest assets, {self.model.high:g}, are chosen, and "
+            f"at most {GRID_END_SHARE:.2%} are allowed: raise high."
+        )
 
-        The latter means that ``at_top`` is at most :data:`~beltline.host.results.outcome.GRID_END_SHARE`.
-        """
-        return self.solution.success and self.at_top <= GRID_END_SHARE
-
-    @property
-    def status(self) -> str:
-        """How the solve ended, one of :class:`~beltline.host.results.outcome.Outcome`."""
-        if self.solution.success and not self.success:
-            return Outcome.GRID.value
-        return self.solution.status
-
-    @property
-    def message(self) -> str:
-        """The status in one or two sentences and, after a failure, what to do."""
-        if self.solution.success and not self.success:
-            return (
-                f"In {self.at_top:.2%} of all years of life the highest assets, {self.model.high:g}, are chosen, and "
-                f"at most {GRID_END_SHARE:.2%} are allowed: raise high."
-            )
-        return self.solution.message
-
-    def _report(self) -> Report:
-        found, model = self.solution, self.model
-        rows = [("status", f"{self.status}: {self.message}"), ("error bound", self._bound())]
-        if found.success:
-            rows += self._lives()
-        rows += self._spent()
+    def _title(self) -> str:
+        model = self.model
         size = f"{model.grid:,} grid points x {model.ages} ages x {self.policy.shape[2]} states"
-        return report(f"A cohort from age {model.first} to {model.last}, {size}, on device {found.device}", rows)
+        return f"A cohort from age {model.first} to {model.last}, {size}, on device {self.solution.device}"
 
-    __str__ = __repr__ = as_text
-    _repr_html_ = as_html
+    def _rows(self) -> list[tuple[str, str]]:
+        return [self._bound(), *(self._lives() if self.solution.success else []), *self._spent()]
 
     def _lives(self) -> list[tuple[str, str]]:
         """Return the rows of the report on the cohort."""
@@ -213,28 +188,3 @@ class CohortResult(ModelResult):
             ("constraint", f"binds in {bound:.1%} of all years of life; mean age {years:.1f}"),
             ("top of grid", f"chosen in a share of {self.at_top:.2g} of these years (at most {GRID_END_SHARE:g})"),
         ]  # fmt: skip
-
-    def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "paths") -> Figure:
-        """Draw the cohort.
-
-        Parameters
-        ----------
-        path : str or path, optional
-            Also write the figure to this file, which ends in ``.png``, ``.pdf`` or ``.svg``.
-        kind : str
-            ``"paths"`` (default): means of income, consumption and assets by age, and the range from percentile 10 to
-            90. ``"inequality"``: variances of log income and log consumption, and Gini coefficient of assets, by age.
-            ``"policy"``: consumption by assets at four ages.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            The figure, which a notebook displays.
-
-        Raises
-        ------
-        ProblemError
-            A figure cannot be written to ``path``, there is no figure ``kind``, or Matplotlib is not installed.
-        """
-        figure: Figure = service("CohortResult.plot")(self, path, kind)
-        return figure

@@ -11,10 +11,24 @@ import numpy as np
 
 from beltline.host.problem.alternative import Alternative
 from beltline.host.problem.arrays import Array
+from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.grids import grid_log, grid_uniform
 from beltline.host.problem.markov import tauchen
-from beltline.host.problem.model_parameters import levels
+from beltline.host.problem.memory import check_tables
+from beltline.host.problem.model_parameters import (
+    AUTOCORRELATION,
+    CHAIN_SIZE,
+    DEPRECIATION,
+    FROM_ZERO,
+    GRID_SIZE,
+    POSITIVE,
+    SHARE,
+    levels,
+    number,
+    one_of,
+)  # fmt: skip
 from beltline.host.problem.problem import Problem
+from beltline.host.results.fields import Declared, parameter
 
 BEFORE, AFTER = "before", "after"
 """When a firm decides on exit: before it sees the productivity of the period, or after."""
@@ -33,28 +47,57 @@ EXIT = "exit"
 
 
 @dataclass(frozen=True)
-class Calibration:
+class Calibration(Declared):
     """Parameters of the economy of Hopenhayn and Rogerson (1993), and tables that follow from them.
 
-    :func:`beltline.hopenhayn_rogerson` explains the parameters. Arrays are read-only float64, with ``N_n = grid`` and
+    Arrays are read-only float64, with ``N_n = grid`` and
     ``N_z = states``.
     """
 
-    tau: float
-    grid: int
-    states: int
-    beta: float
-    alpha: float
-    rho: float
-    variance: float
-    drift: float
-    width: float
-    fixed_cost: float
-    share: float
-    employment: float
-    high: float
-    spacing: str
-    exits: str
+    tau: float = parameter(0.1, FROM_ZERO, "Firing cost per worker, in units of one period's wage, from 0")
+    grid: int = parameter(250, GRID_SIZE, "Number of grid points of workers, from 2")
+    states: int = parameter(20, CHAIN_SIZE, "Number of productivity states, 1 to ``CHAIN_LIMIT``")
+    beta: float = parameter(0.8, SHARE, "Discount factor of a period, above 0 and below 1")
+    alpha: float = parameter(0.64, SHARE, "Exponent of labour in production, above 0 and below 1")
+    rho: float = parameter(0.93, AUTOCORRELATION, "Autocorrelation of log productivity, above -1 and below 1")
+    variance: float = parameter(0.53, POSITIVE, "Unconditional variance of log productivity, above 0")
+    drift: float = parameter(
+        0.078, number("a finite number", math.isfinite),
+        "Constant of log productivity, whose mean is ``drift / (1 - rho)``",
+    )  # fmt: skip
+    width: float = parameter(
+        3.0, POSITIVE, "Half-width of the grid of log productivity in unconditional standard deviations, above 0"
+    )
+    fixed_cost: float = parameter(
+        12.0, FROM_ZERO, "Fixed cost of a firm that produces, per period, from 0", "units of the good"
+    )
+    share: float = parameter(
+        0.65, DEPRECIATION, "Entrants draw their productivity from the lowest states, this share of all, each with the "
+        "same probability; above 0 and at most 1, and at least one state",
+    )  # fmt: skip
+    employment: float = parameter(
+        0.6,
+        POSITIVE,
+        "Employment per household in the economy without firing costs, above 0; it only scales the economy",
+    )
+    high: float = parameter(5000.0, POSITIVE, "Largest number of workers of a firm, above 0")
+    spacing: str = parameter(
+        SPACINGS[0], one_of(SPACINGS), 'Grid of workers: ``"log"``, uniform in ``ln(1 + n)``, or ``"uniform"``'
+    )
+    exits: str = parameter(
+        BEFORE, one_of((BEFORE, AFTER)), "Whether a firm decides on exit ``\"before\"`` it sees the productivity of "
+        "the period, as in the paper, or ``\"after\"``",
+    )  # fmt: skip
+
+    def validate(self) -> None:
+        """Check that entrants have a state, that the tables fit into the memory, and the chain."""
+        if self.lowest < 1:
+            raise ProblemError(
+                f"share must leave entrants a state, but {self.share:g} of {self.states} is less than one"
+            )
+        tables = 29 if self.exits == BEFORE else 20
+        check_tables(tables * self.grid * self.states, grid=self.grid, states=self.states)
+        _ = self.chain
 
     @cached_property
     def workers(self) -> Array:

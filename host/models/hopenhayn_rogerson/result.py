@@ -1,27 +1,24 @@
-"""The solved economy of Hopenhayn and Rogerson (1993): numbers, tables, report and file."""
+"""The solved economy of Hopenhayn and Rogerson (1993): numbers, tables."""
 
 from __future__ import annotations
 
 import math
-import os
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from beltline.host.models.hopenhayn_rogerson.calibration import BEFORE, Calibration
 from beltline.host.models.hopenhayn_rogerson.firms import ahead, stationary, survival
-from beltline.host.models.model_result import ModelResult
+from beltline.host.models.model_result import SolutionResult
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.report import Report, as_html, as_text, report
+from beltline.host.problem.checks import ProblemError
+from beltline.host.results.facts import ANY_NUMBER, COUNT, MEASURE, NUMBER, POSITIVE
+from beltline.host.results.fields import Declared, contained, fact, parts
 from beltline.host.results.outcome import GRID_END_SHARE, Outcome
 from beltline.host.results.result import Result
-from beltline.host.results.services import service
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 ENTRY_TOLERANCE = 1e-6
 """Largest difference between the value of entry and its cost, error bound included, as a share of the cost."""
@@ -39,52 +36,25 @@ def share(part: float, whole: float) -> float:
 
 
 @dataclass(frozen=True)
-class Step:
-    """One solve of a firm's problem in the search for the price.
+class Step(Declared):
+    """One solve of a firm's problem in the search for the price."""
 
-    Parameters
-    ----------
-    tau : float
-        Firing cost; 0 for the economy that determines the cost of entry.
-    price : float
-        Price of the good, in units of the wage.
-    entry_value : float
-        Value of an entrant before the cost of entry, in units of the wage.
-    sweeps : int
-        Number of sweeps.
-    seconds : float
-        Wall-clock seconds of the host computer.
-    """
-
-    tau: float
-    price: float
-    entry_value: float
-    sweeps: int
-    seconds: float
+    tau: float = fact(MEASURE, "Firing cost; 0 for the economy that determines the cost of entry")
+    price: float = fact(POSITIVE, "Price of the good", "units of the wage")
+    entry_value: float = fact(NUMBER, "Value of an entrant before the cost of entry", "units of the wage")
+    sweeps: int = fact(COUNT, "Number of sweeps")
+    seconds: float = fact(MEASURE, "Wall-clock time of the host computer", "seconds")
 
 
-@dataclass(frozen=True, eq=False)
-class FirmEconomy(ModelResult):
+@dataclass(frozen=True, eq=False, repr=False)
+class FirmEconomy(SolutionResult):
     """The economy of Hopenhayn and Rogerson (1993) at the price at which the value of entry equals its cost.
 
     Arrays ``(N_n, N_z)`` are those of firms that produce in this period: rows are the workers ``n`` of the last period,
     columns the productivity ``z`` of this one. Masses are per household. The wage is 1.
 
-    Parameters
-    ----------
-    model : Calibration
-        The :class:`~beltline.host.models.hopenhayn_rogerson.model.HopenhaynRogerson` that was solved.
-    price : float
-        Price of the good, in units of the wage.
-    entry_cost : float
-        Cost of entry, in units of the good; it includes the fixed cost of the first period. nan if the economy without
-        firing costs, which determines it, is not solved.
-    disutility : float
-        ``A`` in the utility ``ln c - A N``; determined by the same economy.
-    solution : Result
-        Values and choices of firms at that price.
-    steps : tuple of Step
-        Steps of the search for the price.
+    ``model`` is the :class:`~beltline.host.models.hopenhayn_rogerson.model.HopenhaynRogerson` that was solved, and
+    ``solution`` the :class:`~beltline.Result` of its problem: values and choices of firms at the price.
 
     Examples
     --------
@@ -95,13 +65,32 @@ class FirmEconomy(ModelResult):
     """
 
     archive_kind: ClassVar[str] = "hopenhayn_rogerson"
+    group: ClassVar[str] = "economy"
+    figures: ClassVar[dict[str, str]] = {
+        "regions": "where firms hire, do not change employment, fire and exit",
+        "policy": "workers of this period by those of the last, at several productivities",
+        "distribution": "firms and employment by size",
+    }
 
     model: Calibration
-    price: float
-    entry_cost: float
-    disutility: float
-    solution: Result
-    steps: tuple[Step, ...]
+    price: float = fact(POSITIVE, "Price of the good", "units of the wage")
+    entry_cost: float = fact(
+        ANY_NUMBER, "Cost of entry, which includes the fixed cost of the first period; nan if the economy without "
+        "firing costs, which determines it, is not solved", "units of the good",
+    )  # fmt: skip
+    disutility: float = fact(ANY_NUMBER, "``A`` in the utility ``ln c - A N``; determined by the same economy")
+    solution: Result = contained()
+    steps: tuple[Step, ...] = parts(Step, "Steps of the search for the price")
+
+    @property
+    def sweeps(self) -> int:
+        """Number of sweeps of all solves of a firm's problem."""
+        return sum(step.sweeps for step in self.steps)
+
+    @property
+    def timing(self) -> dict[str, float]:
+        """Wall-clock seconds of the host computer for all of these solves."""
+        return {"solve": sum(step.seconds for step in self.steps)}
 
     @property
     def workers(self) -> Array:
@@ -378,23 +367,21 @@ class FirmEconomy(ModelResult):
             f"The value of entry equals its cost at price {self.price:.6f}, found in {len(self.steps)} steps."
         )
 
-    def _report(self) -> Report:
-        found, model = self.solution, self.model
-        rows = [("status", f"{self.status}: {self.message}")]
-        if not math.isnan(self.entry_cost):
-            rows += self._rows()
-        rows += [
-            (
-                "value",
-                f"{found.status}: max |V - V*| <= {found.error_bound:.3g} at this price (including rounding errors)",
-            ),
-            ("sweeps", f"{sum(step.sweeps for step in self.steps):,} for {len(self.steps)} solves of a firm's problem"),
-            ("this computer", f"{sum(step.seconds for step in self.steps):.2f} s"),
-        ]
+    def _title(self) -> str:
+        model = self.model
         size = f"{model.grid:,} grid points x {model.states} states"
-        return report(f"Hopenhayn and Rogerson's economy, tau = {model.tau:g}, {size}, on device {found.device}", rows)
+        return f"Hopenhayn and Rogerson's economy, tau = {model.tau:g}, {size}, on device {self.solution.device}"
 
     def _rows(self) -> list[tuple[str, str]]:
+        found = self.solution
+        bound = f"max |V - V*| <= {found.error_bound:.3g} at this price (including rounding errors)"
+        return [
+            *(self._priced() if not math.isnan(self.entry_cost) else []),
+            ("value", f"{found.status}: {bound}"),
+            ("sweeps", f"{self.sweeps:,} for {len(self.steps)} solves of a firm's problem"),
+        ]
+
+    def _priced(self) -> list[tuple[str, str]]:
         """Return the rows of the report on an economy whose cost of entry is known."""
         model = self.model
         return [
@@ -413,41 +400,7 @@ class FirmEconomy(ModelResult):
             ("top of grid", f"a share of {self.at_top:.2g} of employment (at most {GRID_END_SHARE:g})"),
         ]  # fmt: skip
 
-    __str__ = __repr__ = as_text
-    _repr_html_ = as_html
-
-    def _parts(self) -> dict[str, Any]:
-        return {
-            "economy": {
-                "model": asdict(self.model),
-                "price": self.price,
-                "entry_cost": self.entry_cost,
-                "disutility": self.disutility,
-                "steps": [asdict(step) for step in self.steps],
-            }
-        }
-
-    def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "regions") -> Figure:
-        """Draw the economy.
-
-        Parameters
-        ----------
-        path : str or path, optional
-            Also write the figure to this file, which ends in ``.png``, ``.pdf`` or ``.svg``.
-        kind : str
-            ``"regions"`` (default): where firms hire, do not change employment, fire and exit. ``"policy"``: workers of
-            this period by those of the last, at several productivities. ``"distribution"``: firms and employment by
-            size.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            The figure, which a notebook displays.
-
-        Raises
-        ------
-        ProblemError
-            A figure cannot be written to ``path``, there is no figure ``kind``, or Matplotlib is not installed.
-        """
-        figure: Figure = service("FirmEconomy.plot")(self, path, kind)
-        return figure
+    def _check_file(self) -> None:
+        super()._check_file()
+        if "tau" not in self.solution.problem.parameters:
+            raise ProblemError("parameters of its problem have no 'tau'")

@@ -77,7 +77,7 @@ def _iterate(economy: Calibration, household: Household, options: Options, repor
         simulate = simulator(options.panel.panel, drawn)
     parts = {"household": 0.0, "panel": 0.0}
     start: Any = economy.steady_capital
-    believed, tol = options.law.begin, options.law.tol
+    believed, tol = options.law.law, options.law.tol
     same_start = False
     found: Equilibrium | None = None
     problem, failed = None, Outcome.HOUSEHOLD
@@ -198,7 +198,7 @@ def _estimated(
         discard=discard,
         wealth=run.wealth,
         employed=drawn.employment(options.panel.periods - 1),
-        start=np.asarray(start),
+        start=np.broadcast_to(start, run.wealth.shape),
         grid=household.grid,
         policy=policy,
         below=run.below,

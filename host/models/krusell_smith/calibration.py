@@ -11,18 +11,19 @@ Households believe that ``ln K' = b0(a) + b1(a) ln K``.
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.checks import ProblemError, real, table, whole
+from beltline.host.problem.checks import ProblemError, real, shown, table
 from beltline.host.problem.grids import grid_polynomial
+from beltline.host.problem.model_parameters import POSITIVE, RISK_AVERSION, SHARE, TO_ONE, count, number
 from beltline.host.problem.problem import ROW_SUM_TOLERANCE, Problem
 from beltline.host.problem.utility import utility
-from beltline.hw.arithmetic.numbers import ETA_LIMIT
+from beltline.host.results.fields import Declared, parameter
 
 AGGREGATES = ("bad", "good")
 EMPLOYMENT = ("unemployed", "employed")
@@ -51,28 +52,15 @@ UNCHANGED = ((0.0, 1.0), (0.0, 1.0))
 """The law of motion under which ``K`` does not change."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Calibration:
-    """Parameters and grids of the economy, checked when it is made. A period is a quarter.
+def _rates(name: str, values: Any) -> tuple[float, ...]:
+    if not isinstance(values, tuple | list | np.ndarray) or len(values) != 2:
+        raise ProblemError(f"{name} must be two numbers, not {shown(values)}")
+    return tuple(SHARE(f"{name}[{i}]", value) for i, value in enumerate(values))
 
-    Parameters
-    ----------
-    beta, eta, alpha, delta
-        Discount factor, relative risk aversion (1 is log utility), capital share, depreciation rate.
-    hours
-        ``lbar``: hours of an employed household.
-    benefit
-        ``mu``: unemployment benefit as a share of the wage.
-    spread
-        Aggregate productivity is ``1 - spread`` or ``1 + spread``.
-    unemployment
-        Unemployment rate in the bad and in the good state.
-    transition
-        Markov matrix, ``(4, 4)``, in the order of :data:`TRANSITION`.
-    points, top, power
-        Grid of ``k``: :func:`~beltline.host.problem.grids.grid_polynomial` from 0 to ``top``.
-    means, low, high
-        Grid of ``K``: number of points, uniform from ``low`` to ``high``.
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Calibration(Declared):
+    """Parameters and grids of the economy, checked when it is made. A period is a quarter.
 
     Raises
     ------
@@ -87,40 +75,38 @@ class Calibration:
     algorithm", Computational Economics 48(4), 569-591.
     """
 
-    beta: float = 0.99
-    eta: float = 1.0
-    alpha: float = 0.36
-    delta: float = 0.025
-    hours: float = 1 / 0.9
-    benefit: float = 0.15
-    spread: float = 0.01
-    unemployment: tuple[float, float] = (0.10, 0.04)
-    transition: Array = field(default_factory=lambda: np.array(TRANSITION))
-    points: int = 100
-    top: float = 1000.0
-    power: float = 7.0
-    means: int = 4
-    low: float = 30.0
-    high: float = 50.0
+    beta: float = parameter(0.99, SHARE, "Discount factor, above 0 and below 1")
+    eta: float = parameter(1.0, RISK_AVERSION, "Relative risk aversion, above 0 and at most 16; 1 is log utility")
+    alpha: float = parameter(0.36, SHARE, "Capital share of output, above 0 and below 1")
+    delta: float = parameter(0.025, TO_ONE, "Depreciation rate, from 0 to 1")
+    hours: float = parameter(1 / 0.9, POSITIVE, "``lbar``: hours of an employed household, above 0")
+    benefit: float = parameter(0.15, POSITIVE, "``mu``: unemployment benefit as a share of the wage, above 0")
+    spread: float = parameter(
+        0.01, number("a number from 0 to below 1", lambda v: 0 <= v < 1),
+        "Aggregate productivity is ``1 - spread`` or ``1 + spread``; from 0 and below 1",
+    )  # fmt: skip
+    unemployment: tuple[float, float] = parameter(
+        (0.10, 0.04), _rates, "Unemployment rate in the bad and in the good state, above 0 and below 1"
+    )
+    transition: Array = parameter(
+        lambda: np.array(TRANSITION), lambda name, chain: table(name, chain, 2),
+        "Markov matrix over (bad, unemployed), (bad, employed), (good, unemployed), (good, employed)",
+        dims=("pair", "next_pair"),
+    )  # fmt: skip
+    points: int = parameter(100, count(4, GRID_LIMIT), "Number of grid points of ``k``")
+    top: float = parameter(1000.0, POSITIVE, "Largest capital ``k`` of the grid, from 0", "units of the good")
+    power: float = parameter(
+        7.0, number("a number from 1 to 16", lambda v: 1 <= v <= 16), "Exponent of the spacing of the grid of ``k`` "
+        "(:func:`beltline.grid_polynomial`)",
+    )  # fmt: skip
+    means: int = parameter(4, count(2, MEANS_LIMIT), "Number of grid points of ``K``, uniform from ``low`` to ``high``")
+    low: float = parameter(30.0, POSITIVE, "Lowest ``K`` of the grid, above 0")
+    high: float = parameter(50.0, POSITIVE, "Highest ``K`` of the grid")
 
-    def __post_init__(self) -> None:
-        share = "a number above 0 and below 1"
-        for name in ("beta", "alpha"):
-            real(name, getattr(self, name), share, lambda v: 0 < v < 1)
-        real("eta", self.eta, f"a number above 0 and at most {ETA_LIMIT:g}", lambda v: 0 < v <= ETA_LIMIT)
-        real("delta", self.delta, "a number from 0 to 1", lambda v: 0 <= v <= 1)
-        for name in ("hours", "benefit", "top", "low"):
-            real(name, getattr(self, name), "a number above 0", lambda v: 0 < v < math.inf)
-        real("high", self.high, f"a number above low = {self.low:g}", lambda v: self.low < v < math.inf)
-        real("power", self.power, "a number from 1 to 16", lambda v: 1 <= v <= 16)
-        real("spread", self.spread, "a number from 0 to below 1", lambda v: 0 <= v < 1)
-        if len(self.unemployment) != 2:
-            raise ProblemError(f"unemployment must be two numbers, not {self.unemployment!r}")
-        for i in range(2):
-            real(f"unemployment[{i}]", self.unemployment[i], share, lambda v: 0 < v < 1)
-        whole("points", self.points, f"a whole number from 4 to {GRID_LIMIT}", lambda v: 4 <= v <= GRID_LIMIT)
-        whole("means", self.means, f"a whole number from 2 to {MEANS_LIMIT}", lambda v: 2 <= v <= MEANS_LIMIT)
-        chain = table("transition", self.transition, 2)
+    def validate(self) -> None:
+        """Check the grids, the transition matrix and the taxes."""
+        real("high", self.high, f"a number above low = {self.low:g}", lambda v: v > self.low)
+        chain = self.transition
         if chain.shape != (4, 4):
             raise ProblemError(f"transition must have shape (4, 4), not {chain.shape}")
         sums = chain.sum(axis=1)
@@ -130,7 +116,6 @@ class Calibration:
                     f"rows of transition must be probabilities that sum to 1, but row {s} is {chain[s].tolist()}, "
                     f"which sums to {sums[s]:.15g}"
                 )
-        object.__setattr__(self, "transition", chain)
         try:
             _ = self.grid
         except ProblemError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NoReturn
 
 from numpy.typing import ArrayLike
@@ -10,11 +10,12 @@ from numpy.typing import ArrayLike
 from beltline.host.devices import Device, Progress
 from beltline.host.models.base import Model
 from beltline.host.models.krusell_smith.algorithm import Options, solve
-from beltline.host.models.krusell_smith.calibration import CHOICES, TRANSITION, UNCHANGED, Calibration
+from beltline.host.models.krusell_smith.calibration import CHOICES, UNCHANGED, Calibration
 from beltline.host.models.krusell_smith.options import HouseholdOptions, LawOptions, PanelOptions
-from beltline.host.models.krusell_smith.plot import KINDS
-from beltline.host.models.krusell_smith.result import SUFFIXES, Equilibrium
-from beltline.host.problem.checks import ProblemError, check_progress, shown, table
+from beltline.host.models.krusell_smith.result import Equilibrium
+from beltline.host.models.model_result import reading
+from beltline.host.problem.checks import ProblemError, check_progress, shown
+from beltline.host.results.fields import table_of
 from beltline.host.solver.options import UNNAMED
 from beltline.host.solver.processor_session import ProcessorSession
 from beltline.host.solver.session import Session
@@ -25,9 +26,28 @@ INAPPLICABLE = ("max_sweeps", "verify", "value_bits", "amount_bits", "timeout", 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class KrusellSmith(Calibration, Model):
-    """The economy of Krusell and Smith (1998). :func:`beltline.krusell_smith` makes it and explains its parameters.
+    """The economy of Krusell and Smith (1998): households with unemployment risk and aggregate risk.
 
-    A period is a quarter. ``wealth``, ``gross``, ``income``, ``ahead`` and ``problem`` are tables of the household.
+    A household with capital ``k >= 0`` and employment ``e`` (0 or 1) lives with aggregate productivity ``a``, bad or
+    good. Of other households it knows mean capital ``K`` only, and solves::
+
+        V(k, K, a, e) = max over k' >= 0 of  U((1 - delta + r) k + ((1 - tau) lbar e + mu (1 - e)) w - k')
+                                             +  beta E[V(k', K', a', e') | a, e]
+        ln K' = b0(a) + b1(a) ln K
+
+    with CRRA utility and competitive prices ``r`` and ``w`` given ``K`` and ``a``. In equilibrium the forecast of
+    ``K'`` is the regression of a simulated panel. A period is a quarter; the default parameters are the calibration of
+    Den Haan, Judd and Juillard (2010).
+
+    ``bl.solve(bl.krusell_smith(...), agents=..., device=...)`` returns an :class:`~beltline.Equilibrium`;
+    :meth:`KrusellSmith.solve` lists the options.
+
+    ``wealth``, ``gross``, ``income``, ``ahead`` and ``problem`` are tables of the household.
+
+    Raises
+    ------
+    ProblemError
+        A parameter is out of range.
 
     Examples
     --------
@@ -36,8 +56,7 @@ class KrusellSmith(Calibration, Model):
     (50,)
     """
 
-    suffixes: ClassVar[tuple[str, ...]] = SUFFIXES
-    kinds: ClassVar[tuple[str, ...]] = tuple(KINDS)
+    kinds: ClassVar[tuple[str, ...]] = tuple(Equilibrium.figures)
     finds_prices: ClassVar[bool] = True
 
     def solve(
@@ -151,82 +170,24 @@ def _applicable(options: dict[str, Any]) -> dict[str, Any]:
         An option does not apply, or is a parameter of the economy.
     """
     given = {name: value for name, value in options.items() if value is not None}
-    parameters = {field.name for field in fields(Calibration)}
     for name, value in given.items():
         if name in INAPPLICABLE:
             instead = ": use max_iterations" if name == "max_sweeps" else ""
             raise ProblemError(f"{name} is not an option of a Krusell-Smith economy{instead}")
-        if name in parameters or name == "gamma":
+        if name in table_of(Calibration) or name == "gamma":
             known = "eta" if name == "gamma" else name
             raise ProblemError(f"{name} is a parameter of the economy: use krusell_smith({known}={shown(value)})")
     return given
 
 
-def krusell_smith(
-    *,
-    beta: float = 0.99,
-    eta: float = 1.0,
-    alpha: float = 0.36,
-    delta: float = 0.025,
-    hours: float = 1 / 0.9,
-    benefit: float = 0.15,
-    spread: float = 0.01,
-    unemployment: tuple[float, float] = (0.10, 0.04),
-    transition: ArrayLike = TRANSITION,
-    points: int = 100,
-    top: float = 1000.0,
-    power: float = 7.0,
-    means: int = 4,
-    low: float = 30.0,
-    high: float = 50.0,
-    **unknown: Any,
-) -> KrusellSmith:
+def krusell_smith(**parameters: Any) -> KrusellSmith:
     """Set up the economy of Krusell and Smith (1998): households with unemployment risk and aggregate risk.
-
-    A household with capital ``k >= 0`` and employment ``e`` (0 or 1) lives with aggregate productivity ``a``, bad or
-    good. Of other households it knows mean capital ``K`` only, and solves::
-
-        V(k, K, a, e) = max over k' >= 0 of  U((1 - delta + r) k + ((1 - tau) lbar e + mu (1 - e)) w - k')
-                                             +  beta E[V(k', K', a', e') | a, e]
-        ln K' = b0(a) + b1(a) ln K
-
-    with CRRA utility and competitive prices ``r`` and ``w`` given ``K`` and ``a``. In equilibrium the forecast of
-    ``K'`` is the regression of a simulated panel. A period is a quarter; the default parameters are the calibration of
-    Den Haan, Judd and Juillard (2010).
-
-    ``bl.solve(bl.krusell_smith(...), agents=..., device=...)`` returns an :class:`~beltline.Equilibrium`;
-    :meth:`KrusellSmith.solve` lists the options.
 
     Parameters
     ----------
-    beta : float
-        Discount factor, above 0 and below 1.
-    eta : float
-        Relative risk aversion, above 0 and at most 16; 1 is log utility.
-    alpha : float
-        Capital share of output, above 0 and below 1.
-    delta : float
-        Depreciation rate, from 0 to 1.
-    hours : float
-        ``lbar``: hours of an employed household, above 0.
-    benefit : float
-        ``mu``: unemployment benefit as a share of the wage, above 0.
-    spread : float
-        Aggregate productivity is ``1 - spread`` or ``1 + spread``; from 0 and below 1.
-    unemployment : (float, float)
-        Unemployment rate in the bad and in the good state, above 0 and below 1.
-    transition : (4, 4) array
-        Markov matrix over (bad, unemployed), (bad, employed), (good, unemployed), (good, employed).
-    points, top, power
-        Grid of ``k``: number of points, largest capital, and exponent of the spacing from 0 to ``top``
-        (:func:`beltline.grid_polynomial`).
-    means, low, high
-        Grid of ``K``: number of points, uniform from ``low`` to ``high``.
-
-    Returns
-    -------
-    KrusellSmith
-        A model for :func:`beltline.solve`.
+    **parameters
+        Parameters of :class:`~beltline.KrusellSmith`; the default ones are the calibration of Den Haan, Judd and
+        Juillard (2010).
 
     Raises
     ------
@@ -245,20 +206,20 @@ def krusell_smith(
     >>> bl.krusell_smith(eta=2.0).steady_capital                              # doctest: +ELLIPSIS
     37.98...
     """
+    unknown = {name: value for name, value in parameters.items() if name not in table_of(Calibration)}
     if unknown:
         _refuse(unknown)
-    return KrusellSmith(
-        beta=beta, eta=eta, alpha=alpha, delta=delta, hours=hours, benefit=benefit, spread=spread,
-        unemployment=unemployment, transition=table("transition", transition, 2), points=points, top=top, power=power,
-        means=means, low=low, high=high,
-    )  # fmt: skip
+    return KrusellSmith(**parameters)
 
 
 def _refuse(unknown: dict[str, Any]) -> NoReturn:
     name = min(unknown)
     if name == "gamma":
         raise ProblemError(f"relative risk aversion is called eta, not gamma: use eta={shown(unknown[name])}")
-    options = {field.name for made in (PanelOptions, LawOptions, HouseholdOptions) for field in fields(made)}
+    options = {name for made in (PanelOptions, LawOptions, HouseholdOptions) for name in table_of(made)}
     if name in options | {"progress", "method"}:
         raise ProblemError(f"{name!r} is an option of the solve: use solve(krusell_smith(...), {name}=...)")
     raise ProblemError(f"{name!r} is not a parameter of the economy")
+
+
+read = reading(Equilibrium, KrusellSmith)

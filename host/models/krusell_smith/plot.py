@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +9,7 @@ import numpy as np
 from beltline.gpu_ref.krusell_smith.euler_iteration import spline_weights
 from beltline.host.models.krusell_smith.calibration import AGGREGATES, EMPLOYMENT
 from beltline.host.models.krusell_smith.result import Equilibrium
-from beltline.host.plots.figures import SIZE, check_kind, drawn
+from beltline.host.plots.panels import GREY, label, lorenz_panel, plotter
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,25 +24,7 @@ TAIL = 0.999
 """Share of households, the poorest first, that the distribution shows; the axis label says so."""
 
 
-def plot(result: Equilibrium, path: str | os.PathLike[str] | None = None, kind: str = "policy") -> Figure:
-    """Draw a figure of ``result``; the method :meth:`beltline.Equilibrium.plot` calls this.
-
-    Raises
-    ------
-    ProblemError
-        A figure cannot be written to ``path``, there is no figure ``kind``, or Matplotlib is not installed.
-    """
-    check_kind(kind, tuple(KINDS))
-
-    def draw(figure: Figure) -> None:
-        KINDS[kind](result, figure)
-        title = f"Krusell-Smith, {result.wealth.size:,} agents"
-        figure.suptitle(title if result.success else f"{title} ({result.status})")
-
-    return drawn(draw, path, {"policy": (10.0, 8.0), "lorenz": (6.0, 6.0)}.get(kind, SIZE))
-
-
-def _policy(result: Equilibrium, figure: Figure) -> None:
+def _policy(result: Equilibrium, figure: Figure) -> str:
     from matplotlib.ticker import MaxNLocator
 
     # Up to the wealth of nearly all households, closer near 0, where the policy is curved; in K splines, as solved.
@@ -67,9 +47,10 @@ def _policy(result: Equilibrium, figure: Figure) -> None:
         axes.tick_params(labelsize="small", pad=1)
         for axis in (axes.xaxis, axes.yaxis, axes.zaxis):
             axis.set_major_locator(MaxNLocator(5))
+    return "Saving"
 
 
-def _law(result: Equilibrium, figure: Figure) -> None:
+def _law(result: Equilibrium, figure: Figure) -> str:
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
     capital = result.capital[result.discard :]
     now, growth = capital[:-1], 100 * np.diff(np.log(capital))
@@ -82,67 +63,41 @@ def _law(result: Equilibrium, figure: Figure) -> None:
         upper.scatter(now[here], growth[here], s=5, color=colour, alpha=0.4, linewidths=0)
         left = growth[here] - 100 * (b0 + (b1 - 1) * np.log(now[here]))
         lower.scatter(now[here], left, s=5, color=colour, alpha=0.6, linewidths=0)
-    upper.set_ylabel("growth of K, %")
-    upper.legend(fontsize="small")
-    lower.axhline(0, color="0.4", linewidth=0.8)
-    lower.set_ylabel("residual, %")
-    lower.set_xlabel("mean capital K")
-    for axes in (upper, lower):
-        axes.grid(alpha=0.3)
+    label(upper, "", "growth of K, %")
+    lower.axhline(0, **GREY)
+    label(lower, "mean capital K", "residual, %")
+    return "Law of motion"
 
 
-def _path(result: Equilibrium, figure: Figure) -> None:
+def _path(result: Equilibrium, figure: Figure) -> str:
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
     periods = np.arange(result.discard, result.capital.size)
     upper.plot(periods, result.capital[result.discard :], linewidth=1.4, label="panel")
     upper.plot(periods, result.forecast, linewidth=1.0, linestyle="--", label="law of motion alone")
-    upper.set_ylabel("mean capital K")
-    upper.legend(fontsize="small")
+    label(upper, "", "mean capital K")
     lower.plot(periods, result.forecast_errors, linewidth=1.0, color="tab:red")
-    lower.set_ylabel("forecast error, %")
-    lower.set_xlabel("period")
-    for axes in (upper, lower):
-        axes.grid(alpha=0.3)
-        axes.margins(x=0.01)
+    label(lower, "period", "forecast error, %")
+    return "Mean capital"
 
 
-def _wealth(result: Equilibrium, figure: Figure) -> None:
+def _wealth(result: Equilibrium, figure: Figure) -> str:
     axes = figure.subplots()
     top = float(np.quantile(result.wealth, TAIL))
     bins = min(BINS, 20 + result.wealth.size // 100)
     edges = np.linspace(0, top, bins + 1)
     base = np.zeros(bins)
-    for e, label in enumerate(EMPLOYMENT):
+    for e, name in enumerate(EMPLOYMENT):
         counts, _ = np.histogram(result.wealth[result.employed == e], edges)
         density = counts / result.wealth.size / np.diff(edges)
-        axes.stairs(base + density, edges, baseline=base, fill=True, alpha=0.8, label=label)
+        axes.stairs(base + density, edges, baseline=base, fill=True, alpha=0.8, label=name)
         base = base + density
     mean = float(result.wealth.mean())
-    axes.axvline(mean, color="0.3", linewidth=0.8, linestyle="--", label=f"mean {mean:.2f}")
-    axes.set_xlabel(f"capital k, the richest {100 * (1 - TAIL):.1f} % left out")
-    axes.set_ylabel("density, per unit of the good")
-    axes.margins(x=0.01)
-    axes.legend(fontsize="small")
-    axes.grid(alpha=0.3)
+    axes.axvline(mean, linestyle="--", label=f"mean {mean:.2f}", **GREY)
+    label(axes, f"capital k, the richest {100 * (1 - TAIL):.1f} % left out", "density, per unit of the good")
+    return "Wealth"
 
 
-def _lorenz(result: Equilibrium, figure: Figure) -> None:
-    axes = figure.subplots()
-    people, wealth = result.lorenz()
-    axes.plot(people, wealth, linewidth=1.6, label=f"wealth, Gini {result.gini:.3f}")
-    axes.plot([0, 1], [0, 1], color="0.4", linewidth=0.8, linestyle="--", label="equality")
-    axes.set_xlabel("share of households, poorest first")
-    axes.set_ylabel("share of wealth")
-    axes.set_aspect("equal")
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize="small")
-
-
-KINDS: dict[str, Callable[[Equilibrium, Figure], None]] = {
-    "policy": _policy,
-    "law": _law,
-    "path": _path,
-    "wealth": _wealth,
-    "lorenz": _lorenz,
-}
-"""Kinds of figures of an equilibrium."""
+plot = plotter(
+    {"policy": _policy, "law": _law, "path": _path, "wealth": _wealth, "lorenz": lorenz_panel},
+    lambda result: f"Krusell-Smith, {result.wealth.size:,} agents", {"policy": (10.0, 8.0), "lorenz": (6.0, 6.0)},
+)  # fmt: skip

@@ -1,11 +1,11 @@
-"""The solved economy of Krusell and Smith (1998): numbers, report and file."""
+"""The solved economy of Krusell and Smith (1998)."""
 
 from __future__ import annotations
 
+import math
 import os
-from dataclasses import dataclass, fields
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,79 +14,28 @@ from beltline.gpu_ref.krusell_smith import shocks
 from beltline.host.analysis.inequality import gini, lorenz
 from beltline.host.models.krusell_smith.calibration import AGGREGATES, Calibration
 from beltline.host.models.krusell_smith.law import forecast
+from beltline.host.models.model_result import STATUS, ModelResult
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.report import Report, as_html, as_text, report
-from beltline.host.results import archive
-from beltline.host.results.files import check_target
-from beltline.host.results.services import service
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-KIND = "krusell_smith"
-"""Kind of content of an archive that holds an equilibrium."""
+from beltline.host.problem.checks import ProblemError
+from beltline.host.results.archive import FileError
+from beltline.host.results.facts import ANY_NUMBER, COUNT, FLAG, POSITIVE, SECONDS, TEXT
+from beltline.host.results.fields import array, contained, fact
+from beltline.host.results.load import load
 
 NEAR_TOP_SHARE = 0.01
 """Largest ``near_top`` at which the grid of ``k`` counts as long enough."""
 
-SUFFIXES = (".npz",)
-"""File name endings that ``save`` of an equilibrium accepts."""
+_FLAGS, _WEALTH = ("|u1", "|i1"), ("<f8", "<f4")
 
 
-@dataclass(frozen=True, eq=False)
-class Equilibrium:
+@dataclass(frozen=True, eq=False, repr=False)
+class Equilibrium(ModelResult):
     """The equilibrium of Krusell and Smith (1998), or the last iteration if it was not found.
 
-    Parameters
-    ----------
-    success : bool
-        Whether the law of motion converged, the household's problem is solved, and the grids of ``k`` and ``K`` are
-        long enough: ``near_top`` is at most :data:`NEAR_TOP_SHARE`, and ``K`` is off its grid in at most a share
-        :data:`~beltline.host.results.outcome.GRID_END_SHARE` of the periods that are not discarded.
-    status : str
-        ``"converged"``, ``"iteration limit"``, ``"household not solved"`` or ``"grid ends too early"``; see
-        :class:`~beltline.host.results.outcome.Outcome`.
-    message : str
-        The status in a sentence.
-    law : (2, 2) float64 array
-        Last estimate of the law ``ln K' = b0 + b1 ln K``: ``b0`` and ``b1`` of the bad and of the good state.
-    r2 : (2,) float64 array
-        R squared of the two regressions.
-    change : float
-        Largest difference between a coefficient of ``law`` and of the law that households believed.
-    tol : float
-        Tolerance of ``change``.
-    iterations : int
-        Number of iterations on the law.
-    relaxation : float
-        Share of the distance to the estimate by which the law is changed in an iteration.
-    household_iterations : int
-        Number of iterations (or sweeps) of all household problems.
-    capital : (T + 1,) float64 array
-        ``K`` in the last panel, discarded periods included.
-    aggregate : (T,) int8 array
-        Aggregate state of each period: 0 bad, 1 good.
-    discard : int
-        Number of periods at the start that are not used for regressions and forecast errors.
-    wealth, employed : (agents,) arrays
-        Capital of each household at the end of the panel, and whether it is employed.
-    start : array
-        Capital of each household at the start of the panel.
-    grid : (N_k,) float64 array
-        Grid of ``k`` of the policy.
-    policy : (N_k, N_K, 2, 2) float64 array
-        ``k'`` by ``k``, ``K``, aggregate state and employment.
-    below, above : int
-        How often interpolation of the policy in the last panel was below or above the grid of ``k`` and was set to its
-        end.
-    outside : int
-        Number of periods in which ``K`` was off its grid.
-    household, device, interpolation, panel, seed
-        The options of the solve.
-    timing : dict of str to float
-        Wall-clock seconds of the host computer by part.
-    economy : Calibration
-        The :class:`~beltline.host.models.krusell_smith.model.KrusellSmith` that was solved.
+    ``economy`` is the :class:`~beltline.KrusellSmith` that was solved. It is solved if the law of motion converged, the
+    household's problem is solved, and the grids of ``k`` and ``K`` are long enough: ``near_top`` is at most
+    :data:`NEAR_TOP_SHARE`, and ``K`` is off its grid in at most a share
+    :data:`~beltline.host.results.outcome.GRID_END_SHARE` of the periods that are not discarded.
 
     Examples
     --------
@@ -96,34 +45,72 @@ class Equilibrium:
     (True, (2, 2), (100, 4, 2, 2))
     """
 
-    success: bool
-    status: str
-    message: str
-    law: Array
-    r2: Array
-    change: float
-    tol: float
-    iterations: int
-    relaxation: float
-    household_iterations: int
-    capital: Array
-    aggregate: NDArray[np.int8]
-    discard: int
-    wealth: NDArray[Any]
-    employed: NDArray[np.uint8]
-    start: NDArray[Any]
-    grid: Array
-    policy: Array
-    below: int
-    above: int
-    outside: int
-    household: str
-    device: str
-    interpolation: str
-    panel: str
-    seed: int
-    timing: dict[str, float]
-    economy: Calibration
+    archive_kind: ClassVar[str] = "krusell_smith"
+    names: ClassVar[tuple[str, str]] = ("economy", "")
+    figures: ClassVar[dict[str, str]] = {
+        "policy": "surfaces of saving over ``k`` and ``K``",
+        "law": "the two regressions and their residuals",
+        "path": "``K`` in the panel and as predicted by the law",
+        "wealth": "distribution of wealth",
+        "lorenz": "Lorenz curve of wealth",
+    }
+
+    success: bool = fact(FLAG, "Whether the economy is solved")
+    status: str = fact(STATUS, '``"converged"``, or why the economy is not solved')
+    message: str = fact(TEXT, "The status in a sentence")
+    law: Array = array(
+        "aggregate_state", "coefficient", text="Last estimate of the law ``ln K' = b0 + b1 ln K``: ``b0`` and ``b1`` "
+        "of the bad and of the good state",
+    )  # fmt: skip
+    r2: Array = array("aggregate_state", text="R squared of the two regressions")
+    change: float = fact(
+        ANY_NUMBER, "Largest difference between a coefficient of ``law`` and of the law that households believed"
+    )
+    tol: float = fact(POSITIVE, "Tolerance of ``change``")
+    iterations: int = fact(COUNT, "Number of iterations on the law")
+    relaxation: float = fact(
+        POSITIVE, "Share of the distance to the estimate by which the law is changed in an iteration"
+    )
+    household_iterations: int = fact(COUNT, "Number of iterations (or sweeps) of all household problems")
+    capital: Array = array("beginning", text="``K`` in the last panel, discarded periods included")
+    aggregate: NDArray[np.int8] = array("period", text="Aggregate state of each period: 0 bad, 1 good", dtypes=_FLAGS)
+    discard: int = fact(COUNT, "Number of periods at the start that are not used for regressions and forecast errors")
+    wealth: NDArray[Any] = array("agent", text="Capital of each household at the end of the panel", dtypes=_WEALTH)
+    employed: NDArray[np.uint8] = array(
+        "agent", text="Whether each household is employed at the end of the panel", dtypes=_FLAGS
+    )
+    start: NDArray[Any] = array("agent", text="Capital of each household at the start of the panel", dtypes=_WEALTH)
+    grid: Array = array("point", text="Grid of ``k`` of the policy")
+    policy: Array = array(
+        "point", "mean", "aggregate_state", "employment", text="``k'`` by ``k``, ``K``, aggregate state and employment"
+    )
+    below: int = fact(COUNT, "How often interpolation of the policy in the last panel was below the grid of ``k``")
+    above: int = fact(COUNT, "How often it was above the grid")
+    outside: int = fact(COUNT, "Number of periods in which ``K`` was off its grid")
+    household: str = fact(TEXT, "Method for the household's problem")
+    device: str = fact(TEXT, "Device that solved it")
+    interpolation: str = fact(TEXT, "Interpolation of the policy in the panel")
+    panel: str = fact(TEXT, "Where the panel was simulated")
+    seed: int = fact(COUNT, "Seed of the shocks")
+    timing: dict[str, float] = fact(SECONDS, "Wall-clock time of the host computer by part", "seconds")
+    economy: Calibration = contained()
+
+    error_bound: ClassVar[float] = math.inf
+
+    @property
+    def sweeps(self) -> int:
+        """Number of iterations (or sweeps) of all household problems."""
+        return self.household_iterations
+
+    @property
+    def method(self) -> str:
+        """Method for the household's problem."""
+        return self.household
+
+    @property
+    def residual(self) -> float:
+        """Largest difference between a coefficient of the law and of the law that households believed."""
+        return self.change
 
     @property
     def forecast(self) -> Array:
@@ -165,8 +152,12 @@ class Equilibrium:
             self.wealth.size, self.aggregate.size, economy.transition, economy.unemployment, self.seed
         )
 
-    def _report(self) -> Report:
-        economy, errors = self.economy, self.forecast_errors
+    def _title(self) -> str:
+        agents, periods = f"{self.wealth.size:,} agents", f"{self.aggregate.size:,} periods"
+        return f"Krusell-Smith, {agents}, {periods}, grid {self.grid.size:,} x {self.economy.means}"
+
+    def _rows(self) -> list[tuple[str, str]]:
+        errors = self.forecast_errors
         laws = [
             (f"law, {name}", f"ln K' = {b[0]:.6f} + {b[1]:.6f} ln K, R2 = {r2:.7f}")
             for name, b, r2 in zip(AGGREGATES, self.law, self.r2, strict=True)
@@ -174,8 +165,7 @@ class Equilibrium:
         steps = "iterations" if self.household == "euler" else "sweeps"
         used = self.capital[self.discard :]
         short = f", {self.at_top:,} agents at the end of the grid of k" if self.at_top else ""
-        rows = [
-            ("status", f"{self.status}: {self.message}"),
+        return [
             *laws,
             ("forecast error", f"{errors.max():.4f} % at most, {errors.mean():.4f} % on average (Den Haan, dynamic)"),
             ("capital", f"mean {used.mean():.4f}, from {used.min():.4f} to {used.max():.4f}"),
@@ -187,58 +177,50 @@ class Equilibrium:
             ),
             ("household", f"{self.household} on {self.device}, {self.household_iterations:,} {steps} in all"),
             ("panel", f"{self.interpolation} on {self.panel}, seed {self.seed}"),
-            ("this computer", ", ".join(f"{name} {spent:.2f} s" for name, spent in self.timing.items())),
         ]
-        size = (
-            f"{self.wealth.size:,} agents, {self.aggregate.size:,} periods, grid {self.grid.size:,} x {economy.means}"
-        )
-        return report(f"Krusell-Smith, {size}", rows, names=16)
 
-    __str__ = __repr__ = as_text
-    _repr_html_ = as_html
+    @classmethod
+    def _grouped(cls, model: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
+        return {"result": facts, "economy": model}
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Save the equilibrium to a ``.npz`` file that :func:`beltline.load` reads; return its path.
+    @classmethod
+    def _ungrouped(cls, facts: dict[str, Any]) -> tuple[object, dict[str, Any]]:
+        return facts["economy"], facts["result"]
 
-        The file is written completely or not at all.
+    def _sizes(self) -> dict[str, int]:
+        return {"aggregate_state": 2, "coefficient": 2, "employment": 2, "beginning": self.aggregate.size + 1}
 
-        Raises
-        ------
-        ProblemError
-            A file of this name cannot be written there.
-        OSError
-            The system could not write the file; an existing file is unchanged.
-        """
-        target = check_target("out", path, SUFFIXES)
-        arrays = {f.name: getattr(self, f.name) for f in fields(self)}
-        plain = {name: arrays.pop(name) for name in list(arrays) if not isinstance(arrays[name], np.ndarray)}
-        economy = plain.pop("economy")
-        made = {f.name: getattr(economy, f.name) for f in fields(economy) if f.name != "transition"}
-        facts = {"result": plain, "economy": made}
-        archive.write(target, KIND, facts, {**arrays, "transition": economy.transition})
-        return target
+    def _check_file(self) -> None:
+        super()._check_file()
+        if not self.discard < self.aggregate.size:
+            raise ProblemError(f"its panel has {self.aggregate.size} periods and discards {self.discard}")
+        for name in ("aggregate", "employed"):
+            if not np.isin(getattr(self, name), (0, 1)).all():
+                raise ProblemError(f"{name} must be 0 or 1 everywhere")
 
-    def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "policy") -> Figure:
-        """Draw the equilibrium.
 
-        Parameters
-        ----------
-        path : str or path, optional
-            Also write the figure to this file, which ends in ``.png``, ``.pdf`` or ``.svg``.
-        kind : str
-            ``"policy"`` (default): surfaces of saving over ``k`` and ``K``. ``"law"``: the two regressions and their
-            residuals. ``"path"``: ``K`` in the panel and as predicted by the law. ``"wealth"``: distribution of wealth.
-            ``"lorenz"``: Lorenz curve of wealth.
+def load_equilibrium(path: str | os.PathLike[str]) -> Equilibrium:
+    """Load an :class:`~beltline.Equilibrium` from a file that its ``save`` wrote.
 
-        Returns
-        -------
-        matplotlib.figure.Figure
-            The figure, which a notebook displays.
+    :func:`beltline.load` does the same and reads all kinds of solutions.
 
-        Raises
-        ------
-        ProblemError
-            A figure cannot be written to ``path``, there is no figure ``kind``, or Matplotlib is not installed.
-        """
-        figure: Figure = service("Equilibrium.plot")(self, path, kind)
-        return figure
+    Parameters
+    ----------
+    path : str or path
+        Name of a ``.npz`` file.
+
+    Raises
+    ------
+    ProblemError
+        The file is damaged, or does not hold an equilibrium.
+    OSError
+        The file does not exist or cannot be opened.
+
+    Examples
+    --------
+    >>> bl.load_equilibrium("economy.npz").law  # doctest: +SKIP
+    """
+    found = load(path)
+    if not isinstance(found, Equilibrium):
+        raise FileError(repr(os.fspath(path)), "does not hold an equilibrium")
+    return found

@@ -11,40 +11,75 @@ from numpy.typing import NDArray
 
 from beltline.host.problem.alternative import Alternative
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.checks import ProblemError
+from beltline.host.problem.checks import ProblemError, real
 from beltline.host.problem.discrete import DiscreteProblem, from_factors
+from beltline.host.problem.grids import GRID_SIZE_LIMIT
 from beltline.host.problem.markov import tauchen
-from beltline.host.problem.model_parameters import levels
+from beltline.host.problem.memory import check_tables
+from beltline.host.problem.model_parameters import (
+    AUTOCORRELATION,
+    CHAIN_SIZE,
+    FROM_ZERO,
+    POSITIVE,
+    SHARE,
+    count,
+    levels,
+)  # fmt: skip
 from beltline.host.problem.problem import Problem
+from beltline.host.results.fields import Declared, parameter
 
 ALTERNATIVES = ("keep", "adjust")
 """Names of the alternatives."""
 
 
 @dataclass(frozen=True)
-class Calibration:
-    """Parameters of lumpy investment, which :func:`beltline.lumpy_investment` explains, and tables from them.
+class Calibration(Declared):
+    """Parameters of lumpy investment, and tables from them.
 
     Arrays are read-only float64, with ``N_k = points`` and ``N_z = states``.
     """
 
-    steps: int
-    states: int
-    beta: float
-    alpha: float
-    delta: float
-    rho: float
-    sigma: float
-    fixed: float
-    convex: float
-    width: float
-    low: float
-    high: float
+    steps: int = parameter(
+        8, count(1, GRID_SIZE_LIMIT), "Number of grid points by which capital falls in a period through depreciation, "
+        "at least 1; a larger number is a finer grid",
+    )  # fmt: skip
+    states: int = parameter(11, CHAIN_SIZE, "Number of productivity states, 1 to ``CHAIN_LIMIT``")
+    beta: float = parameter(0.95, SHARE, "Discount factor, above 0 and below 1")
+    alpha: float = parameter(0.6, SHARE, "Exponent of capital in profits, above 0 and below 1")
+    delta: float = parameter(0.07, SHARE, "Depreciation rate, above 0 and below 1")
+    rho: float = parameter(0.9, AUTOCORRELATION, "Autocorrelation of log productivity, above -1 and below 1")
+    sigma: float = parameter(0.1, POSITIVE, "Standard deviation of its shock, above 0")
+    fixed: float = parameter(0.01, FROM_ZERO, "Fixed cost of adjusting, from 0", "units of the good")
+    convex: float = parameter(
+        0.0, FROM_ZERO, "Coefficient of the convex cost, from 0. With a convex cost the firm's problem is solved as a "
+        "discrete problem on the processor; time and memory grow with the square of the number of grid points, and "
+        "``steps=4`` is a good choice",
+    )  # fmt: skip
+    width: float = parameter(
+        3.0, POSITIVE, "Half-width of the grid of log productivity in unconditional standard deviations, above 0"
+    )
+    low: float = parameter(
+        0.02, POSITIVE, "Lowest capital, above 0; the lowest grid point is ``low`` or less than one step below"
+    )
+    high: float = parameter(50.0, POSITIVE, "Highest capital of the grid, above 0")
+
+    def validate(self) -> None:
+        """Check the grid, that the tables fit into the memory, and the chain."""
+        real("high", self.high, f"a number above low = {self.low:g}", lambda v: v > self.low)
+        points = self.points
+        if not self.steps < points <= GRID_SIZE_LIMIT:
+            raise ProblemError(
+                f"the grid from low = {self.low:g} to high = {self.high:g} must have more than steps = {self.steps} "
+                f"points and at most {GRID_SIZE_LIMIT:,}, not {points:,}"
+            )
+        check_tables(13 * points * self.states, points=points, states=self.states)
+        _ = self.chain
 
     @property
     def points(self) -> int:
         """Number of grid points of capital."""
-        return grid_points(self.steps, self.delta, self.low, self.high)
+        periods = math.log(self.high / self.low) / -math.log1p(-self.delta)
+        return math.ceil(self.steps * periods - 1e-9) + 1
 
     @cached_property
     def capital(self) -> Array:
@@ -141,11 +176,6 @@ class Calibration:
         invested = following - (1.0 - self.delta) * capital
         found: Array = invested + self.fixed + 0.5 * self.convex * invested**2 / capital
         return found
-
-
-def grid_points(steps: int, delta: float, low: float, high: float) -> int:
-    """Return the number of grid points from ``low`` or just below to ``high``, ``steps`` per period's depreciation."""
-    return math.ceil(steps * math.log(high / low) / -math.log1p(-delta) - 1e-9) + 1
 
 
 def _fixed(table: Array) -> Array:

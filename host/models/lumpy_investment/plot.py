@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from beltline.host.models.lumpy_investment.result import LumpyInvestmentResult
-from beltline.host.plots.figures import check_kind, colours, drawn
+from beltline.host.plots.figures import colours
+from beltline.host.plots.panels import SMALL, beside, label, lines, plotter
 
 if TYPE_CHECKING:
     from matplotlib.axis import Axis
@@ -24,25 +23,6 @@ WIDTH = 0.3
 """Range of capital that is drawn on either side of the inaction range, in logs."""
 
 
-def plot(result: LumpyInvestmentResult, path: str | os.PathLike[str] | None = None, kind: str = "band") -> Figure:
-    """Draw a figure of ``result``; the method :meth:`beltline.LumpyInvestmentResult.plot` calls this.
-
-    Raises
-    ------
-    ProblemError
-        A figure cannot be written to ``path``, there is no figure ``kind``, or Matplotlib is not installed.
-    """
-    check_kind(kind, KINDS)
-    return drawn(lambda figure: _DRAWN[kind](result, figure), path, (8.0, 4.5))
-
-
-def _finish(result: LumpyInvestmentResult, figure: Figure, what: str) -> None:
-    for axes in figure.axes:
-        axes.margins(x=0.01)
-    figure.axes[0].grid(alpha=0.3)
-    figure.suptitle(f"{what}, lumpy investment{'' if result.success else f' ({result.status})'}")
-
-
 def _plain(axis: Axis) -> None:
     """Print plain numbers on a logarithmic axis."""
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
@@ -52,7 +32,7 @@ def _plain(axis: Axis) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def _band(result: LumpyInvestmentResult, figure: Figure) -> None:
+def _band(result: LumpyInvestmentResult, figure: Figure) -> str:
     axes = figure.subplots()
     dark, _, bright = colours(3)
     z = result.productivity
@@ -64,21 +44,19 @@ def _band(result: LumpyInvestmentResult, figure: Figure) -> None:
     axes.plot(z, result.lower, color=dark, label="lower end", linewidth=1.4)
     axes.set_yscale("log")
     _plain(axes.yaxis)
-    axes.set_xlabel("productivity z")
-    axes.set_ylabel("capital k at the beginning, units of the good")
-    axes.legend(fontsize="small")
-    _finish(result, figure, "Range of inaction")
+    label(axes, "productivity z", "capital k at the beginning, units of the good")
+    return "Range of inaction"
 
 
-def _hazard(result: LumpyInvestmentResult, figure: Figure) -> None:
+def _hazard(result: LumpyInvestmentResult, figure: Figure) -> str:
     axes = figure.subplots()
     every = result.hazard()
     shown = every.firms > SHOWN
     gap, adjusts, firms = every.gap[shown], every.adjusts[shown], every.firms[shown]
     dark, _, bright = colours(3)
     axes.plot(gap, adjusts, "o-", color=dark, label="share that adjusts", linewidth=1.2, markersize=4)
-    axes.set_xlabel("capital gap: log of depreciated capital, less log of target capital")
-    axes.set_ylabel("share of firms with this gap that adjust")
+    across = "capital gap: log of depreciated capital, less log of target capital"
+    label(axes, across, "share of firms with this gap that adjust", legend=False)
     other = axes.twinx()
     depreciation = -math.log1p(-result.model.delta)
     other.bar(gap, firms, width=0.8 * depreciation, color=bright, alpha=0.5, label="firms (right)")
@@ -86,11 +64,11 @@ def _hazard(result: LumpyInvestmentResult, figure: Figure) -> None:
     # The line is drawn over the bars.
     axes.set_zorder(other.get_zorder() + 1)
     axes.patch.set_visible(False)
-    figure.legend(loc="outside right center", fontsize="small")
-    _finish(result, figure, "Hazard of adjustment")
+    beside(figure)
+    return "Hazard of adjustment"
 
 
-def _investment(result: LumpyInvestmentResult, figure: Figure) -> None:
+def _investment(result: LumpyInvestmentResult, figure: Figure) -> str:
     axes = figure.subplots()
     states = result.model.states
     shown = sorted({states // 4, states // 2, states - 1 - states // 4})
@@ -99,24 +77,16 @@ def _investment(result: LumpyInvestmentResult, figure: Figure) -> None:
     # Only capital near the inaction range is drawn; farther away rates only grow.
     wide = int(WIDTH / -math.log1p(-result.model.delta) * result.model.steps)
     near = slice(max(ends[0] - wide, 0), ends[1] + wide + 1)
-    for s, colour in zip(shown, colours(len(shown)), strict=True):
-        z = result.productivity[s]
-        rate = 100.0 * result.investment_rate[near, s]
-        axes.plot(result.capital[near], rate, color=colour, label=f"productivity {z:.2f}", linewidth=1.4)
+    rates = {f"productivity {result.productivity[s]:.2f}": 100.0 * result.investment_rate[near, s] for s in shown}
+    lines(axes, result.capital[near], rates)
     axes.axhline(0.0, color="0.6", linewidth=0.8)
     axes.set_xscale("log")
     _plain(axes.xaxis)
-    axes.set_xlabel("capital k at the beginning, units of the good")
-    axes.set_ylabel("investment, percent of capital")
-    axes.legend(fontsize="small")
-    _finish(result, figure, "Investment")
+    label(axes, "capital k at the beginning, units of the good", "investment, percent of capital")
+    return "Investment"
 
 
-_DRAWN: dict[str, Callable[[LumpyInvestmentResult, Figure], None]] = {
-    "band": _band,
-    "hazard": _hazard,
-    "investment": _investment,
-}
-
-KINDS = tuple(_DRAWN)
-"""Kinds of figures of lumpy investment."""
+plot = plotter(
+    {"band": _band, "hazard": _hazard, "investment": _investment}, lambda _: "lumpy investment",
+    dict.fromkeys(LumpyInvestmentResult.figures, SMALL),
+)  # fmt: skip

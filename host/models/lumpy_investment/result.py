@@ -1,33 +1,21 @@
-"""The solved problem of a firm with adjustment costs: tables, report and file."""
+"""The solved problem of a firm with adjustment costs: tables."""
 
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from beltline.host.analysis.long_run import long_run
 from beltline.host.models.lumpy_investment.calibration import ALTERNATIVES, Calibration
-from beltline.host.models.model_result import ModelResult
+from beltline.host.models.model_result import SolutionResult
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.discrete import DiscreteProblem
-from beltline.host.problem.report import Report, as_html, as_text, report
-from beltline.host.results import archive, record
-from beltline.host.results.files import check_target
-from beltline.host.results.outcome import Outcome
-from beltline.host.results.save import SUFFIXES
-from beltline.host.results.services import service
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from xarray import Dataset
 
 KEEP, ADJUST = range(len(ALTERNATIVES))
 
@@ -74,19 +62,15 @@ class Hazard:
     firms: Array
 
 
-@dataclass(frozen=True, eq=False)
-class LumpyInvestmentResult(ModelResult):
+@dataclass(frozen=True, eq=False, repr=False)
+class LumpyInvestmentResult(SolutionResult):
     """Value and choices of a firm by capital and productivity, and the stationary distribution of firms.
 
     Arrays are float64 unless noted, ``(N_k, N_z)``: rows are capital at the beginning of a period, columns
     productivity.
 
-    Parameters
-    ----------
-    model : Calibration
-        The :class:`~beltline.host.models.lumpy_investment.model.LumpyInvestment` that was solved.
-    solution : Result
-        Its values and choices; with a convex cost those of a discrete problem.
+    ``model`` is the :class:`~beltline.host.models.lumpy_investment.model.LumpyInvestment` that was solved, and
+    ``solution`` the :class:`~beltline.Result` of its problem: with a convex cost it is a discrete one.
 
     Examples
     --------
@@ -97,6 +81,11 @@ class LumpyInvestmentResult(ModelResult):
     """
 
     archive_kind: ClassVar[str] = "lumpy_investment"
+    figures: ClassVar[dict[str, str]] = {
+        "band": "capital at which firms do not adjust, and target capital, by productivity",
+        "hazard": "share of firms that adjust, and share of all firms, by capital gap",
+        "investment": "investment rate by capital, at a low, the middle and a high productivity",
+    }
 
     model: Calibration
     solution: Any
@@ -262,120 +251,41 @@ class LumpyInvestmentResult(ModelResult):
         return bool(stuck or mass[ends].sum() > FIRMS)
 
     @property
-    def success(self) -> bool:
-        """Whether the values converged, every choice is proven best on the grid, and the grid is long enough."""
-        return self.solution.success and not self.at_ends
+    def _flaw(self) -> str:
+        if not self.at_ends:
+            return ""
+        return (
+            f"Firms reach an end of the grid of capital, {self.model.low:g} to {self.model.high:g}, and might go "
+            "beyond it: lower low or raise high."
+        )
 
-    @property
-    def status(self) -> str:
-        """How the solve ended, one of :class:`~beltline.host.results.outcome.Outcome`."""
-        if self.solution.success and self.at_ends:
-            return Outcome.GRID.value
-        return self.solution.status
+    def _title(self) -> str:
+        size = f"{self.model.points:,} grid points x {self.model.states} states"
+        return f"Lumpy investment, {size}, on device {self.solution.device}"
 
-    @property
-    def message(self) -> str:
-        """The status in one or two sentences and, after a failure, what to do."""
-        if self.solution.success and self.at_ends:
-            return (
-                f"Firms reach an end of the grid of capital, {self.model.low:g} to {self.model.high:g}, and might go "
-                "beyond it: lower low or raise high."
-            )
-        return self.solution.message
-
-    def _report(self) -> Report:
-        found, model = self.solution, self.model
+    def _rows(self) -> list[tuple[str, str]]:
+        model = self.model
         middle = model.states // 2
         target = "target" if self._discrete else "adjusted to"
         band = f"{self.lower[middle]:.4g} to {self.upper[middle]:.4g}, {target} {self.target[middle]:.4g}"
         rows = [
-            ("status", f"{self.status}: {self.message}"),
-            ("error bound", self._bound()),
+            self._bound(),
             ("inaction", f"at capital from {band}, at a productivity of {self.productivity[middle]:.4g}"),
         ]
         if self._long_run[1]:
             of = self.moments()
             shares = ", ".join(f"{MOMENTS[name]} {of[name]:.1%}" for name in SHARES)
             rows.append(("long run", shares))
-        rows += [
-            *self._spent(),
-        ]
-        return report(
-            f"Lumpy investment, {model.points:,} grid points x {model.states} states, on device {found.device}", rows
-        )
+        return [*rows, *self._spent()]
 
-    __str__ = __repr__ = as_text
-    _repr_html_ = as_html
+    @classmethod
+    def _problem_of(cls, model: Any) -> Any:
+        return model.discrete_problem() if model.convex > 0.0 else model.problem()
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Save model and solution to a file that :func:`beltline.load` reads.
-
-        The file is written completely or not at all.
-
-        Parameters
-        ----------
-        path : str or path
-            Name that ends in ``.npz`` (arrays of the solution, and ``about``, JSON with everything else) or, without a
-            convex cost, ``.nc`` (netCDF-4 of :meth:`to_xarray`).
-
-        Returns
-        -------
-        pathlib.Path
-            The path of the file.
-
-        Raises
-        ------
-        ProblemError
-            A file of this name cannot be written there, or a package that writes netCDF is not installed.
-        OSError
-            The system could not write the file; an existing file is unchanged.
-        """
+    def _coordinates(self) -> dict[str, Any]:
         if not self._discrete:
-            return super().save(path)
-        target = check_target("out", path, SUFFIXES[:1])
-        arrays = {"value": self.solution.value, "policy": self.solution.policy}
-        archive.write(target, self.archive_kind, {**self._parts(), "solution": record.facts_of(self.solution)}, arrays)
-        return target
-
-    def to_xarray(self) -> Dataset:
-        """Return the solution as an ``xarray.Dataset``, with the variables of ``solution.to_xarray()``.
-
-        With a convex cost the dimension ``endogenous`` is capital and ``exogenous`` is productivity.
-
-        Raises
-        ------
-        ProblemError
-            The package xarray is not installed.
-        """
-        if not self._discrete:
-            return super().to_xarray()
-        found: Dataset = self.solution.to_xarray().assign_coords(
-            endogenous=("endogenous", self.capital, {"long_name": "capital k", "units": "units of the good"}),
-            exogenous=("exogenous", self.productivity, {"long_name": "productivity z", "units": "1"}),
-        )
-        return found
-
-    def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "band") -> Figure:
-        """Draw the solution.
-
-        Parameters
-        ----------
-        path : str or path, optional
-            Also write the figure to this file, which ends in ``.png``, ``.pdf`` or ``.svg``.
-        kind : str
-            ``"band"`` (default): capital at which firms do not adjust, and target capital, by productivity.
-            ``"hazard"``: share of firms that adjust, and share of all firms, by capital gap. ``"investment"``:
-            investment rate by capital, at a low, the middle and a high productivity.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            The figure, which a notebook displays.
-
-        Raises
-        ------
-        ProblemError
-            A figure cannot be written to ``path``, there is no figure ``kind``, or Matplotlib is not installed.
-        """
-        figure: Figure = service("LumpyInvestmentResult.plot")(self, path, kind)
-        return figure
+            return {}
+        return {
+            "endogenous": ("endogenous", self.capital, {"long_name": "capital k", "units": "units of the good"}),
+            "exogenous": ("exogenous", self.productivity, {"long_name": "productivity z", "units": "1"}),
+        }

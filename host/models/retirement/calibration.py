@@ -9,7 +9,12 @@ import numpy as np
 
 from beltline.host.problem.alternative import Alternative
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.problem import Problem
+from beltline.host.problem.checks import real
+from beltline.host.problem.grids import GRID_SIZE_LIMIT
+from beltline.host.problem.memory import check_tables
+from beltline.host.problem.model_parameters import FROM_ZERO, POSITIVE, RATE, SHARE, count
+from beltline.host.problem.problem import HORIZON_LIMIT, Problem
+from beltline.host.results.fields import Declared, parameter
 
 WORKER, RETIRED = "worker", "retired"
 """Names of the regimes."""
@@ -19,18 +24,27 @@ ALTERNATIVES = ("work", "retire", "rest")
 
 
 @dataclass(frozen=True)
-class Calibration:
-    """Parameters of the retirement model, which :func:`beltline.retirement` explains, and tables from them."""
+class Calibration(Declared):
+    """Parameters of the retirement model, and tables from them."""
 
-    grid: int
-    ages: int
-    wage: float
-    disutility: float
-    beta: float
-    interest: float
-    taste: float
-    low: float
-    high: float
+    grid: int = parameter(20_000, count(3, GRID_SIZE_LIMIT), "Number of grid points of wealth, from 3")
+    ages: int = parameter(20, count(1, HORIZON_LIMIT), "Number of ages, 1 to ``HORIZON_LIMIT``")
+    wage: float = parameter(20.0, POSITIVE, "Wage of one age, above ``low``", "units of the good")
+    disutility: float = parameter(1.0, FROM_ZERO, "Disutility of working at one age, from 0", "units of utility")
+    beta: float = parameter(0.98, SHARE, "Discount factor from age to age, above 0 and below 1")
+    interest: float = parameter(0.0, RATE, "Interest rate from age to age, above -1")
+    taste: float = parameter(
+        0.0, FROM_ZERO, "Scale of extreme value taste shocks to working and retiring, from 0 (no shocks)",
+        "units of utility",
+    )  # fmt: skip
+    low: float = parameter(0.1, POSITIVE, "Lowest wealth of the grid, above 0", "units of the good")
+    high: float = parameter(400.0, POSITIVE, "Highest wealth of the grid", "units of the good")
+
+    def validate(self) -> None:
+        """Check that the wage is on the grid, and that the tables fit into the memory."""
+        real("wage", self.wage, f"a number above low = {self.low:g}", lambda v: v > self.low)
+        real("high", self.high, f"a number above wage = {self.wage:g}", lambda v: v > self.wage)
+        check_tables(21 * self.grid, grid=self.grid)
 
     @property
     def paid(self) -> int:

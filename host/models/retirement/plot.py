@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from beltline.host.models.retirement.result import RetirementResult
-from beltline.host.plots.figures import check_kind, colours, drawn
+from beltline.host.plots.figures import colours
+from beltline.host.plots.panels import SMALL, label, lines, plotter
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,44 +22,26 @@ HIGHEST = 2.0
 WEALTH = "wealth M, units of the good"
 
 
-def plot(result: RetirementResult, path: str | os.PathLike[str] | None = None, kind: str = "consumption") -> Figure:
-    """Draw a figure of ``result``; the method :meth:`beltline.RetirementResult.plot` calls this.
-
-    Raises
-    ------
-    ProblemError
-        A figure cannot be written to ``path``, there is no figure ``kind``, or Matplotlib is not installed.
-    """
-    check_kind(kind, KINDS)
-    return drawn(lambda figure: _DRAWN[kind](result, figure), path, (8.0, 4.5))
-
-
-def _finish(result: RetirementResult, figure: Figure, axes: Axes, what: str) -> None:
-    axes.margins(x=0.01)
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize="small")
+def _subject(result: RetirementResult) -> str:
     model = result.model
-    shocks = f", taste shocks of {model.taste:g}" if model.taste > 0 else ""
-    figure.suptitle(f"{what}, {model.ages} ages{shocks}{'' if result.success else f' ({result.status})'}")
+    return f"{model.ages} ages" + (f", taste shocks of {model.taste:g}" if model.taste > 0 else "")
 
 
-def _by_wealth(result: RetirementResult, axes: Axes, table: Array) -> None:
+def _by_wealth(result: RetirementResult, axes: Axes, table: Array, up: str) -> None:
     """Draw a line for each of up to three ages: the first, the middle, and the third from the end."""
     ages = sorted({0, (result.model.ages - 1) // 2, max(0, result.model.ages - 3)}, reverse=True)
-    for age, colour in zip(ages, colours(len(ages)), strict=True):
-        axes.plot(result.wealth, table[age], color=colour, label=f"age {age + 1}", linewidth=1.4)
-    axes.set_xlabel(WEALTH)
+    lines(axes, result.wealth, {f"age {age + 1}": table[age] for age in ages})
+    label(axes, WEALTH, up)
 
 
-def _consumption(result: RetirementResult, figure: Figure) -> None:
+def _consumption(result: RetirementResult, figure: Figure) -> str:
     axes = figure.subplots()
-    _by_wealth(result, axes, result.consumption)
+    _by_wealth(result, axes, result.consumption, "consumption c of a worker, units of the good")
     axes.set_ylim(0.0, HIGHEST * result.model.wage)
-    axes.set_ylabel("consumption c of a worker, units of the good")
-    _finish(result, figure, axes, "Consumption")
+    return "Consumption"
 
 
-def _threshold(result: RetirementResult, figure: Figure) -> None:
+def _threshold(result: RetirementResult, figure: Figure) -> str:
     from matplotlib.ticker import MaxNLocator
 
     axes = figure.subplots()
@@ -69,24 +50,17 @@ def _threshold(result: RetirementResult, figure: Figure) -> None:
     if result.model.taste == 0:
         exact = result.closed_form()
         axes.plot(ages, [exact.threshold(age) for age in ages.tolist()], "k+", label="closed form", markersize=10)
-    axes.set_xlabel("age")
+    label(axes, "age", f"threshold of {WEALTH}")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_ylabel(f"threshold of {WEALTH}")
-    _finish(result, figure, axes, "Retirement threshold")
+    return "Retirement threshold"
 
 
-def _probability(result: RetirementResult, figure: Figure) -> None:
-    axes = figure.subplots()
-    _by_wealth(result, axes, result.retirement_probability)
-    axes.set_ylabel("probability that a worker retires")
-    _finish(result, figure, axes, "Retirement")
+def _probability(result: RetirementResult, figure: Figure) -> str:
+    _by_wealth(result, figure.subplots(), result.retirement_probability, "probability that a worker retires")
+    return "Retirement"
 
 
-_DRAWN: dict[str, Callable[[RetirementResult, Figure], None]] = {
-    "consumption": _consumption,
-    "threshold": _threshold,
-    "probability": _probability,
-}
-
-KINDS = tuple(_DRAWN)
-"""Kinds of figures of the retirement model."""
+plot = plotter(
+    {"consumption": _consumption, "threshold": _threshold, "probability": _probability}, _subject,
+    dict.fromkeys(RetirementResult.figures, SMALL),
+)  # fmt: skip

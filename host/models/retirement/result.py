@@ -1,26 +1,19 @@
-"""The solved retirement model: tables, report and file."""
+"""The solved retirement model: its tables by age."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.host.models.model_result import ModelResult
+from beltline.host.models.model_result import SolutionResult
 from beltline.host.models.retirement.calibration import ALTERNATIVES, Calibration
 from beltline.host.models.retirement.closed_form import ClosedForm
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError
-from beltline.host.problem.report import Report, as_html, as_text, report
-from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
-from beltline.host.results.services import service
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 WORK, RETIRE, REST = range(len(ALTERNATIVES))
 
@@ -28,18 +21,14 @@ TAKEN = 1e-6
 """Probability above which an alternative counts as taken."""
 
 
-@dataclass(frozen=True, eq=False)
-class RetirementResult(ModelResult):
+@dataclass(frozen=True, eq=False, repr=False)
+class RetirementResult(SolutionResult):
     """Value and choices of workers and retired people at every age and wealth.
 
     Arrays are float64 unless noted, ``(T, N_M)``: rows are ages, the first age first, columns are wealth.
 
-    Parameters
-    ----------
-    model : Calibration
-        The :class:`~beltline.host.models.retirement.model.Retirement` that was solved.
-    solution : Result
-        Its values and choices.
+    ``model`` is the :class:`~beltline.host.models.retirement.model.Retirement` that was solved, and ``solution`` the
+    :class:`~beltline.Result` of its problem.
 
     Examples
     --------
@@ -50,6 +39,11 @@ class RetirementResult(ModelResult):
     """
 
     archive_kind: ClassVar[str] = "retirement"
+    figures: ClassVar[dict[str, str]] = {
+        "consumption": "consumption of a worker by wealth, at three ages",
+        "threshold": "wealth from which workers retire, by age",
+        "probability": "probability of retiring by wealth, at three ages",
+    }
 
     model: Calibration
     solution: Result
@@ -125,23 +119,10 @@ class RetirementResult(ModelResult):
         return bool((highest & (self.solution.tables.probabilities > TAKEN))[:, :, :-1].any())
 
     @property
-    def success(self) -> bool:
-        """Whether all ages are solved, every choice is proven best on the grid, and the grid is long enough."""
-        return self.solution.success and not self.at_top
-
-    @property
-    def status(self) -> str:
-        """How the solve ended, one of :class:`~beltline.host.results.outcome.Outcome`."""
-        if self.solution.success and self.at_top:
-            return Outcome.GRID.value
-        return self.solution.status
-
-    @property
-    def message(self) -> str:
-        """The status in one or two sentences and, after a failure, what to do."""
-        if self.solution.success and self.at_top:
-            return f"Some people choose the highest wealth, {self.model.high:g}, and might choose more: raise high."
-        return self.solution.message
+    def _flaw(self) -> str:
+        if not self.at_top:
+            return ""
+        return f"Some people choose the highest wealth, {self.model.high:g}, and might choose more: raise high."
 
     def closed_form(self) -> ClosedForm:
         """Return the closed-form solution of the same model, for any wealth.
@@ -156,20 +137,13 @@ class RetirementResult(ModelResult):
             raise ProblemError(f"with taste shocks there is no closed form, and taste is {model.taste:g}")
         return ClosedForm(model.ages, model.wage, model.disutility, model.beta, model.interest)
 
-    def _report(self) -> Report:
-        found, model = self.solution, self.model
-        rows = [
-            ("status", f"{self.status}: {self.message}"),
-            ("error bound", self._bound()),
-            ("retires", self._from()),
-            *self._spent(),
-        ]
+    def _title(self) -> str:
+        model = self.model
         shocks = f", taste shocks of {model.taste:g}" if model.taste > 0 else ""
-        title = f"Retirement, {model.grid:,} grid points x {model.ages} ages{shocks}, on device {found.device}"
-        return report(title, rows)
+        return f"Retirement, {model.grid:,} grid points x {model.ages} ages{shocks}, on device {self.solution.device}"
 
-    __str__ = __repr__ = as_text
-    _repr_html_ = as_html
+    def _rows(self) -> list[tuple[str, str]]:
+        return [self._bound(), ("retires", self._from()), *self._spent()]
 
     def _from(self) -> str:
         """Return the wealth from which workers retire, as text for the report."""
@@ -181,27 +155,3 @@ class RetirementResult(ModelResult):
             else f"at age {age} at no wealth up to {self.model.high:g}"
             for age in shown
         )
-
-    def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "consumption") -> Figure:
-        """Draw the solution.
-
-        Parameters
-        ----------
-        path : str or path, optional
-            Also write the figure to this file, which ends in ``.png``, ``.pdf`` or ``.svg``.
-        kind : str
-            ``"consumption"`` (default): consumption of a worker by wealth, at three ages. ``"threshold"``: the wealth
-            from which workers retire, by age. ``"probability"``: probability of retiring by wealth, at three ages.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            The figure, which a notebook displays.
-
-        Raises
-        ------
-        ProblemError
-            A figure cannot be written to ``path``, there is no figure ``kind``, or Matplotlib is not installed.
-        """
-        figure: Figure = service("RetirementResult.plot")(self, path, kind)
-        return figure

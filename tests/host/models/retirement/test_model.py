@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,9 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import beltline as bl
-from beltline.host.cli.main import main
 from beltline.host.models.retirement.closed_form import late_probability
-from beltline.host.models.retirement.model import Retirement
 from docs.tables.retirement import Errors
 
 Array = NDArray[np.float64]
@@ -194,27 +190,6 @@ def test_progress_is_reported_by_age() -> None:
     assert len([line for line in lines if line.startswith("age ")]) == AGES
 
 
-def test_report_saving_and_figures(lives: bl.RetirementResult, tmp_path: Path) -> None:
-    text = str(lives)
-    assert text.startswith("Retirement, 80 grid points x 6 ages, on device cpu\n  status        finished: All 6 ages ")
-    assert re.search(r"  error bound   max \|V - V\*\| <= [\d.e-]+, V\* exact on the same grid", text)
-    assert "taste shocks of 0.1, on device cpu" in str(solved(**SMALL, taste=0.1))
-    again = bl.load(lives.save(tmp_path / "a.npz"))
-    assert str(again) == text
-    assert again.model == lives.model
-    for name in ("value", "retired_value", "consumption", "threshold", "retirement_probability"):
-        assert (getattr(again, name) == getattr(lives, name)).all()
-    for kind in Retirement.kinds:
-        lives.plot(tmp_path / f"{kind}.png", kind)
-        assert (tmp_path / f"{kind}.png").read_bytes().startswith(b"\x89PNG")
-    with pytest.raises(bl.ProblemError, match="^kind must be one of 'consumption', 'threshold', 'probability', not "):
-        lives.plot(kind="irf")
-    pytest.importorskip("h5netcdf")
-    again = bl.load(lives.save(tmp_path / "a.nc"))
-    assert str(again) == text
-    assert (again.consumption == lives.consumption).all()
-
-
 def test_figures_show_the_tables(lives: bl.RetirementResult) -> None:
     (axes,) = lives.plot(kind="consumption").axes
     assert [line.get_label() for line in axes.lines] == ["age 4", "age 3", "age 1"]
@@ -227,32 +202,3 @@ def test_figures_show_the_tables(lives: bl.RetirementResult) -> None:
     (axes,) = shaken.plot(kind="probability").axes
     assert (axes.lines[-1].get_ydata() == shaken.retirement_probability[0]).all()
     assert len(shaken.plot(kind="threshold").axes[0].lines) == 1
-
-
-def test_files_that_no_solve_wrote(lives: bl.RetirementResult, tmp_path: Path) -> None:
-    path = tmp_path / "a.npz"
-    ours = repr(str(path)) + " is damaged or was not saved by Beltline: "
-    for other, sentence in (
-        (
-            replace(lives, model=replace(lives.model, grid=81)),
-            "its solution does not fit its model, which has 81 grid points x ",
-        ),
-        (replace(lives, model=replace(lives.model, low=-1.0)), "low must be a number above 0, not -1.0"),
-        (replace(lives, solution=replace(lives.solution, status="stopped")), "success of its result must be false "),
-    ):
-        with pytest.raises(bl.ProblemError, match=f"^({re.escape(ours)})?{re.escape(sentence)}"):
-            bl.load(other.save(path))
-
-
-def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out, plot = tmp_path / "a.npz", tmp_path / "a.png"
-    words = ["solve", "retirement", "--grid", "80", "--ages", "6"]
-    assert main([*words, "--taste", "0.1", "--out", str(out), "--plot", str(plot), "--kind", "probability"]) == 0
-    assert capsys.readouterr().out.startswith("Retirement, 80 grid points x 6 ages, taste shocks of 0.1, on device cpu")
-    assert main(["plot", str(out), "--kind", "consumption"]) == 0
-    assert (tmp_path / "a-consumption.png").exists()
-    capsys.readouterr()
-    assert main([*words, "--interest", "0.1", "--high", "60"]) == 1
-    assert "not solved: Some people choose the highest wealth, 60" in capsys.readouterr().err
-    assert main([*words, "--disutility", "-2"]) == 2
-    assert "disutility must be a number from 0, not -2.0" in capsys.readouterr().err
