@@ -62,6 +62,10 @@ class _Lowering(NativeLowering):
         return True
 
 
+_OF_LOOPS = "__numba_parfor_gufunc", "<numba.np.ufunc.wrappers._Gufunc", "parallelgufuncwrapper"
+"""What the names of the libraries of a parallel loop begin with."""
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _ParallelLowering(NativeParforLowering):
     """Numba's last step for a function that uses threads, with parallel loops in such libraries."""
@@ -70,18 +74,20 @@ class _ParallelLowering(NativeParforLowering):
 
     def run_pass(self, state: Any) -> bool:
         """Compile; Numba would optimise and translate the body of a loop and two wrappers, each with all it calls."""
-        codegen = state.targetctx.codegen()
-        state.library = codegen.create_library(state.func_id.func_qualname)
-        state.library.enable_object_caching()
         for block in state.func_ir.blocks.values():
             for loop in block.find_insts(Parfor):
                 loop.flags = loop.flags.copy()
                 loop.flags.no_compile = True
-        codegen._library_class = _Library
+        codegen = state.targetctx.codegen()
+
+        def create(name: str) -> JITCodeLibrary:
+            return (_Library if name.startswith(_OF_LOOPS) else JITCodeLibrary)(codegen, name)
+
+        codegen.create_library = create
         try:
             return bool(super().run_pass(state))
         finally:
-            del codegen._library_class
+            del codegen.create_library
 
 
 class _Compiler(CompilerBase):

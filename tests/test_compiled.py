@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from beltline.compiled import TESTED
 from support.paths import ROOT
 
 PROGRAM = """
@@ -257,6 +258,29 @@ def test_no_test_keeps_compiled_code_that_calls_the_package() -> None:
         and any("cache=True" in ast.unparse(mark) for mark in function.decorator_list)
     ]
     assert stored == []
+
+
+VERSIONS = """
+import sys
+import numba
+numba.version_info = numba.version_info._replace(short={short})
+import numpy as np
+from beltline.gpu_ref import tables
+Q, V = np.full((2, 2), 0.5), np.arange(8192.0).reshape(-1, 2) ** 0.5
+found = [compute(Q, V, 0.9) for compute in (tables.expectation_on_one_thread, tables._expectation_on_all)]
+print("beltline.callees" in sys.modules, *(ev.tobytes().hex() for ev in found))
+"""
+
+
+def test_another_version_of_numba_compiles_by_its_own_steps(tmp_path: Path) -> None:
+    printed = []
+    for number, short in enumerate((TESTED, (0, 0))):
+        done = program(VERSIONS.format(short=short), NUMBA_CACHE_DIR=str(tmp_path / str(number)))
+        assert done.returncode == 0, done.stderr
+        printed.append(done.stdout.split())
+    (replaced, *found), (plain, *wanted) = printed
+    assert (replaced, plain) == ("True", "False")
+    assert found == wanted
 
 
 FIRST = """

@@ -338,8 +338,9 @@ class Problem:
         True
         """
         from beltline.gpu_ref.methods import least_left
+        from beltline.gpu_ref.tables import as_writable
 
-        return float(least_left(self.grid, self.wealth))
+        return float(least_left(as_writable(self.grid), as_writable(self.wealth)))
 
     @property
     def regimes(self) -> tuple[str, ...]:

@@ -265,9 +265,10 @@ def _confirmed_ages(
 ) -> list[Confirmed | None]:
     """Confirm every age, the last one first, until one is not confirmed; return the outcomes in the order of ages."""
     from beltline.gpu_ref.confirmation import confirmed
-    from beltline.gpu_ref.tables import check_tables
+    from beltline.gpu_ref.tables import as_writable, check_tables
 
-    tables, numbers = (problem.grid, problem.wealth, problem.transition), (problem.beta, problem.eta)
+    tables = as_writable(problem.grid), as_writable(problem.wealth), as_writable(problem.transition)
+    numbers = problem.beta, problem.eta
     card = _card(problem) if device == "gpu" else None
     horizon = problem.horizon is not None
     # A run that was stopped has fewer ages, the last ones.
@@ -280,7 +281,7 @@ def _confirmed_ages(
         if not checked(problem):
             check_tables(*tables, following, *numbers, ordered=True)
         one = card(following, now, own, change) if card else None
-        one = one or confirmed(*tables, np.ascontiguousarray(following), *numbers, now, own, change)
+        one = one or confirmed(*tables, as_writable(np.ascontiguousarray(following)), *numbers, now, own, change)
         found.insert(0, one)
         if one is None:
             break
