@@ -43,6 +43,9 @@ values may be so large that they differ little.
 ROUNDED = " Rounding errors of double precision exceed tol for values of this size; the error bound includes them."
 """Sentence for the message where the last change is not below ``tol``, or the bound is larger than it promises."""
 
+DIFFER = "choices may differ from those of the exact solution"
+"""What a noticeable error bound means."""
+
 SAMPLE = 64
 """Number of values that are looked at to learn what size is typical."""
 
@@ -108,7 +111,7 @@ def judged(
         return Outcome.NOT_VERIFIED, message + unbounded
     some = np.abs(value.flat[:: max(1, value.size // SAMPLE)])
     typical = float(np.quantile(some, 0.25, method="lower"))
-    small = by_state is None or bound <= NOTICEABLE * typical
+    small = by_state is None or bound <= max(LARGEST * typical, SMALLEST) or bound <= EXACT * usual()
     if small and not noticeable(value, bound, usual):
         return outcome, message
     size, between = float(np.median(np.abs(value))), spread(value)
@@ -119,19 +122,17 @@ def judged(
         bounds, apart = by_state(), np.abs(value)
         scale = np.minimum(between, np.maximum(apart, typical))
         allowed = np.maximum(np.maximum(LARGEST * scale, CLOSE * apart), accepted)
+        near = float(bounds[apart <= size].max())
         if (bounds <= allowed).all():
-            near = float(bounds[apart <= size].max())
-            return (
-                outcome,
-                f"{message} The error bound, {bound:.2g}, is of large values; for half of them it is {near:.2g}.",
-            )
+            found = f"The error bound, {bound:.2g}, is of large values; for half of them it is {near:.2g}."
+            return outcome, f"{message} {found}" if near < 0.1 * bound else f"{compared} {DIFFER}: {cure}."
         worst = int(np.argmax(bounds - allowed))
         return Outcome.INEXACT, (
             f"{message} The error bound of a value of {value.flat[worst]:.3g} is {bounds.flat[worst]:.2g}, which says "
             f"too little about it: {cure}."
         )
     if bound <= max(LARGEST * between, CLOSE * size, accepted):
-        return outcome, f"{compared} choices may differ from those of the exact solution: {cure}."
+        return outcome, f"{compared} {DIFFER}: {cure}."
     return Outcome.INEXACT, f"{compared} it says too little about them: {cure}."
 
 
