@@ -181,7 +181,7 @@ def _iterate(program: Program, tol: float, max_sweeps: int, progress: Callable[[
             V = shifted(program, value, value - V)
     if status == "converged" and change >= tol and evaluable(program):
         value, chosen, more = _by_systems(program, value, chosen)
-        sweeps += more
+        sweeps += more - 1
         after = Applied(program, value)
         change, rounding = float(np.abs(after.value - value).max()), float(after.slack.max())
     given_up = stalled >= MAX_STALLED
