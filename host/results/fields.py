@@ -147,7 +147,8 @@ def documented(cls: type, fields: Mapping[str, Any]) -> str:
     for name, each in fields.items():
         field = each.metadata.get("field")
         if field is not None:
-            kind = types[name] if not field.dims else f"({', '.join(field.dims)}{',' * (len(field.dims) == 1)}) array"
+            shape = f"({', '.join(field.dims or ())}{',' * (len(field.dims or ()) == 1)})"
+            kind = f"``{shape}`` array" if field.dims else types[name]
             kind += "" if each.default is MISSING else f", default {each.default!r}"
             lines += [f"{name} : {kind}", f"    {field.text}{', in ' * bool(field.unit)}{field.unit}."]
     if not lines:
