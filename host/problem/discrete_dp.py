@@ -46,8 +46,9 @@ def from_discrete_dp(
         Product form: reward of action ``a`` in state ``i``, in units of utility; ``-inf`` where it cannot be taken. By
         pairs: the reward of each pair. A ``DiscreteDP`` brings ``Q``, ``beta`` and the indices with it; these must then
         be left out.
-    Q : (n, m, n) array, or (L, n) array or scipy.sparse matrix
-        Probabilities of the next state. Those of an action that cannot be taken are ignored.
+    Q : (n, m, n) array, or list of m (n, n) scipy.sparse matrices, or (L, n) array or scipy.sparse matrix
+        Probabilities of the next state; in a list, one matrix for each action, with a row for each state. Those of an
+        action that cannot be taken are ignored.
     beta : float
         Discount factor, at least 0 and below 1.
     s_indices, a_indices : (L,) array of int, optional
@@ -118,6 +119,8 @@ class _Pairs:
         ``(L, n)`` sparse: the probabilities of the next state.
     number
         ``(L,)``: position of each pair in the caller's arrays by pairs; None in the product form.
+    matrices
+        Whether the caller's ``Q`` is a list of matrices, one for each action.
     """
 
     state: NDArray[np.int64]
@@ -125,15 +128,20 @@ class _Pairs:
     reward: NDArray[np.float64]
     chances: Any
     number: NDArray[np.int64] | None
+    matrices: bool = False
 
     def entry(self, pair: int, to: int) -> str:
         """Return how messages name a probability: its place in the caller's ``Q``."""
+        if self.matrices:
+            return place(f"Q[{self.action[pair]}]", (int(self.state[pair]), to))
         if self.number is None:
             return place("Q", (int(self.state[pair]), int(self.action[pair]), to))
         return place("Q", (int(self.number[pair]), to))
 
     def row(self, pair: int) -> str:
         """Return how messages name the distribution of a pair: its place in the caller's ``Q``."""
+        if self.matrices:
+            return f"row {self.state[pair]} of Q[{self.action[pair]}]"
         if self.number is None:
             return place("Q", (int(self.state[pair]), int(self.action[pair])))
         return f"row {self.number[pair]} of Q"
@@ -168,7 +176,9 @@ def _product(R: NDArray[np.float64], Q: Any, s_indices: Any, a_indices: Any) -> 
     n, m = R.shape
     wanted = f"Q must have shape {(n, m, n)}, as R has {(n, m)}"
     if sparse.issparse(Q):
-        raise ProblemError(f"{wanted}, and not be a sparse matrix of shape {Q.shape}")
+        raise ProblemError(f"{wanted}, or be a list of {m} sparse matrices, and not one of shape {Q.shape}")
+    if isinstance(Q, list | tuple) and any(map(sparse.issparse, Q)):
+        return _of_matrices(R, Q)
     given = _dense(Q)
     if given.shape != (n, m, n):
         raise ProblemError(f"{wanted}, not {given.shape}")
@@ -180,6 +190,26 @@ def _product(R: NDArray[np.float64], Q: Any, s_indices: Any, a_indices: Any) -> 
     ]
     check_every_state_has_action(np.bincount(state, minlength=n), (n,))
     return _Pairs(state, action, R[state, action], sparse.vstack(parts, format="csr"), None)
+
+
+def _of_matrices(R: NDArray[np.float64], Q: Any) -> _Pairs:
+    """Return the feasible pairs of the product form with a sparse matrix for each action."""
+    from scipy import sparse
+
+    n, m = R.shape
+    wanted = f"Q must be a list of {m} sparse matrices of shape {(n, n)}, one for each action of R"
+    if len(Q) != m:
+        raise ProblemError(f"{wanted}, not of {len(Q)}")
+    for a, each in enumerate(Q):
+        if not sparse.issparse(each) or each.shape != (n, n) or each.dtype.kind not in "iuf":
+            raise ProblemError(f"{wanted}, but Q[{a}] is {shown(each)}")
+    check_every_state_has_action((R > -np.inf).sum(axis=1), (n,))
+    state, action = np.nonzero(R > -np.inf)
+    # Rows of one action after another, of which those of each state are then taken together.
+    chances = sparse.vstack([sparse.csr_array(each, dtype=np.float64) for each in Q], format="csr")[action * n + state]
+    chances.sum_duplicates()
+    chances.eliminate_zeros()
+    return _Pairs(state, action, R[state, action], chances, None, True)
 
 
 def _by_pairs(R: NDArray[np.float64], Q: Any, s_indices: Any, a_indices: Any) -> _Pairs:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import beltline as bl
 from support.discrete import by_brute_force, savings, storage
@@ -103,3 +104,13 @@ def test_there_and_back_are_the_same_tables() -> None:
     np.testing.assert_array_equal(again[0], R)
     np.testing.assert_array_equal(again[1][R > -np.inf], Q[R > -np.inf])
     assert again[2] == beta
+
+
+def test_a_sparse_matrix_for_each_action_gives_the_same() -> None:
+    rng = np.random.default_rng(0)
+    R, Q = rng.normal(size=(30, 4)), rng.dirichlet(np.ones(30), size=(30, 4))
+    R[3, 1] = -np.inf
+    whole = bl.solve(bl.from_discrete_dp(R, Q, 0.9), progress=False)
+    parts = bl.solve(bl.from_discrete_dp(R, [sparse.csr_matrix(Q[:, a]) for a in range(4)], 0.9), progress=False)
+    assert np.array_equal(whole.value, parts.value)
+    assert np.array_equal(whole.policy, parts.policy)
