@@ -288,10 +288,10 @@ def _why_none(alternatives: Any, gap: float) -> str:
     return "; ".join([*([costs] if choose else []), *([f"the value of {end} is -inf there"] if end else [])])
 
 
-def each_can_be_taken(form: Any) -> None:
-    """Refuse an alternative that cannot be taken at any age in any state."""
+def never_taken(form: Any) -> list[str]:
+    """Return a sentence for each alternative that cannot be taken at any age in any state."""
+    found = []
     for one in form.alternatives:
-        what = f"alternative {one.name!r} must be possible in at least one state, but "
         outside = not hasattr(one, "mix")
         if form.negative and not outside:
             continue
@@ -305,9 +305,8 @@ def each_can_be_taken(form: Any) -> None:
             if least < (math.inf if outside else 0.0):
                 break
         else:
-            if outside:
-                raise ValueError(f"{what}its value is -inf in all")
-            raise ValueError(
-                f"{what}the cheapest choice in bounds costs at least {least:g} more than wealth in all, and "
-                f"consumption must be positive"
+            why = f"the cheapest choice in bounds costs at least {least:g} more than wealth"
+            found.append(
+                f"Alternative {one.name!r} is possible in no state: {'its value is -inf' if outside else why}."
             )
+    return found

@@ -121,6 +121,15 @@ def regimes_of(alternatives: tuple[Alternative, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one.regime for one in alternatives)) or ("",)
 
 
+def unused(problem: Tables) -> str:
+    """Return what the message of a result says about alternatives that are possible in no state; empty if all are."""
+    if len(problem.alternatives) < 2:
+        return ""
+    from beltline.gpu_ref.general.checks import never_taken
+
+    return " ".join(never_taken(problem.form))
+
+
 def form_of(problem: Tables) -> Form:
     """Check a problem of the general form and return its tables as solvers read them.
 
@@ -129,7 +138,6 @@ def form_of(problem: Tables) -> Form:
     ProblemError
         A table breaks a condition of the general form; one sentence about the first error found.
     """
-    from beltline.gpu_ref.general.checks import each_can_be_taken
     from beltline.gpu_ref.general.form import Branch, Form, Outside
 
     given = problem.alternatives
@@ -165,7 +173,6 @@ def form_of(problem: Tables) -> Form:
                 )
             )
         form = Form(tuple(parts), problem.eta, problem.taste, problem.negative, problem.horizon)
-        each_can_be_taken(form)
     except ValueError as error:
         sentence = _naming_regimes(str(error), regimes)
         for one in taken:

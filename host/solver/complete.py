@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from beltline.gpu_ref.timing import timed
 from beltline.host.devices.base import Progress
+from beltline.host.problem.general import unused
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
 from beltline.host.solver.fixed_point import SMALLEST_TOLERANCE
@@ -114,7 +115,7 @@ def _known(completed: Completed, outcome: Outcome, message: str, quality: Verifi
     return {
         "success": outcome in (Outcome.CONVERGED, Outcome.FINISHED),
         "status": outcome.value,
-        "message": f"{message} {work.image.note}".strip(),
+        "message": " ".join(filter(None, (message, work.image.note, unused(work.problem)))),
         "sweeps": done.sweeps,
         "residual": quality.residual,
         "error_bound": quality.error_bound,

@@ -12,7 +12,7 @@ import numpy as np
 from beltline.gpu_ref.timing import timed
 from beltline.host.devices.base import DeviceError, Progress
 from beltline.host.problem.checks import ProblemError, shown, suggestion, whole
-from beltline.host.problem.general import start_of
+from beltline.host.problem.general import start_of, unused
 from beltline.host.problem.moved import with_form
 from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import Outcome
@@ -121,7 +121,7 @@ def solve_general(
         with_best(problem, Tables(*(getattr(found, name) for name in Tables._fields)), quality),
         success=success,
         status=outcome.value,
-        message=message,
+        message=f"{message} {unused(problem)}".strip(),
         sweeps=found.sweeps,
         change=found.residual,
         residual=quality.residual,
