@@ -305,8 +305,7 @@ def never_taken(form: Any) -> list[str]:
             if least < (math.inf if outside else 0.0):
                 break
         else:
-            why = f"the cheapest choice in bounds costs at least {least:g} more than wealth"
-            found.append(
-                f"Alternative {one.name!r} is possible in no state: {'its value is -inf' if outside else why}."
-            )
+            costs = f"the cheapest choice in bounds costs at least {least:g} more than wealth"
+            why = "its value is -inf" if outside else costs
+            found.append(f"Alternative {one.name!r} is possible in no state: {why}.")
     return found
