@@ -14,7 +14,6 @@ from beltline.host.problem.checks import ProblemError, shown
 
 if TYPE_CHECKING:
     from beltline.gpu_ref.general.form import Form
-    from beltline.host.problem.problem import Problem
 
 ONLY_ALTERNATIVE = "save"
 """Name of the single alternative of a problem that was given none."""
@@ -122,8 +121,8 @@ def regimes_of(alternatives: tuple[Alternative, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one.regime for one in alternatives)) or ("",)
 
 
-def unused(problem: Problem) -> str:
-    """Return what the message of a result says about alternatives that are possible in no state; empty if all are."""
+def unused(problem: Any) -> str:
+    """Return what the message of a result of a :class:`Problem` says about alternatives that are possible in no state."""
     if len(problem.alternatives) < 2:
         return ""
     from beltline.gpu_ref.general.checks import never_taken
