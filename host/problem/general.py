@@ -122,7 +122,7 @@ def regimes_of(alternatives: tuple[Alternative, ...]) -> tuple[str, ...]:
 
 
 def unused(problem: Any) -> str:
-    """Return what the message of a result of a :class:`Problem` says about alternatives that are possible in no state."""
+    """Return what the message of a result of a ``Problem`` says of alternatives that are possible in no state."""
     if len(problem.alternatives) < 2:
         return ""
     from beltline.gpu_ref.general.checks import never_taken
