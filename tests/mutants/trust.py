@@ -119,8 +119,8 @@ FAULTS = (
     Fault(
         "an iteration ends with a small change although the changes still fall",
         "gpu_ref/general/pace.py",
-        "        if not self.slow:\n            return False\n        return self._changes[-1]",
-        "        return self._changes[-1]",
+        "        if not self.slow or not self._changes[-1] <= ROUNDINGS * rounding(value):",
+        "        if not self._changes[-1] <= ROUNDINGS * rounding(value):",
         (SYSTEM_TESTS + "test_the_pace_of_an_iteration",),
     ),
     Fault(

@@ -33,7 +33,7 @@ def test_a_penalty_hides_no_better_action() -> None:
 
 
 def test_a_ladder_with_a_penalty_below_it() -> None:
-    """On 19 rungs one can climb for a cost, stay, or fall; below the lowest is a penalty for ever."""
+    """On 19 rungs one can rise for a cost, stay, or fall; below the lowest is a penalty for ever."""
     rungs, beta = 19, 0.95
     wage = np.linspace(0.5, 3.0, rungs)
     reward = np.stack([np.full(rungs, 4.0), wage, wage - 1.0], axis=1)
