@@ -47,7 +47,6 @@ LIMIT, DONE, NOT_FINITE, UNPROVEN = 0, 1, 2, 3
 """Why a batch of sweeps ended: it was complete; the iteration converged; an ``EV`` is not finite; a sweep could not be
 proven and was not made."""
 
-
 MANY = 8
 """A chunk is scanned while more than one in ``MANY`` of its choices moves, if as many brackets had to be searched."""
 
@@ -297,6 +296,7 @@ def _sweeps(
         number = limit - 1 - done if values.shape[1] else 0
         age, choices = values[number], policies[number]
         for c in prange(chunks):
+            # The index of a parallel loop has no sign: another type, for which all would be compiled again.
             codes[c], moves[c] = _chunk(t, now + done, np.int64(c), lows[c], highs[c], doubts[c], age, choices)
         code, measured, between = _verdict(
             rule, epsilon, t, now + done, codes, lows, highs, low, high, doubts, age, choices

@@ -28,11 +28,6 @@ from beltline.gpu_ref.threads import threads_for
 from beltline.gpu_ref.timing import Parts, added
 from beltline.gpu_ref.value_iteration import ValueIteration
 
-FINISHING = 0.5
-"""Once its stopping rule is met, method `mpi` goes on with at most this share of the sweeps so far, until no choice
-moves.
-"""
-
 
 def solve(
     X: ArrayLike,
@@ -178,6 +173,6 @@ def _run(given: Arguments) -> Solution:
 def _iterate(iteration: ValueIteration, given: Arguments, limit: int) -> None:
     """Sweep until the stopping rule is met or ``limit`` sweeps are done; ``mpi`` alternates with policy evaluation."""
     if given.method == "mpi":
-        iteration.iterate(given.epsilon, limit, FINISHING)
+        iteration.iterate(given.epsilon, limit, finish=True)
     else:
         iteration.sweep(given.rule, given.epsilon, limit)

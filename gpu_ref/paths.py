@@ -110,6 +110,7 @@ def _follow(t: Tables, now: int, shift: Array, target: float, most: int) -> tupl
     while done < most and not spread < target:
         old, value = t.values[(now + done) % 2], t.values[(now + done + 1) % 2]
         for s in prange(states):
+            # The index of a parallel loop has no sign: another type, for which all would be compiled again.
             low[s], high[s] = _pass_state(t, np.int64(s), old, value[s], others[s])
         spread = _spread(low, high)
         done += 1

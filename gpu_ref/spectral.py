@@ -33,7 +33,9 @@ COUNTS = (12, 24)
 """Numbers of points of the polynomials, tried in this order. The grid must have :data:`FEWEST` points."""
 
 FEWEST = 128
-"""Least number of grid points, so that the points of 24 differ by several grid points at the ends of the grid."""
+"""Least number of grid points, so that the points of 24 differ at the ends of the grid, and smaller grids are solved
+at once.
+"""
 
 ROUNDS = 16
 """Most rounds of policy iteration; smooth problems take five to nine."""
@@ -469,8 +471,8 @@ def smooth_start(X: Array, W: Array, Q: Array, beta: float, eta: float, epsilon:
     """Return the solution of a smooth problem with choices between grid points, or None if the problem is not smooth.
 
     Arguments as in :mod:`beltline.gpu_ref`; ``given`` is another start, ``(N_k, N_z)``. It takes one core, and 0.3 ms
-    on 65,536 x 4 states. There is no start either for fewer than
-    :data:`FEWEST` points, or where a state of the polynomials cannot afford to stay at its ``x``.
+    on 65,536 x 4 states. There is no start either for fewer than :data:`FEWEST` points, or where a state of the
+    polynomials cannot afford to stay at its ``x``.
     """
     if X.size < FEWEST:
         return None

@@ -128,7 +128,7 @@ def nearer(X: Array, W: Array, Q: Array, beta: float, eta: float, given: Array, 
 
 def computed_start(X: Array, W: Array, Q: Array, beta: float, eta: float, epsilon: float, given: Array) -> Array:
     """Return the start of :mod:`beltline.gpu_ref.spectral` if the problem is smooth, otherwise :func:`nested_start`."""
-    smooth = smooth_start(X, W, Q, beta, eta, epsilon, given) if can_stay(X, W, eta) else None
+    smooth = smooth_start(X, W, Q, beta, eta, epsilon, given)
     if smooth is not None and (smooth.nearer or nearer(X, W, Q, beta, eta, given, smooth.value)):
         return smooth.value
     return nested_start(X, W, Q, beta, eta, epsilon, given)

@@ -63,6 +63,11 @@ EVALUATED, PASSES = 0.1, 15
 at most this number of passes.
 """
 
+FINISHING, ALWAYS = 2, 12
+"""After its rule is met, an iteration goes on with at most one in ``FINISHING`` of the sweeps and passes so far, or
+``ALWAYS`` if these are more.
+"""
+
 BATCH_STATES = 2.5e7
 """States swept in one call of compiled code, a fraction of a second, so that Python can handle Ctrl-C between calls."""
 
@@ -209,51 +214,54 @@ class ValueIteration:
                 return True
         return False
 
-    def iterate(self, epsilon: float, limit: int, finishing: float = 0.0) -> None:
+    def iterate(self, epsilon: float, limit: int, finish: bool = False) -> None:
         """Sweep and evaluate the policy by turns until rule `spans` is met or ``limit`` sweeps and passes are done.
 
-        Ends, too, if sweeps that change values by rounding only do not lower the change. Once the rule is met,
-        goes on until a sweep moves no choice and changes no value by more than rounding, with at most ``finishing``
-        times the sweeps and passes so far, or 24. A start that meets the rule is a solution, after which nothing is
-        done.
+        Ends, too, if sweeps that change values by rounding only do not lower the change. If it is to ``finish``, it
+        goes on, as :data:`FINISHING` allows, until a sweep moves no choice. A start that meets the rule is a solution,
+        after which nothing is done.
         """
-        met, stalled = False, 0
+        stalled = 0
         while self.sweeps < limit:
-            before, moved = self.h, self.moved
-            if self.sweep("spans", epsilon, 1) and not met:
-                met = True
-                limit = min(limit, self.sweeps + (int(finishing * max(self.sweeps, 24)) if self.sweeps > 1 else 0))
-            elif self.h <= before / 2.0:
-                stalled = 0
-            elif met and self.moved >= moved:
-                break
-            else:
-                stalled += 1
-                if stalled >= STALLED and self._rounded():
-                    break
-            if met and not self.moved and self._rounded():
-                break
+            before = self.h
+            if self.sweep("spans", epsilon, 1):
+                if finish and self.sweeps > 1:
+                    self._finish(min(limit, self.sweeps + max(self.sweeps // FINISHING, ALWAYS)))
+                return
+            stalled = 0 if self.h <= before / 2.0 else stalled + 1
+            if stalled >= STALLED and self._rounded():
+                return
             # The last sweep of all maximises.
             self.evaluate(limit - self.sweeps - 1)
+
+    def _finish(self, limit: int) -> None:
+        """Go on until a sweep moves no choice and changes no value by more than rounding, or until sweeps neither move
+        fewer choices nor halve the change.
+        """
+        while (self.moved or not self._rounded()) and self.sweeps < limit:
+            self.evaluate(limit - self.sweeps - 1)
+            before, moved = self.h, self.moved
+            self.sweep("spans", 0.0, 1)
+            if self.moved >= moved and not self.h <= before / 2.0:
+                return
 
     def _rounded(self) -> bool:
         """Return whether the last sweep changed values by no more than rounding."""
         return self.h <= 8.0 * DOUBLE * largest_value(self._tables.values[self._now])
 
-    def evaluate(self, most: int) -> int:
+    def evaluate(self, most: int) -> None:
         """Evaluate the policy, in at most ``most`` passes, so well that the next sweep need not go over it again.
 
-        Returns the number of passes; none if a state has no choice: the policy may lead there because its value was
-        still finite when the policy was found, and evaluating it would make other values ``-inf``, permanently.
+        Does nothing if a state has no choice: the policy may lead there because its value was still finite when the
+        policy was found, and evaluating it would make other values ``-inf``, permanently.
         """
         t = self._tables
         if most < 1 or (t.policy < 0).any():
-            return 0
+            return
         shift = shifts((self.low + self.high) / 2.0, t.Q, t.beta)
         done, self._finite = self._follow(t, self._now, shift, EVALUATED * self.h, min(most, PASSES))
         self._now = (self._now + done) % 2
         self.sweeps += done
-        return int(done)
 
     def ages(self, values: Array, policies: Indexes) -> None:
         """Run one sweep per age, from the last to the first, into ``values`` and ``policies``, ``(T, N_k, N_z)``."""

@@ -109,8 +109,10 @@ def judged(
         return outcome, message
     if not math.isfinite(bound):
         return Outcome.NOT_VERIFIED, message + unbounded
-    some = np.abs(value.flat[:: max(1, value.size // SAMPLE)])
-    typical = float(np.quantile(some, 0.25, method="lower"))
+    typical = 0.0
+    if by_state is not None:
+        some = np.sort(np.abs(value.flat[:: max(1, value.size // SAMPLE)]))
+        typical = float(some[(some.size - 1) // 4])
     small = by_state is None or bound <= max(LARGEST * typical, SMALLEST) or bound <= EXACT * usual()
     if small and not noticeable(value, bound, usual):
         return outcome, message

@@ -257,7 +257,6 @@ def solve_batch(problems: Sequence[Problem], options: SolveOptions, method: str,
 
     try:
         known = {
-            "previous": False,
             "checked": all(checked(one) for one in problems),
             "contractions": [one.modulus for one in problems] if confirms(problems[0], options.verify) else None,
         }

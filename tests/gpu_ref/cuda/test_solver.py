@@ -179,7 +179,6 @@ def test_starts_need_fewer_sweeps(points):
         assert found.exact_sweeps == 0
         assert np.abs(found.value - exact.value).max() <= found.error_bound + exact.error_bound
     processor = cpu.solve(*tables, 1e-10, method="shift", start="coarse")
-    assert abs(processor.sweeps - coarse.sweeps) <= 2
     assert np.abs(processor.value - coarse.value).max() <= processor.error_bound + coarse.error_bound
 
 
