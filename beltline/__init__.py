@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from beltline.host.analysis.refine import refine as refine
     from beltline.host.analysis.simulation import simulate as simulate
     from beltline.host.analysis.stationary import stationary_distribution as stationary_distribution
+    from beltline.host.batch.family import Solutions as Solutions
+    from beltline.host.batch.family import solve_family as solve_family
     from beltline.host.batch.pool import Workers as Workers
     from beltline.host.batch.solve_many import Attempt as Attempt
     from beltline.host.batch.solve_many import solve_many as solve_many
@@ -121,6 +123,7 @@ _HOMES = {
     "Result": "beltline.host.results.result",
     "RetirementResult": "beltline.host.models.retirement.result",
     "Session": "beltline.host.solver.session",
+    "Solutions": "beltline.host.batch.family",
     "Store": "beltline.host.batch.store",
     "TransitionPath": "beltline.host.models.aiyagari_path.result",
     "TypesEconomy": "beltline.host.models.aiyagari_types.result",
@@ -158,6 +161,7 @@ _HOMES = {
     "rouwenhorst": "beltline.host.problem.markov",
     "simulate": "beltline.host.analysis.simulation",
     "solve": "beltline.host.solver.solve",
+    "solve_family": "beltline.host.batch.family",
     "solve_many": "beltline.host.batch.solve_many",
     "stationary_distribution": "beltline.host.analysis.stationary",
     "tauchen": "beltline.host.problem.markov",
@@ -190,6 +194,7 @@ __all__ = [
     "Result",
     "RetirementResult",
     "Session",
+    "Solutions",
     "Store",
     "TransitionPath",
     "TypesEconomy",
@@ -228,6 +233,7 @@ __all__ = [
     "rouwenhorst",
     "simulate",
     "solve",
+    "solve_family",
     "solve_many",
     "stationary_distribution",
     "tauchen",

@@ -6,8 +6,8 @@ struct Problem {
     double *V0;
     double *value, *previous;  // previous may be null
     int *policy;
-    double *outcome;  // sweeps, measure of the stopping rule, 1 if below epsilon, 1 if single peaks are in doubt; and the
-                      // entries of `extremes.cu`
+    double *outcome;  // sweeps, measure of the stopping rule, 1 if below epsilon, 1 if single peaks are in doubt; the
+                      // four entries of `extremes.cu`; passes of policy evaluation among the sweeps, and exact ones
     double beta, eta, epsilon;
 };
 

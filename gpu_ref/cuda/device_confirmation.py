@@ -143,7 +143,7 @@ class Comparisons:
             self._rows[name] = addresses
         self._rows["change"], self._rows["times"] = changes, TIMES
         self._rows["constant"] = self._rows["share"] = 0.0
-        self._allowed = [math.isfinite(one) for one in changes]
+        self._allowed = np.isfinite(changes)
         before = cupy_module().cuda.get_current_stream().record()
         with self._stream:
             self._device_rows.set(self._rows.view(np.uint8))
@@ -177,25 +177,25 @@ class Comparisons:
 
         ``None`` for a problem that may have some, or whose residual is not finite.
         """
+        measured = zip(*(numbers.tolist() for numbers in self.measured()), strict=True)
+        return [None if math.isinf(gap) else Confirmed(gap, rounding) for gap, rounding in measured]
+
+    def measured(self) -> tuple[Array, Array]:
+        """Return residual and rounding of each problem, ``(problems,)``; both infinite where :meth:`end` has None."""
         with self._stream:
             self._stream.synchronize()
-            rows = self._fetched.tolist()
+            rows = self._fetched
             for _ in range(1, MAX_REPAIRS):
-                if not any(row[4] and not row[5] for row in rows):
+                if not (rows[:, 4].astype(bool) & (rows[:, 5] == 0.0)).any():
                     break
                 self._repair()
-                rows = self._found.get().tolist()
-        etas = self._rows["eta"].tolist()
-        return [self._compared(*each) for each in zip(rows, self._allowed, etas, strict=True)]
-
-    def _compared(self, found: list[float], allowed: bool, eta: float) -> Confirmed | None:
-        """Return the outcome for a problem, ``None`` if there may be errors."""
-        largest, gap, size, best, better, wrong, slack, sound = found
-        if better or wrong or not (sound and allowed):
-            return None
-        ev_error = DOUBLE * ((eta == 1.0) + (self._states + 4) * max(largest, best))
-        power = power_error(eta, 8.0)
-        return Confirmed(gap, max(power * size + ev_error, slack))
+                rows = self._found.get()
+        largest, gap, size, best, better, wrong, slack, sound = rows.T
+        etas, of_eta = np.unique(self._rows["eta"], return_inverse=True)
+        power = np.array([power_error(eta, 8.0) for eta in etas.tolist()])[of_eta]
+        ev_error = DOUBLE * ((self._rows["eta"] == 1.0) + (self._states + 4) * np.maximum(largest, best))
+        right = (better == 0.0) & (wrong == 0.0) & (sound != 0.0) & self._allowed
+        return np.where(right, gap, np.inf), np.where(right, np.maximum(power * size + ev_error, slack), np.inf)
 
 
 class Confirmation:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -21,7 +22,7 @@ _POINTERS = ("X", "W", "Q", "V0", "value", "previous", "policy", "outcome")
 _NUMBERS = ("beta", "eta", "epsilon")
 """With :data:`_POINTERS` the entries of ``struct Problem`` of ``common.cu``, eight bytes each."""
 
-OUTCOME = 8
+OUTCOME = 10
 """Number of entries of the ``outcome`` of a problem."""
 
 
@@ -50,7 +51,7 @@ def _plan(
     large = {
         "outcome": ((count, OUTCOME), floats), "words": ((layout.teams, 32), np.uint64), "policy": (shape, np.int32),
         "expectations": ((1,) if near else (layout.teams, 2, states, points + 2), floats),
-        "parts": ((layout.teams, 2, layout.blocks, 2 * states), floats),
+        "parts": ((layout.teams, 2, layout.blocks, 2 * states + 2), floats),
     }  # fmt: skip
     filled: dict[str, tuple[tuple[int, ...], Any]] = {
         "X": ((count, points), floats), "W": (shape, floats), "V0": (shape, floats), "value": (shape, floats)
@@ -111,7 +112,7 @@ class Tables:
         if count > 1:
             each = [plan.size_of(name) // count if name in self.addresses else 0 for name in _POINTERS]
             pointers += np.arange(count, dtype=np.uint64)[:, None] * np.array(each, np.uint64)
-        numbers.view(np.float64)[...] = [[getattr(problem, name) for name in _NUMBERS] for problem in problems]
+        numbers.view(np.float64)[...] = list(map(operator.attrgetter(*_NUMBERS), problems))
 
     def pointers(self, name: str) -> NDArray[np.uint64]:
         """Return the address of a table of each problem."""
@@ -122,13 +123,19 @@ class Tables:
         """Return the table itself, not a copy."""
         return self._arena[name]
 
-    def load(self) -> None:
-        """Copy the problems to the device, except for their starting values (``Start.load``)."""
+    def load(self, made: Mapping[str, Any] | None = None) -> None:
+        """Copy the problems to the device, except for their starting values (``Start.load``).
+
+        ``made`` are their ``X`` and ``W`` if these are on the device already, each with the problem as its first index.
+        """
         problems = self.problems
         transitions = np.array([problem.Q for problem in problems])
         self._arena.put({"rows": self._rows, "Q": transitions})
-        send(self["X"], [problem.X for problem in problems])
-        send(self["W"], [problem.W for problem in problems])
+        for name in ("X", "W"):
+            if made is None:
+                send(self[name], [getattr(problem, name) for problem in problems])
+            else:
+                self[name][...] = made[name]
 
     def copy(self) -> None:
         """Copy ``X``, ``W`` and ``Q`` within the device, if the tables were made with room for that."""

@@ -27,7 +27,7 @@ def check_states(states: int) -> None:
 
 def kind_of(etas: Sequence[float]) -> int:
     """Return the macro ``ETA`` of the kernels: 2 or 1 if all ``etas`` are that, 0 if none is 1 or 2, otherwise 3."""
-    kinds = {2 if eta == 2.0 else 1 if eta == 1.0 else 0 for eta in etas}
+    kinds = {2 if eta == 2.0 else 1 if eta == 1.0 else 0 for eta in set(etas)}
     return kinds.pop() if len(kinds) == 1 else 3
 
 
@@ -73,7 +73,8 @@ def sweeps_kernel(device: int, rule: int, eta: int, states: int, points: int, th
 def shared_bytes(states: int, points: int, threads: int, resident: int) -> int:
     """Return the bytes of shared memory of a block of ``sweeps.cu``."""
     square = (states * states + 1) // 2 * 2
-    common = 8 * (square + threads // 32 * 2 * states + 2 * states + states * (states + 1))
+    measures = 2 * states + 2
+    common = 8 * (square + (threads // 32 + 1) * measures + states * (states + 1))
     return common + _reserve(states, points, threads, resident)
 
 

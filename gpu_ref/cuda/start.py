@@ -17,12 +17,13 @@ from beltline.gpu_ref.cuda.kernels import extremes_kernels, kind_of, start_kerne
 from beltline.gpu_ref.methods import Arguments, affords, can_stay
 from beltline.gpu_ref.starts import is_guess, nearest
 
-MOST, FEWEST = 128, 1024
-"""Largest number of points of the coarse grid, and the number of grid points from which it saves time."""
+MOST, FEWEST, FEWER = 128, 1024, 128
+"""Largest number of points of the coarse grid, and the number of grid points from which it saves time, without policy
+evaluation along paths and with it."""
 
-SHARE, LIMIT, INNER = 0.2, 2000, 10
-"""The coarse solve ends below this share of epsilon or after this number of sweeps; and the number of policy evaluation
-sweeps after each that maximises."""
+SHARE, LOOSER, LIMIT, INNER = 0.2, 1e4, 2000, 10
+"""The coarse solve ends below this share of epsilon, without evaluation along paths and with it, or after this number
+of sweeps; and the number of policy evaluation sweeps after each that maximises."""
 
 MOST_BLOCKS = 128
 """Most blocks that look for the largest or lowest values of a problem."""
@@ -49,14 +50,20 @@ def with_guess(given: Arguments) -> Arguments:
 
 
 class Start:
-    """Compute the starting values of problems that ask for it (option ``start``)."""
+    """Compute the starting values of problems that ask for it (option ``start``).
 
-    def __init__(self, cupy: Any, problems: Sequence[Arguments]) -> None:
+    ``paths`` is whether the solve evaluates policies along their paths, which soon finds what a start lacks.
+    """
+
+    def __init__(self, cupy: Any, problems: Sequence[Arguments], paths: bool = False) -> None:
         self.problems = list(problems)
         self.requested = any(problem.start != "given" for problem in problems)
         one = problems[0]
         self.points, self.states = one.W.shape
-        self.coarse = self.requested and one.options["start"] == "coarse" and self.points >= FEWEST
+        self.coarse = (
+            self.requested and one.options["start"] == "coarse" and self.points >= (FEWER if paths else FEWEST)
+        )
+        self.share = LOOSER if paths else SHARE
         self.stride, self.rows = spacing(self.points, self._fits(room()) if self.coarse else MOST)
         self.threads = min(512, 32 * math.ceil(self.rows * self.states / 32))
         if self.requested:
@@ -125,7 +132,7 @@ class Start:
             self.stay(*over, (tables.rows, at["given"], np.int32(count), np.int32(self.points)))
             return False
         sizes = np.int32(self.points), np.int32(self.rows), np.int32(self.stride)
-        limits = np.float64(SHARE), np.int32(LIMIT), np.int32(INNER)
+        limits = np.float64(self.share), np.int32(LIMIT), np.int32(INNER)
         found = at["coarse values"], at["coarse choices"]
         self.smooth(
             (count,),

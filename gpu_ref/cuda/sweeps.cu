@@ -16,19 +16,34 @@
 //   BLOCKS    blocks that a multiprocessor holds at once
 //   RULE      stopping rule: 0 `change`, 1 `spans` (gpu_ref/methods.py)
 //   RESERVE   1 if shared memory holds the utilities two choices away
+//
+// With rule `spans` and `paths`, policies are evaluated along their paths between sweeps (`gpu_ref/paths.py` has the
+// equations). A path is followed by pointer doubling: (r, g, a) becomes (r + a r[g], g[g], a a), and after a few rounds
+// V = r + a V[g], with the value V before the pass at the end of what was followed. The value of a policy has wiggles: once a
+// sweep has not halved the change, or nothing is known of the policy, sweeps in which a single peak is in doubt are by divide
+// and conquer (`gpu_ref/exact.py` has its proof). After the rule is met, the solve goes on as ValueIteration.iterate does,
+// until no choice moves and values change by rounding only.
+
+constexpr int MEASURES = 2 * NZ + 2;  // entries of `extreme`: for each state the largest rise and fall; then these two
+constexpr int MOVED = 2 * NZ, SIZE = 2 * NZ + 1;  // threads of a block that moved a choice, at most; the largest |value|
+constexpr double EVALUATED = 0.1;     // A policy is evaluated until this share of the last change is left,
+constexpr int PASSES = 15;            // in at most this number of passes.
+constexpr double SHRINKS = 0.5;       // Teams of several blocks do so if a pass leaves at most this share of the error.
+constexpr double FOLLOWED = 0.01;     // A path is followed until the rest has this weight.
+constexpr int FINISHING = 2, ALWAYS = 12, STALLED = 20;  // as in `gpu_ref/value_iteration.py`
 
 // points: N_k. span: points of a block. blocks: of a team. count: number of problems. limit: largest number of sweeps.
 // words: 32 per team, zero. expectations: two tables (NZ, N_k + 2) per team, with guards that are zero. parts: two tables
-// (blocks, 2 NZ) per team. guessed: whether the search starts from the contents of `policy`. near: whether a team is one
-// block whose expectations are in shared memory.
+// (blocks, MEASURES) per team. guessed: whether the search starts from the contents of `policy`. near: whether a team is one
+// block whose expectations are in shared memory. paths: whether policies are evaluated.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     sweeps(const Problem* problems, int points, int span, int blocks, int count, int limit, u64* words,
-           double* expectations, double* parts, int guessed, int near) {
+           double* expectations, double* parts, int guessed, int near, int paths) {
     extern __shared__ __align__(16) double shared[];
     double* const q = shared;                            // NZ * NZ
-    double* const reduced = q + ((NZ * NZ + 1) & ~1);    // WARPS * 2 NZ
-    double* const extreme = reduced + WARPS * 2 * NZ;    // 2 NZ
-    double* const system = extreme + 2 * NZ;             // NZ * (NZ + 1)
+    double* const reduced = q + ((NZ * NZ + 1) & ~1);    // WARPS * MEASURES
+    double* const extreme = reduced + WARPS * MEASURES;  // MEASURES
+    double* const system = extreme + MEASURES;           // NZ * (NZ + 1)
     // Utilities two choices below and above the policy: (2, POINTS, NZ, THREADS).
     double* const reserve = system + NZ * (NZ + 1) + threadIdx.x;
     constexpr int above = POINTS * NZ * THREADS;
@@ -54,7 +69,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             close[i * stride] = 0.0;
             close[i * stride + N + 1] = 0.0;
         }
-    double* const part = parts + (size_t)team_number * 2 * blocks * 2 * NZ;
+    double* const part = parts + (size_t)team_number * 2 * blocks * MEASURES;
 
     const int first = rank * span;
     const int last = min(N, first + span);
@@ -132,20 +147,164 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 
         int done = 0;
         double measured = INFINITE;
-        bool converged = false;
+        bool converged = false, divided = false;
 #if RULE != 0
-        int next_check = 1, last_check = 0, turn = 0;
-        double last_measured = INFINITE;
+        int next_check = 1, last_check = 0, turn = 0, passed = 0, exact = 0, stalled = 0, end = limit, rounds = 0, passes = 1;
+        double last_measured = INFINITE, last_moved = INFINITE;
+        bool met = false, evaluating = paths, suspect = !guessed;
+        if (evaluating) {
+            double own = 0.0, rho = 0.0;
+            for (int s = 0; s < NZ; s++) {
+                const double a = beta * q[s * NZ + s];
+                own = fmax(own, a);
+                rho = fmax(rho, (beta - a) / (1.0 - a));
+            }
+            for (; own > FOLLOWED && rounds < 20; own *= own) rounds++;
+            // The value of a policy is up to 1 / (1 - beta) times the change of the last sweep away.
+            for (double left = rho; left > EVALUATED * (1.0 - beta) && passes < PASSES; left *= rho) passes++;
+            evaluating = blocks == 1 || rho <= SHRINKS;
+        }
+        // Call act(j, s, place of the state in a table, place of choice 0 there) for each state of this thread.
+        auto each = [&](auto act) {
+#pragma unroll unrolled_points
+            for (int j = 0; j < POINTS; j++) {
+                const int x = first + j * THREADS + thread;
+                if (x >= last) continue;
+#pragma unroll unrolled_states
+                for (int s = 0; s < NZ; s++) act(j, s, s * stride + x + 1, s * stride + 1);
+            }
+        };
+        // Whether a local search with the expectations `in` may miss a maximum of some thread of the team.
+        auto doubted = [&](const double* in) {
+            bool doubt = false;
+            each([&](int j, int s, size_t, size_t row) {
+                const int x = first + j * THREADS + thread;
+                doubt |= doubtful(X, in + row, problem.W + (size_t)(N - 1) * NZ + s, eta, N, x);
+            });
+            return meet(team, doubt);
+        };
+        // Find the lowest maximiser of every state, -1 if there is none, into `chosen`, level by level: with rows numbered
+        // from 1, a level has the odd multiples of `step`, each between the choices of the rows at that distance.
+        auto divide = [&](const double* in, int* chosen) {
+            for (int step = 1 << (31 - __clz(N)); step; step /= 2) {
+                const int count = (N / step + 1) / 2 * NZ;
+                // A warp for each row if there are few: its lanes share the candidates.
+                const int lanes = count * 32 <= 4 * blocks * THREADS ? 32 : 1;
+                const int lane = thread % lanes, workers = blocks * THREADS / lanes;
+                for (int i = (rank * THREADS + thread) / lanes; i < count; i += workers) {
+                    const int s = i % NZ, x = (2 * (i / NZ) + 1) * step - 1;
+                    const double w = __ldg(problem.W + (size_t)x * NZ + s);
+                    const double* const future = in + s * stride + 1;
+                    int* const row = chosen + s * stride;
+                    const int low = x >= step ? max(row[x - step], 0) : 0;
+                    int high = x + step < N ? row[x + step] : N - 1;
+                    if (high >= 0 && !(__ldg(X + high) < w)) {  // Find the lowest choice that is not affordable.
+                        int least = low;
+                        while (least < high) {
+                            const int middle = (least + high) / 2;
+                            if (__ldg(X + middle) < w)
+                                least = middle + 1;
+                            else
+                                high = middle;
+                        }
+                        high--;
+                    }
+                    double best = -INFINITE;
+                    int index = -1;
+                    for (int k = low + lane; k <= high; k += lanes) {
+                        const double objective = utility(w - __ldg(X + k), eta) + future[k];
+                        if (objective > best) {
+                            best = objective;
+                            index = k;
+                        }
+                    }
+                    for (int other = lanes / 2; other; other /= 2) {
+                        const double theirs = __shfl_xor_sync(0xffffffffu, best, other);
+                        const int place = __shfl_xor_sync(0xffffffffu, index, other);
+                        if (theirs > best || (theirs == best && place >= 0 && place < index)) {
+                            best = theirs;
+                            index = place;
+                        }
+                    }
+                    if (lane == 0) row[x] = index;
+                }
+                meet(team, false);
+            }
+        };
+        // Evaluate the policy in `count` passes. Both buffers are free, and `u_own` is the utility of the choices.
+        auto evaluate = [&](int count) {
+            double* const table_r = buffers;
+            int* const table_g = (int*)(buffers + table);
+            for (int pass = 0; pass < count; pass++) {
+                auto& r = before;  // the next sweep writes it again
+                double a[NZ];
+                int g[POINTS][NZ];
+#pragma unroll unrolled_states
+                for (int s = 0; s < NZ; s++) a[s] = beta * q[s * NZ + s];
+                each([&](int j, int s, size_t at, size_t) {
+                    double total = 0.0;
+#pragma unroll unrolled_states
+                    for (int t = 0; t < NZ; t++)
+                        if (t != s) total += q[s * NZ + t] * value[j][t];
+                    table_r[at] = beta * total;
+                });
+                meet(team, false);
+                each([&](int j, int s, size_t, size_t row) {
+                    g[j][s] = policy[j][s];
+                    r[j][s] = u_own[j][s] + table_r[row + g[j][s]];
+                });
+                meet(team, false);
+                for (int round = 0; round < rounds; round++) {
+                    each([&](int j, int s, size_t at, size_t) {
+                        table_r[at] = r[j][s];
+                        table_g[at] = g[j][s];
+                    });
+                    meet(team, false);
+                    each([&](int j, int s, size_t, size_t row) {
+                        const size_t to = row + g[j][s];
+                        r[j][s] += a[s] * table_r[to];
+                        g[j][s] = table_g[to];
+                    });
+#pragma unroll unrolled_states
+                    for (int s = 0; s < NZ; s++) a[s] *= a[s];
+                    meet(team, false);
+                }
+                each([&](int j, int s, size_t at, size_t) { table_r[at] = value[j][s]; });
+                meet(team, false);
+                each([&](int j, int s, size_t, size_t row) { value[j][s] = r[j][s] + a[s] * table_r[row + g[j][s]]; });
+                meet(team, false);
+            }
+        };
 #endif
         while (true) {
             const double* const in = buffers + (done & 1) * table;
             double* const out = buffers + ((done + 1) & 1) * table;
             bool moves = false;
 #if RULE != 0
-            const bool checking = done + 1 == next_check || done + 1 == limit;
-            double high_of[NZ], low_of[NZ];
+            const bool checking = evaluating || met || done + 1 == next_check || done + 1 == end;
+            bool moved = false;
+            double high_of[NZ], low_of[NZ], size_of = 0.0;
 #pragma unroll unrolled_states
             for (int s = 0; s < NZ; s++) high_of[s] = low_of[s] = -INFINITE;
+            divided = evaluating && suspect && doubted(in);
+            if (divided) {
+                int* const chosen = (int*)out;
+                divide(in, chosen);
+                exact++;
+                each([&](int j, int s, size_t at, size_t) {
+                    const int x = first + j * THREADS + thread, best = chosen[at - 1];
+                    const double w = __ldg(problem.W + (size_t)x * NZ + s);
+                    moved |= best != policy[j][s];
+                    policy[j][s] = max(best, 0);
+                    u_low[j][s] = best < 0 ? -INFINITE : utility_of(X, N, w, eta, best - 1);
+                    u_own[j][s] = best < 0 ? -INFINITE : utility_of(X, N, w, eta, best);
+                    u_high[j][s] = best < 0 ? -INFINITE : utility_of(X, N, w, eta, best + 1);
+#if RESERVE
+                    stale |= 1u << (j * NZ + s);
+#endif
+                });
+                meet(team, false);
+            }
 #endif
 #pragma unroll unrolled_points
             for (int j = 0; j < POINTS; j++) {
@@ -165,7 +324,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
                     const size_t own_place = (size_t)x * NZ + s;
                     double own;
                     int& p = policy[j][s];
-                    bool far = done == 0;
+                    const int chosen = p;
+                    bool far = done == 0 && !divided;
                     const double low = u_low[j][s] + e_low[s];
                     const double high = u_high[j][s] + e_high[s];
                     own = u_own[j][s] + e_own[s];
@@ -221,7 +381,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
                         const double change = own == old ? 0.0 : own - old;
                         high_of[s] = fmax(high_of[s], change);
                         low_of[s] = fmax(low_of[s], -change);
+                        size_of = fmax(size_of, fabs(own));
                     }
+                    moved |= p != chosen;
 #endif
                 }
             }
@@ -242,28 +404,32 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
                 wait(team, false);
                 continue;
             }
-            double* const mine = part + ((size_t)turn * blocks + rank) * 2 * NZ;
+            double* const mine = part + ((size_t)turn * blocks + rank) * MEASURES;
+            double* const of_warp = reduced + (thread / 32) * MEASURES;
 #pragma unroll unrolled_states
             for (int s = 0; s < NZ; s++) {
                 const double high = largest_of_warp(high_of[s]), low = largest_of_warp(low_of[s]);
                 if (thread % 32 == 0) {
-                    reduced[(thread / 32) * 2 * NZ + s] = high;
-                    reduced[(thread / 32) * 2 * NZ + NZ + s] = low;
+                    of_warp[s] = high;
+                    of_warp[NZ + s] = low;
                 }
             }
-            __syncthreads();
-            for (int i = thread; i < 2 * NZ; i += THREADS) {
-                double most = -INFINITE;
-                for (int warp = 0; warp < WARPS; warp++) most = fmax(most, reduced[warp * 2 * NZ + i]);
+            const double size = largest_of_warp(size_of);
+            if (thread % 32 == 0) of_warp[SIZE] = size;
+            const double movers = __syncthreads_count(moved);
+            for (int i = thread; i < MEASURES; i += THREADS) {
+                double most = i == MOVED ? movers : -INFINITE;
+                if (i != MOVED)
+                    for (int warp = 0; warp < WARPS; warp++) most = fmax(most, reduced[warp * MEASURES + i]);
                 mine[i] = most;
             }
             arrive(team, false);
             refill();
             wait(team, false);
-            const double* const all = part + (size_t)turn * blocks * 2 * NZ;
-            for (int i = thread / 32; i < 2 * NZ; i += WARPS) {
+            const double* const all = part + (size_t)turn * blocks * MEASURES;
+            for (int i = thread / 32; i < MEASURES; i += WARPS) {
                 double most = -INFINITE;
-                for (int block = thread % 32; block < blocks; block += 32) most = fmax(most, all[block * 2 * NZ + i]);
+                for (int block = thread % 32; block < blocks; block += 32) most = fmax(most, all[block * MEASURES + i]);
                 most = largest_of_warp(most);
                 if (thread % 32 == 0) extreme[i] = most;
             }
@@ -271,9 +437,36 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             turn ^= 1;
             measured = 0.0;
             for (int s = 0; s < NZ; s++) measured = fmax(measured, (extreme[s] + extreme[NZ + s]) / 2);
-            if (measured < epsilon || done == limit) {
-                converged = measured < epsilon;
-                break;
+            const double movers_of_all = extreme[MOVED], largest = extreme[SIZE];
+            const bool halved = measured <= last_measured / 2, rounded = measured <= 8.8817841970012523e-16 * largest;
+            converged = measured < epsilon;
+            bool over = done >= end;
+            if (met) {
+                over |= (rounded && movers_of_all == 0.0) || (!halved && movers_of_all >= last_moved);
+            } else if (converged) {
+                over |= !evaluating || done == 1 || (rounded && movers_of_all == 0.0);
+                met = true;
+                end = min(limit, done + max(done / FINISHING, ALWAYS));
+            } else {
+                suspect |= !halved;
+                stalled = halved ? 0 : stalled + 1;
+                over |= evaluating && rounded && stalled >= STALLED;
+            }
+            if (over) {
+                // A last sweep that may have missed a maximum is followed by others.
+                if (!evaluating || suspect || done >= limit || !doubted(in)) break;
+                suspect = true;
+                end = min(limit, done + ALWAYS + passes);
+            }
+            last_moved = movers_of_all;
+            const int count = min(passes, end - done - 1);
+            // No policy is evaluated if a state has no choice: a path may lead there.
+            if (evaluating && count > 0 && largest < INFINITE) {
+                evaluate(count);
+                done += count;
+                passed += count;
+                publish(buffers + (done & 1) * table);
+                meet(team, false);
             }
             // Measure again half-way to where the pace since the last measurement would reach epsilon. This takes only a
             // few measurements, and rarely runs past the sweep that could have ended the solve.
@@ -291,7 +484,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 
         // The expectations that the last sweep read show whether its local search was exact: it is for single peaks.
         bool doubt = false;
-        {
+        if (!divided) {
             const double* const in = buffers + ((done - 1) & 1) * table;
             for (int x = first + thread; x < last; x += THREADS)
                 for (int s = 0; s < NZ; s++)
@@ -375,6 +568,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 #endif
             problem.outcome[2] = converged;
             problem.outcome[3] = doubt;
+#if RULE != 0
+            problem.outcome[8] = passed;
+            problem.outcome[9] = exact;
+#endif
         }
         // A barrier: no thread may write the next problem's expectations while the last ones are still read.
         if (number + teams < count) meet(team, false);

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from beltline.gpu_ref.cuda.device_tables import Tables, memory
 from beltline.gpu_ref.cuda.exact_sweeps import settle
 from beltline.gpu_ref.cuda.kernels import (
     RULES,
+    check_states,
     confirm_kernels,
     exact_kernels,
     extremes_kernels,
@@ -35,6 +36,14 @@ _GROUP, _MOST_GROUPS = 2**28, 8
 """Bytes of results of a group of a batch at least, and the largest number of groups."""
 
 
+_ALONE, _PATH_BLOCKS = 4096, 16
+"""Most states that one block solves alone, and most blocks of a team that evaluates policies along their paths."""
+
+
+COMPILED: set[tuple[int, int]] = set()
+"""Numbers of grid points and exogenous states for which this process has compiled, and so started CUDA."""
+
+
 @dataclass(frozen=True)
 class _Launch:
     """The compiled kernels, and how the first is launched."""
@@ -45,12 +54,19 @@ class _Launch:
     shared: int
     near: bool
 
+    @property
+    def paths(self) -> bool:
+        """Whether policies are evaluated along their paths."""
+        return self.plan.blocks <= _PATH_BLOCKS
+
 
 def _prepare(cupy: Any, problems: Sequence[Arguments], plan: Layout | None) -> _Launch:
     """Choose the layout if none is given, and compile the kernel."""
     points, states = problems[0].W.shape
     if plan is None:
-        plan = layout(points, states, len(problems), processors(cupy))
+        # A path is followed by many steps, each with a barrier, which is cheap within a block.
+        alone = problems[0].rule == "spans" and states <= 8 and points * states <= _ALONE
+        plan = layout(points, states, len(problems), processors(cupy), blocks=1 if alone else None)
     rule, eta = RULES[problems[0].rule], kind_of([problem.eta for problem in problems])
     return _launch_of(cupy.cuda.Device().id, points, states, rule, eta, plan)
 
@@ -58,6 +74,7 @@ def _prepare(cupy: Any, problems: Sequence[Arguments], plan: Layout | None) -> _
 @functools.lru_cache(64)
 def _launch_of(device: int, points: int, states: int, rule: int, eta: int, plan: Layout) -> _Launch:
     """Compile the kernel for problems of one shape, on the current device."""
+    COMPILED.add((points, states))
     kernel = sweeps_kernel(device, rule, eta, states, plan.points, plan.threads, plan.resident)
     shared = shared_bytes(states, plan.points, plan.threads, plan.resident)
     tables = 16 * states * (points + 2)
@@ -75,7 +92,7 @@ class _Check:
     def __init__(self, cupy: Any, problems: Sequence[Arguments], moduli: Sequence[float] | None, needed: int) -> None:
         self._cupy = cupy
         self._problems = problems
-        self._moduli: Sequence[float] = ()
+        self.moduli: Sequence[float] = ()
         self._comparisons: Comparisons | None = None
         if moduli is None or len(problems) > MOST_ACROSS:
             return
@@ -84,7 +101,7 @@ class _Check:
             refuse(cupy, needed + 8 * len(problems) * (points + points * states + states * states))
         except MemoryError:
             return
-        self._moduli = moduli
+        self.moduli = moduli
         confirm_kernels(cupy.cuda.Device().id, kind_of([problem.eta for problem in problems]))
 
     def wait(self) -> None:
@@ -95,7 +112,7 @@ class _Check:
     @property
     def needed(self) -> bool:
         """Whether results are to be compared, with copies of the tables that no solver can write to."""
-        return len(self._moduli) > 0
+        return len(self.moduli) > 0
 
     def begin(self, tables: Tables) -> None:
         """Begin the comparison once the current stream has computed the results; do not wait for that."""
@@ -110,11 +127,16 @@ class _Check:
         value, policy, outcome = map(tables.pointers, ("value", "policy", "outcome"))
         found = {"V": value, "value": value, "policy": policy, "residual": outcome + np.uint64(8)}
         copies = {name: tables.copied(name) for name in ("X", "W", "Q")}
-        self._comparisons.begin({**copies, **found}, self._moduli)
+        self._comparisons.begin({**copies, **found}, self.moduli)
 
     def ended(self) -> Any:
         """Return the event of the end of the comparison that has begun, ``None`` if none has begun."""
         return None if self._comparisons is None else self._comparisons.ended()
+
+    def measured(self) -> tuple[Array, Array]:
+        """Return residual and rounding of each problem, both infinite if it may have errors or was not compared."""
+        none = np.full((2, len(self._problems)), np.inf)
+        return (none[0], none[1]) if self._comparisons is None else self._comparisons.measured()
 
     def end(self) -> Sequence[Confirmed | None]:
         """Return the outcome of each problem, ``None`` if it may have errors or was not compared."""
@@ -140,6 +162,7 @@ def _launch_sweeps(launch: _Launch, problems: Sequence[Arguments], tables: Table
             at["parts"],
             np.int32(guessed),
             np.int32(launch.near),
+            np.int32(launch.paths),
         ),
         shared_mem=launch.shared,
     )
@@ -171,6 +194,8 @@ class _Group:
         The contraction moduli of the problems, ``None`` for no comparison with exact sweeps.
     stream
         Where the work of the group runs; ``None`` for the current stream.
+    made
+        As for :meth:`beltline.gpu_ref.cuda.device_tables.Tables.load`.
     """
 
     def __init__(
@@ -181,18 +206,20 @@ class _Group:
         previous: bool,
         moduli: Sequence[float] | None,
         stream: Any = None,
+        made: Mapping[str, Any] | None = None,
     ) -> None:
         self._cupy, self._problems, self._launch, self._previous = cupy, problems, launch, previous
+        self._made = made
         self._stream = stream
         one = problems[0]
         points, states = one.W.shape
         with self._on():
-            self._start = Start(cupy, problems)
+            self._start = Start(cupy, problems, launch.paths and one.rule == "spans")
             needed = memory(points, states, len(problems), teams=launch.plan.teams)
             needed += self._start.memory()
             refuse(cupy, needed)
             device = cupy.cuda.Device().id
-            for kind in {kind_of([problem.eta]) for problem in problems}:
+            for kind in {kind_of([eta]) for eta in {problem.eta for problem in problems}}:
                 exact_kernels(device, kind)
             self._copied: tuple[Array, NDArray[np.int32], Array | None] | None = None
             self._clock = Clock(cupy)
@@ -223,7 +250,7 @@ class _Group:
                 start.tables(),
             )
             self._clock.lap("allocate")
-            tables.load()
+            tables.load(self._made)
             if self._check.needed:
                 tables.copy()
             start.load(tables)
@@ -273,7 +300,8 @@ class _Group:
                 settled[i] = settle(cupy, problem, tables, i, outcomes[i])
         clock.lap("solve")
         values, policies, befores = self._copied or self._fetch()
-        largest = _largest(problems, outcomes) if problems[0].rule == "spans" else np.zeros(len(problems))
+        moduli = [modulus(problem.Q, problem.beta) for problem in problems]
+        largest = _largest(moduli, outcomes) if problems[0].rule == "spans" else np.zeros(len(problems))
         clock.lap("read")
         compared = check.end()
         if check.needed:
@@ -284,7 +312,7 @@ class _Group:
             if i in settled:
                 solutions.append(replace(settled[i], seconds=seconds))
                 continue
-            sweeps, residual, converged, _, _, _, known, none = outcomes[i].tolist()
+            sweeps, residual, converged, _, _, _, known, none, passes, exact = outcomes[i].tolist()
             bound = error_bound(
                 residual, values[i], problem.Q, problem.beta, problem.eta, float(largest[i]), known=known
             )
@@ -293,12 +321,13 @@ class _Group:
                     value=values[i],
                     policy=policies[i],
                     sweeps=int(sweeps),
-                    maximising_sweeps=int(sweeps),
+                    maximising_sweeps=int(sweeps - passes),
                     residual=residual,
                     error_bound=bound,
                     converged=bool(converged),
                     seconds=seconds,
                     method=problem.method,
+                    exact_sweeps=int(exact),
                     previous=befores[i] if befores is not None else None,
                     compared=compared[i],
                     complete=none == 0.0,
@@ -309,10 +338,88 @@ class _Group:
                 solutions[i] = _once_more(cupy, problem, solutions[i], self._previous)
         return solutions
 
+    def family(self) -> Family:
+        """Wait for the results, and return them as arrays."""
+        outcomes = self._tables["outcome"].get()
+        value, policy, _ = self._fetch()
+        residual, rounding = self._check.measured()
+        # Values that were much larger before the shift were rounded too much.
+        sound = (outcomes[:, 3] == 0.0) & (_largest(self._check.moduli, outcomes) <= 8.0 * outcomes[:, 6])
+        residual[~sound] = np.inf
+        return Family(value, policy, outcomes[:, 0].astype(np.int64), outcomes[:, 2] != 0.0, residual, rounding)
+
     def _alone(self) -> None:
         """Wait until no other group is at work on the device."""
         if self._stream is not None:
             self._cupy.cuda.Device().synchronize()
+
+
+class Family(NamedTuple):
+    """Solutions of problems of one shape, each array with the problem as its first index.
+
+    Attributes
+    ----------
+    value, policy
+        ``(problems, N_k, N_z)``, ``float64`` and ``int32``.
+    sweeps, converged
+        ``(problems,)``: sweeps and passes of policy evaluation, and whether the stopping rule was met.
+    residual, rounding
+        ``(problems,)``, units of utility: distance of the value from an exact sweep, and a bound on the rounding errors
+        of this sweep; infinite where the solution could not be proven.
+    """
+
+    value: Array
+    policy: NDArray[np.int32]
+    sweeps: NDArray[np.int64]
+    converged: NDArray[np.bool_]
+    residual: Array
+    rounding: Array
+
+
+def solve_family(
+    X: Any, W: Any, Q: Any, beta: Array, eta: Array, epsilon: float, max_sweeps: int, moduli: Array
+) -> Family:
+    """Solve problems whose tables were made on the current device, and prove their solutions there.
+
+    Parameters
+    ----------
+    X, W
+        ``(problems, N_k)`` and ``(problems, N_k, N_z)``, arrays of the device.
+    Q, beta, eta
+        ``(problems, N_z, N_z)`` and ``(problems,)``, arrays of the host.
+    epsilon, max_sweeps
+        As in :func:`beltline.gpu_ref.cuda.solver.solve`, for method ``shift``.
+    moduli
+        Contraction moduli of the problems.
+
+    Raises
+    ------
+    MemoryError
+        The problems do not fit into the memory of the device.
+    """
+    cupy = cupy_module()
+    check_states(W.shape[2])
+    like, start = np.broadcast_to(0.0, W.shape[1:]), np.zeros(W.shape[1:])
+    numbers = zip(Q, beta.tolist(), eta.tolist(), strict=True)
+    # It is not known whether all states can stay; the device finds out.
+    problems = [
+        Arguments(like[:, 0], like, q, start, b, e, epsilon, max_sweeps, "shift", _COARSE, "coarse", False)
+        for q, b, e in numbers
+    ]
+    launch = _prepare(cupy, problems, None)
+    group = _Group(cupy, problems, launch, False, moduli.tolist(), made={"X": X, "W": W})
+    try:
+        group.load()
+        group.launch()
+        group.compare()
+        return group.family()
+    except BaseException:
+        group.wait()
+        raise
+
+
+_COARSE = {"start": "coarse"}
+"""Options of a family."""
 
 
 @functools.cache
@@ -385,15 +492,14 @@ def solutions_in_turn(
         raise
 
 
-def _largest(problems: Sequence[Arguments], outcomes: Array) -> Array:
+def _largest(moduli: Sequence[float], outcomes: Array) -> Array:
     """Bound the largest ``|V|`` before each problem's shift, ``(problems,)``; ``outcomes`` are those of the device.
 
     Let ``c`` be the shift and ``m`` the mid-points of the changes in the last sweep. The value moved by ``m + c``, up
     to the residual, and ``m = (I - beta Q) (m + c)``. So the last change is at most ``|m|`` plus the residual.
     """
     residuals, sizes, moved = outcomes[:, 1], outcomes[:, 4], outcomes[:, 5]
-    contraction = np.array([modulus(problem.Q, problem.beta) for problem in problems])
-    return np.asarray(sizes + (1.0 + contraction) * (moved + residuals) + residuals)
+    return np.asarray(sizes + (1.0 + np.array(moduli)) * (moved + residuals) + residuals)
 
 
 def _once_more(cupy: Any, problem: Arguments, found: Solution, previous: bool) -> Solution:

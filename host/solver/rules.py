@@ -7,6 +7,7 @@ measures these on models of the literature, and prints every method beside the o
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,6 +31,9 @@ infinite horizon all have it, and those of the general form."""
 GPU_STATES = 2**18
 """Number of states (grid points times exogenous states) from which a GPU saves more time than its start-up in a new
 process takes."""
+
+GPU_STARTED_STATES = 2**12
+"""The same, once this process has started CUDA and compiled for the number of grid points and states."""
 
 
 @dataclass(frozen=True)
@@ -70,11 +74,19 @@ def without_gpu(problem: Problem) -> str:
     if importlib.util.find_spec("cupy") is None:
         return "there is no GPU"
     states = problem.points * problem.states
-    if states < GPU_STATES:
-        return f"a GPU saves time from {GPU_STATES:,} states, and this problem has {states:,}"
-    from beltline.gpu_ref.cuda import solver as cuda
+    sweeps = sys.modules.get("beltline.gpu_ref.cuda.sweeps")
+    started = sweeps is not None and (problem.points, problem.states) in sweeps.COMPILED
+    least = GPU_STARTED_STATES if started else GPU_STATES
+    if states < least:
+        return f"a GPU saves time from {least:,} states, and this problem has {states:,}"
+    return no_gpu()
 
-    return "there is no GPU" if cuda.available() else ""
+
+def no_gpu() -> str:
+    """Return that there is no GPU which can be used; empty if there is one."""
+    from beltline.gpu_ref.cuda.device import available
+
+    return "there is no GPU" if available() else ""
 
 
 def boards() -> list[tuple[str, dict[str, Any]]]:

@@ -255,7 +255,7 @@ def slow_model(points: int, states: int) -> ModelDevice:
 
 
 def on_processor(
-    *arguments: Any, checked: bool, previous: bool, contraction: float | None = None, **options: Any
+    *arguments: Any, checked: bool, previous: bool = False, contraction: float | None = None, **options: Any
 ) -> Solution:
     """Solve on the processor what a call hands to a graphics card, which may leave verification to the host."""
     return cpu.solve(*arguments, **options)

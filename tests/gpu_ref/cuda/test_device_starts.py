@@ -98,7 +98,7 @@ def test_largest_values_of_each_problem(count: int, stored: bool) -> None:
         steps = np.abs(value[i] - previous[i])
         wanted = [np.abs(table[np.isfinite(table)]).max() for table in (previous[i], steps)] if stored else [0.0, 0.0]
         largest = np.abs(value[i]).max() if np.isfinite(value[i]).all() else np.inf
-        assert found[i].tolist() == [0.0] * 4 + [*wanted, largest, float(i == 1)]
+        assert found[i].tolist() == [0.0] * 4 + [*wanted, largest, float(i == 1), 0.0, 0.0]
 
 
 @pytest.mark.parametrize("states", [1, 2])

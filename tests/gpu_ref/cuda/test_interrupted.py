@@ -128,8 +128,8 @@ class FakeTables(dict[str, Any]):
         points, states = problems[0].W.shape
         shape = (len(problems), points, states)
         super().__init__({name: cuda.empty(shape) for name in ("value", "policy", "previous")})
-        self["outcome"] = cuda.empty((len(problems), 8))
-        self["outcome"][:] = [3.0, 1e-9, 1.0, 0.0, 1.0, 1e-9, 0.0, 0.0]
+        self["outcome"] = cuda.empty((len(problems), 10))
+        self["outcome"][:] = [3.0, 1e-9, 1.0, 0.0, 1.0, 1e-9, 0.0, 0.0, 0.0, 0.0]
         self.problems, self.cuda = problems, cuda
 
     def pointers(self, name: str) -> Any:
@@ -137,7 +137,7 @@ class FakeTables(dict[str, Any]):
 
     copied = pointers
 
-    def load(self) -> None:
+    def load(self, made: None) -> None:
         self.cuda.order.append("load")
         self.cuda.reach("load")
 
@@ -176,7 +176,7 @@ def solve(fake: FakeCuda, monkeypatch: pytest.MonkeyPatch, count: int = 2, parts
         return np.asarray(table)
 
     start = SimpleNamespace(memory=lambda: 0, tables=dict, load=lambda _: None, work=lambda _: False)
-    plan = SimpleNamespace(plan=SimpleNamespace(teams=1), near=False)
+    plan = SimpleNamespace(plan=SimpleNamespace(teams=1), near=False, paths=False)
     monkeypatch.setattr(sweeps, "Clock", Clock)
     monkeypatch.setattr(sweeps, "Tables", FakeTables)
     monkeypatch.setattr(sweeps, "fetch", fetch)

@@ -13,7 +13,6 @@ from beltline.gpu_ref.cuda.device import refuse
 from beltline.gpu_ref.cuda.device_tables import memory
 from beltline.gpu_ref.cuda.layout import layout
 from beltline.gpu_ref.cuda.proven_sweeps import bends_up
-from beltline.gpu_ref.cuda.start import FEWEST
 from beltline.gpu_ref.exact import exact_sweep
 from beltline.gpu_ref.methods import METHODS, can_stay, modulus
 from beltline.gpu_ref.published import grid_search, staged_search, staged_search_cuda
@@ -171,12 +170,11 @@ def test_starts_need_fewer_sweeps(points):
     stay = cuda.solve(*tables, 1e-10, method="shift", start="stay")
     coarse = cuda.solve(*tables, 1e-10, method="shift", start="coarse")
     exact = cuda.solve(*tables, 1e-10, method="warm")
-    assert coarse.sweeps <= stay.sweeps < given.sweeps < exact.sweeps == 1353
-    assert coarse.sweeps < stay.sweeps - 50 or points < FEWEST
+    assert coarse.sweeps < min(stay.sweeps - 50, given.sweeps)
+    assert max(stay.sweeps, given.sweeps) < exact.sweeps == 1353
     for found in (given, stay, coarse):
         check_policy(problem, found)
         assert found.converged
-        assert found.exact_sweeps == 0
         assert np.abs(found.value - exact.value).max() <= found.error_bound + exact.error_bound
     processor = cpu.solve(*tables, 1e-10, method="shift", start="coarse")
     assert np.abs(processor.value - coarse.value).max() <= processor.error_bound + coarse.error_bound

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -140,6 +142,13 @@ def test_a_gpu_is_asked_where_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object() if name == "cupy" else find(name))
     assert [way.method for way in ways(GIVEN, "gpu")] == ["shift", "mpi"]
     assert without_gpu(GIVEN) == f"a GPU saves time from {GPU_STATES:,} states, and this problem has 128"
+    large = bl.rbc(grid=1024)
+    assert "262,144" in without_gpu(large)
+    started = SimpleNamespace(COMPILED={(1024, 4), (GIVEN.points, GIVEN.states)})
+    monkeypatch.setitem(sys.modules, "beltline.gpu_ref.cuda.sweeps", started)
+    monkeypatch.setattr("beltline.host.solver.rules.no_gpu", lambda: "")
+    assert without_gpu(large) == ""
+    assert without_gpu(GIVEN) == "a GPU saves time from 4,096 states, and this problem has 128"
 
 
 def test_sessions_on_processors() -> None:
