@@ -183,7 +183,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             });
             return meet(team, doubt);
         };
-        // Find the lowest maximiser of every state, -1 if there is none, into `chosen`, level by level: with rows numbered
+        // Find the lowest maximiser of every state, -1 where all are minus infinity, into `chosen`, level by level: with rows numbered
         // from 1, a level has the odd multiples of `step`, each between the choices of the rows at that distance.
         auto divide = [&](const double* in, int* chosen) {
             for (int step = 1 << (31 - __clz(N)); step; step /= 2) {

@@ -7,7 +7,7 @@ import functools
 import math
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,6 @@ from beltline.gpu_ref.cuda.device_tables import Tables, memory
 from beltline.gpu_ref.cuda.exact_sweeps import settle
 from beltline.gpu_ref.cuda.kernels import (
     RULES,
-    check_states,
     confirm_kernels,
     exact_kernels,
     extremes_kernels,
@@ -60,7 +59,7 @@ class _Launch:
         return self.plan.blocks <= _PATH_BLOCKS
 
 
-def _prepare(cupy: Any, problems: Sequence[Arguments], plan: Layout | None) -> _Launch:
+def prepare(cupy: Any, problems: Sequence[Arguments], plan: Layout | None) -> _Launch:
     """Choose the layout if none is given, and compile the kernel."""
     points, states = problems[0].W.shape
     if plan is None:
@@ -173,7 +172,7 @@ def _launch_sweeps(launch: _Launch, problems: Sequence[Arguments], tables: Table
     )
 
 
-class _Group:
+class Group:
     """Problems that are solved in one launch, stage by stage, so that another group can be copied meanwhile.
 
     The stages are :meth:`load`, :meth:`launch`, :meth:`compare` and :meth:`solutions`; the second and the third do not
@@ -187,7 +186,7 @@ class _Group:
     problems
         Checked problems of one shape and method.
     launch
-        What :func:`_prepare` returned for their shape.
+        What :func:`prepare` returned for their shape.
     previous
         Whether to return the values before the last sweep.
     moduli
@@ -301,7 +300,7 @@ class _Group:
         clock.lap("solve")
         values, policies, befores = self._copied or self._fetch()
         moduli = [modulus(problem.Q, problem.beta) for problem in problems]
-        largest = _largest(moduli, outcomes) if problems[0].rule == "spans" else np.zeros(len(problems))
+        largest = largest_before_shift(moduli, outcomes) if problems[0].rule == "spans" else np.zeros(len(problems))
         clock.lap("read")
         compared = check.end()
         if check.needed:
@@ -338,88 +337,18 @@ class _Group:
                 solutions[i] = _once_more(cupy, problem, solutions[i], self._previous)
         return solutions
 
-    def family(self) -> Family:
-        """Wait for the results, and return them as arrays."""
+    def arrays(self) -> tuple[Array, NDArray[np.int32], Array, Array, Array]:
+        """Wait for the results; return value and policy, ``(problems, N_k, N_z)``, the outcomes of the device, and
+        residual and rounding of each problem, both infinite if it may have errors.
+        """
         outcomes = self._tables["outcome"].get()
         value, policy, _ = self._fetch()
-        residual, rounding = self._check.measured()
-        # Values that were much larger before the shift were rounded too much.
-        sound = (outcomes[:, 3] == 0.0) & (_largest(self._check.moduli, outcomes) <= 8.0 * outcomes[:, 6])
-        residual[~sound] = np.inf
-        return Family(value, policy, outcomes[:, 0].astype(np.int64), outcomes[:, 2] != 0.0, residual, rounding)
+        return value, policy, outcomes, *self._check.measured()
 
     def _alone(self) -> None:
         """Wait until no other group is at work on the device."""
         if self._stream is not None:
             self._cupy.cuda.Device().synchronize()
-
-
-class Family(NamedTuple):
-    """Solutions of problems of one shape, each array with the problem as its first index.
-
-    Attributes
-    ----------
-    value, policy
-        ``(problems, N_k, N_z)``, ``float64`` and ``int32``.
-    sweeps, converged
-        ``(problems,)``: sweeps and passes of policy evaluation, and whether the stopping rule was met.
-    residual, rounding
-        ``(problems,)``, units of utility: distance of the value from an exact sweep, and a bound on the rounding errors
-        of this sweep; infinite where the solution could not be proven.
-    """
-
-    value: Array
-    policy: NDArray[np.int32]
-    sweeps: NDArray[np.int64]
-    converged: NDArray[np.bool_]
-    residual: Array
-    rounding: Array
-
-
-def solve_family(
-    X: Any, W: Any, Q: Any, beta: Array, eta: Array, epsilon: float, max_sweeps: int, moduli: Array
-) -> Family:
-    """Solve problems whose tables were made on the current device, and prove their solutions there.
-
-    Parameters
-    ----------
-    X, W
-        ``(problems, N_k)`` and ``(problems, N_k, N_z)``, arrays of the device.
-    Q, beta, eta
-        ``(problems, N_z, N_z)`` and ``(problems,)``, arrays of the host.
-    epsilon, max_sweeps
-        As in :func:`beltline.gpu_ref.cuda.solver.solve`, for method ``shift``.
-    moduli
-        Contraction moduli of the problems.
-
-    Raises
-    ------
-    MemoryError
-        The problems do not fit into the memory of the device.
-    """
-    cupy = cupy_module()
-    check_states(W.shape[2])
-    like, start = np.broadcast_to(0.0, W.shape[1:]), np.zeros(W.shape[1:])
-    numbers = zip(Q, beta.tolist(), eta.tolist(), strict=True)
-    # It is not known whether all states can stay; the device finds out.
-    problems = [
-        Arguments(like[:, 0], like, q, start, b, e, epsilon, max_sweeps, "shift", _COARSE, "coarse", False)
-        for q, b, e in numbers
-    ]
-    launch = _prepare(cupy, problems, None)
-    group = _Group(cupy, problems, launch, False, moduli.tolist(), made={"X": X, "W": W})
-    try:
-        group.load()
-        group.launch()
-        group.compare()
-        return group.family()
-    except BaseException:
-        group.wait()
-        raise
-
-
-_COARSE = {"start": "coarse"}
-"""Options of a family."""
 
 
 @functools.cache
@@ -467,17 +396,17 @@ def solutions_in_turn(
     """
     one = problems[0]
     points, states = one.W.shape
-    launch = _prepare(cupy, problems, plan)
+    launch = prepare(cupy, problems, plan)
     count = groups(points, states, len(problems), launch.plan.teams)
     size = math.ceil(len(problems) / count)
     parts = [slice(begin, begin + size) for begin in range(0, len(problems), size)]
     streams = _streams(cupy.cuda.Device().id) if count > 1 else (None,)
-    alive: list[_Group] = []
+    alive: list[Group] = []
     done = None
     try:
         for turn, part in enumerate(parts):
             own = None if moduli is None else moduli[part]
-            alive.append(_Group(cupy, problems[part], launch, previous, own, streams[turn % len(streams)]))
+            alive.append(Group(cupy, problems[part], launch, previous, own, streams[turn % len(streams)]))
             alive[-1].load()
             # Groups compute one after the other: the blocks of a launch wait for each other on the device.
             alive[-1].launch(done)
@@ -492,7 +421,7 @@ def solutions_in_turn(
         raise
 
 
-def _largest(moduli: Sequence[float], outcomes: Array) -> Array:
+def largest_before_shift(moduli: Sequence[float], outcomes: Array) -> Array:
     """Bound the largest ``|V|`` before each problem's shift, ``(problems,)``; ``outcomes`` are those of the device.
 
     Let ``c`` be the shift and ``m`` the mid-points of the changes in the last sweep. The value moved by ``m + c``, up

@@ -159,8 +159,8 @@ def solve_family(
     ...     chain = xp.array([[0.9, 0.1], [0.1, 0.9]])
     ...     return {"grid": grid, "wealth": wealth, "transition": chain, "beta": beta, "eta": 2.0}
     >>> found = bl.solve_family(savings, {"beta": [0.9, 0.95], "rate": [0.02, 0.03]}, device="cpu")
-    >>> found.value.shape, found.success.all(), found[1].problem.beta
-    ((2, 200, 2), True, 0.95)
+    >>> found.value.shape, found.success.tolist(), found[1].problem.beta
+    ((2, 200, 2), [True, True], 0.95)
     """
     begin = time.perf_counter()
     check_progress(progress)
@@ -286,7 +286,7 @@ _Part = tuple[Any, Any, Any, Any, Any, Any]
 def _on_gpu(family: Callable[..., Any], own: Mapping[str, NDArray[Any]], tol: float, max_sweeps: int) -> _Part:
     """Solve problems on the card; those that are proven are successes."""
     cupy = importlib.import_module("cupy")
-    module = importlib.import_module("beltline.gpu_ref.cuda.sweeps")
+    module = importlib.import_module("beltline.gpu_ref.cuda.family")
     tables = _tables(family, cupy, {name: cupy.asarray(column) for name, column in own.items()})
     chain = tables["transition"]
     # What the comparison on the device does not look at.
@@ -300,9 +300,10 @@ def _on_gpu(family: Callable[..., Any], own: Mapping[str, NDArray[Any]], tol: fl
     )  # fmt: skip
     size = one.value[0].size
     flat, eighth = one.value.reshape(-1, size), size // 8
-    # As in judgement.noticeable: almost always these two states decide.
-    apart = np.abs(flat[:, eighth] - flat[:, size - 1 - eighth])
+    # Tables that are not finite give values that are not.
     with np.errstate(invalid="ignore", divide="ignore"):
+        # As in judgement.noticeable: almost always these two states decide.
+        apart = np.abs(flat[:, eighth] - flat[:, size - 1 - eighth])
         bound = (one.residual + one.rounding) / (1.0 - beta * sums)
     success = allowed & one.converged & np.isfinite(bound) & (bound <= NOTICEABLE * apart)
     return one.value, one.policy, one.residual, bound, one.sweeps, success

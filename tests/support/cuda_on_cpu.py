@@ -68,7 +68,14 @@ class Compiler:
             path.with_suffix(".cpp").write_text(text)
             macros = [option for option in options if option.startswith("-D")]
             command = ["g++", "-std=c++20", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-pthread", *macros]
-            command += ["-Wall", "-Werror", "-Wno-unused-function", "-Wno-sign-compare", "-Wno-unknown-pragmas"]
+            command += [
+                "-Wall",
+                "-Werror",
+                "-Wno-unused-function",
+                "-Wno-unused-variable",
+                "-Wno-sign-compare",
+                "-Wno-unknown-pragmas",
+            ]
             # Reading ahead must stay within the agents.
             command += ["-Wno-maybe-uninitialized", f"{path}.cpp", "-o", f"{path}.so"]
             done = subprocess.run(command, capture_output=True, text=True, check=False)

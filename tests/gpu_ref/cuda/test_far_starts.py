@@ -77,7 +77,7 @@ def test_largest_value_before_the_shift(start: float) -> None:
         value, _ = exact.maximise(V)
         residual, shift = exact.measure(value, V, given.rule)
         outcome = [0.0, residual, 0.0, 0.0, np.abs(V).max(), np.abs(value + shift - V).max(), 0.0]
-        bound = sweeps._largest([given], np.array([outcome]))
+        bound = sweeps.largest_before_shift([given.beta], np.array([outcome]))
         right = max(np.abs(V).max(), np.abs(value).max())
         change = float(np.abs(value - V).max())
         assert right <= bound[0] <= 5.0 * largest_before_shift(np.asarray(value + shift), change, given.Q, given.beta)

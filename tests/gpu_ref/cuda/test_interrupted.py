@@ -182,7 +182,7 @@ def solve(fake: FakeCuda, monkeypatch: pytest.MonkeyPatch, count: int = 2, parts
     monkeypatch.setattr(sweeps, "fetch", fetch)
     monkeypatch.setattr(sweeps, "exact_kernels", lambda *_: None)
     monkeypatch.setattr(sweeps, "Start", lambda *_: start)
-    monkeypatch.setattr(sweeps, "_prepare", lambda *_: plan)
+    monkeypatch.setattr(sweeps, "prepare", lambda *_: plan)
     monkeypatch.setattr(sweeps, "_launch_sweeps", lambda *_: fake.kernel("sweeps")())
     monkeypatch.setattr(sweeps, "groups", lambda *_: parts)
     monkeypatch.setattr(sweeps, "_streams", lambda _: (fake.stream(True), fake.stream(True)))
