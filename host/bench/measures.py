@@ -15,23 +15,7 @@ def at_most(what: str, limit: float, measured: float, unit: str = "") -> bool:
     measure  a verified call: asked at most 3 ms: measured 1.41 ms, holds
     True
     """
-    return _report(what, f"at most {limit:g}", measured, unit, measured <= limit)
-
-
-def at_least(what: str, limit: float, measured: float, unit: str = "") -> bool:
-    """Print whether the measured value is at least the limit, and return it.
-
-    Examples
-    --------
-    >>> at_least("time of the loop over that of the default", 3.0, 2.5)
-    measure  time of the loop over that of the default: asked at least 3: measured 2.5, does not hold
-    False
-    """
-    return _report(what, f"at least {limit:g}", measured, unit, measured >= limit)
-
-
-def _report(what: str, asked: str, measured: float, unit: str, passed: bool) -> bool:
-    unit = f" {unit}" if unit else ""
+    unit, passed = f" {unit}" if unit else "", measured <= limit
     verdict = "holds" if passed else "does not hold"
-    print(f"measure  {what}: asked {asked}{unit}: measured {measured:.4g}{unit}, {verdict}", flush=True)
+    print(f"measure  {what}: asked at most {limit:g}{unit}: measured {measured:.4g}{unit}, {verdict}", flush=True)
     return bool(passed)

@@ -1,7 +1,6 @@
 """Rules that choose the device and the method where the user names none.
 
-They are based on times from call to return, verification included. ``python -m beltline.host.bench.defaults --rules``
-measures these on models of the literature, and prints every method beside the one that the rules choose.
+They are based on times from call to return, verification included (``python -m docs.tables.benchmarks``).
 """
 
 from __future__ import annotations

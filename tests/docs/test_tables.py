@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from docs.tables import call_to_return, fitting_engines, model_rows
+from docs.tables import fitting_engines, model_rows
 from docs.tables.engines import PLAIN
 from docs.tables.models import TABLE_II
 from support.paths import ROOT
@@ -34,7 +34,7 @@ FUNCTIONS: list[tuple[str, tuple[Any, ...], str]] = [
 
 COMMANDS: list[tuple[str, str, str]] = [
     ("batch_bench", "--problems 20 --sweeps 5", r"20 problems of 16 x 2 points, 5 sweeps each, .*; order True\n"),
-    ("call_to_return", "--grid 64 --repeats 1", r"return: [\d.]+ ms .* [\d.]+ times the solve, [\d.]+ ms"),
+    ("benchmarks", "--small --repeats 1", r"\| savings, 100 x 5 \| .* Numba, Howard steps .* 0 improvable \|"),
     ("default_passes", "--bonds 61 --incomes 7 --lanes 4", r"differ from the processor's: 0 of 427; "),
     ("default_speed", "--bonds 31 --incomes 5 --tol 1e-6 --repeats 1", r"after the tenth; the same bits\n"),
     ("engines", "--grid 256 --lanes 4 --tol 1e-6", r"sweep engine, 4 lanes, same bits \| .*; 0 choices differ"),
@@ -64,7 +64,6 @@ def test_a_command(
     name: str, options: str, shown: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(ROOT)
-    monkeypatch.setattr(call_to_return, "SMALL", (16,))
     monkeypatch.setattr(fitting_engines, "CASES", ((1024, PLAIN),))
     status = importlib.import_module(f"docs.tables.{name}").main(options.split())
     # The time of a batch may be too long on a busy computer, which does not fail here.

@@ -162,23 +162,9 @@ FAULTS = (
     Fault(
         "a measured time above its limit is said to hold",
         "host/bench/measures.py",
-        "measured, unit, measured <= limit)",
-        "measured, unit, measured <= 2 * limit)",
+        "measured <= limit",
+        "measured <= 2 * limit",
         ("tests/host/bench/test_measures.py::test_at_most",),
-    ),
-    Fault(
-        "a ratio below what is asked is said to hold",
-        "host/bench/measures.py",
-        "measured, unit, measured >= limit)",
-        "measured, unit, measured >= limit / 2)",
-        ("tests/host/bench/test_measures.py::test_at_least",),
-    ),
-    Fault(
-        "the exit status does not depend on how much faster than other tools the default is",
-        "host/bench/defaults.py",
-        "return same and all(passed)",
-        "return same",
-        ("tests/host/bench/test_defaults.py::test_measures_of_the_default",),
     ),
     Fault(
         "a large table is copied by as many threads on any computer",
