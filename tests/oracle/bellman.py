@@ -5,6 +5,8 @@ Imports nothing of the project: problems are read by their attributes only.
 
 from __future__ import annotations
 
+import itertools
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -118,3 +120,68 @@ def program_solution(program: Any) -> Any:
         if moved <= 1e-18 * np.abs(V).max():
             break
     return V
+
+
+def best_of_all_policies(R: Any, Q: Any, beta: float) -> Any:
+    """Return the exact value of a discrete program, ``(n,)``: the largest of all its policies, in fractions.
+
+    Rewards ``(n, m)`` are -inf where an action cannot be taken. Without discounting a value is infinite, or nan if a sum
+    of rewards has no limit.
+    """
+    possible = [np.flatnonzero(row > -np.inf) for row in R]
+    none = np.array([not each.size for each in possible])
+    best = np.full(len(R), Fraction(0))
+    best[:] = -np.inf
+    for actions in itertools.product(*(each if each.size else [0] for each in possible)):
+        rows = np.arange(len(R)), np.array(actions)
+        value = policy_value(R[rows], Q[rows], beta, none)
+        best = np.where([a != a or a > b for a, b in zip(value, best, strict=True)], value, best)
+    return best
+
+
+def policy_value(reward: Any, chances: Any, beta: float, none: Any) -> Any:
+    """Return the exact value of a policy, minus infinity where it may lead to a state without an action, ``none``."""
+    n = len(reward)
+    reached = np.linalg.matrix_power(np.eye(n) + (chances > 0), n) > 0
+    value = np.full(n, Fraction(0))
+    minus = (reached[:, none].any(axis=1)) if beta else none
+    if beta == 1.0:
+        for i in np.flatnonzero(~minus):
+            members = np.flatnonzero(reached[i])
+            if not reached[np.ix_(members, members)].all() or not reward[members].any():
+                continue
+            mean = sum(a * Fraction(b) for a, b in zip(_stationary(chances[np.ix_(members, members)]), reward[members]))
+            value[members] = np.inf if mean > 0 else -np.inf if mean < 0 else np.nan
+        kept = [i for i in range(n) if not minus[i] and not isinstance(value[i], float)]
+        for i in kept:
+            kinds = {str(value[j]) for j in np.flatnonzero(reached[i]) if isinstance(value[j], float)}
+            if kinds:
+                minus[i] = kinds == {"-inf"}
+                value[i] = -np.inf if minus[i] else float(next(iter(kinds - {"-inf"})))
+        closed = [i for i in kept if reached[np.ix_(*2 * [np.flatnonzero(reached[i])])].all()]
+    value[minus] = -np.inf
+    left = [i for i in range(n) if not isinstance(value[i], float) and not (beta == 1.0 and i in closed)]
+    if left:
+        system = [[Fraction(int(i == j)) - Fraction(beta) * Fraction(chances[i, j]) for j in left] for i in left]
+        value[left] = _solved(system, [Fraction(reward[i]) for i in left])
+    return value
+
+
+def _stationary(chances: Any) -> list[Fraction]:
+    """Return the exact stationary distribution of an irreducible chain."""
+    n = len(chances)
+    system = [[Fraction(chances[j, i]) - int(i == j) for j in range(n)] for i in range(n - 1)] + [[Fraction(1)] * n]
+    return _solved(system, [Fraction(0)] * (n - 1) + [Fraction(1)])
+
+
+def _solved(system: list[list[Fraction]], right: list[Fraction]) -> list[Fraction]:
+    """Solve a linear system in fractions."""
+    rows = [[*row, r] for row, r in zip(system, right, strict=True)]
+    for k in range(len(rows)):
+        pivot = next(i for i in range(k, len(rows)) if rows[i][k])
+        rows[k], rows[pivot] = rows[pivot], rows[k]
+        rows[k] = [each / rows[k][k] for each in rows[k]]
+        for i in range(len(rows)):
+            if i != k and rows[i][k]:
+                rows[i] = [a - rows[i][k] * b for a, b in zip(rows[i], rows[k], strict=True)]
+    return [row[-1] for row in rows]
