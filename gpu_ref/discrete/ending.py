@@ -106,6 +106,21 @@ def endless(program: Program, chosen: Numbers) -> Flags:
     return found
 
 
+def endless_pairs(program: Program, pairs: Numbers) -> Flags:
+    """Return the states from which a policy of any program never comes to stay where rewards are 0, ``(n,)``."""
+    mask = np.zeros(program.pairs, np.bool_)
+    mask[pairs] = True
+    moves = _moves(program, mask).tocoo()
+    count, label = connected_components(moves, connection="strong")
+    left = np.zeros(count, np.bool_)
+    left[label[moves.row[label[moves.row] != label[moves.col]]]] = True
+    left[label[program.reward[pairs] != 0.0]] = True
+    stays = np.flatnonzero(~left[label])
+    found = towards(program, mask, stays) < 0
+    found[stays] = False
+    return found
+
+
 def towards(program: Program, allowed: Flags, targets: Numbers) -> Numbers:
     """Return an ``allowed`` pair of every state that brings it nearer to ``targets``, ``(n,)``; -1 where none does."""
     moves = _moves(program, allowed).tocoo()

@@ -12,15 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.gpu_ref.bounds import IMPROVABLE, ROUND_UP, Certified, bound_by_state, status_of, uniform_bound
-from beltline.gpu_ref.discrete.applied import Applied, PossiblePairs, distance
+from beltline.gpu_ref.discrete.all_pairs import Applied, PossiblePairs, distance
 from beltline.gpu_ref.discrete.ending import merged
-from beltline.gpu_ref.discrete.policy_iteration import by_systems
+from beltline.gpu_ref.discrete.policy_iteration import NEAR, by_systems
+from beltline.gpu_ref.discrete.policy_value import evaluable
 from beltline.gpu_ref.discrete.program import DOUBLE, Program, program_of
 from beltline.gpu_ref.tables import Array
 
 Numbers = NDArray[np.int64]
 
-ROUNDS, SMALL = 20, 1e-290
+ROUNDS, SMALL = 20, 1e-305
 """Largest number of guesses of a bound without discounting, and the smallest change that it covers."""
 
 
@@ -35,8 +36,9 @@ def certify(program: Program, value: Array, pairs: Numbers | None = None) -> Cer
     bound = _bound(applied, known)
     found = _proven(applied, known, bound, bound, None if pairs is None else np.where(lost, program.first[:-1], pairs))
     # No pair leads to a lost state.
-    wrong = np.where(lost & (value != -np.inf), np.inf, 0.0)
-    return replace(found, off=found.off + wrong, error=bound + wrong, policy=np.where(lost, -1, found.policy))
+    wrong = np.where(value == -np.inf, 0.0, np.inf)
+    off, error = (np.where(lost, wrong, each) for each in (found.off, bound))
+    return replace(found, off=off, error=error, policy=np.where(lost, -1, found.policy))
 
 
 def certify_ages(program: Program, value: Array, start: Array, pairs: Numbers | None = None) -> Certified:
@@ -58,16 +60,18 @@ def _bound(applied: Applied, value: Array) -> Array:
     if program.beta < 1.0:
         sums = program.chances.sum(axis=1)
         least = float(program.beta * sums.min() * (1.0 - (program.width + 2) * DOUBLE))
-        return bound_by_state(applied.off(value), program.modulus, least, lambda w: PossiblePairs(applied, w))
+        bound = bound_by_state(applied.off(value), program.modulus, least, lambda w: PossiblePairs(applied, w))
+        near = NEAR * program.rate < 1.0 and evaluable(program)
+        return np.minimum(bound, bound_by_systems(applied, value)) if near else bound
     one = merged(program)
     same = np.full(one.program.states, -np.inf)
     np.maximum.at(same, one.place, value)
-    bound = bound_of_ending(Applied(one.program, same), same)
+    bound = bound_by_systems(Applied(one.program, same), same)
     return (bound[one.place] + np.abs(value - same[one.place])) * ROUND_UP
 
 
-def bound_of_ending(applied: Applied, value: Array) -> Array:
-    """Bound ``|V - V*|`` by state of a merged program (:mod:`beltline.gpu_ref.discrete.ending`).
+def bound_by_systems(applied: Applied, value: Array) -> Array:
+    """Bound ``|V - V*|`` by state, also without discounting in a merged program (:mod:`.ending`).
 
     ``w`` is a bound if ``off + P_i w <= w`` for all candidates ``i`` that are possible given ``w``: ``V + w`` is then
     at least its image under ``T``, so no policy is worth more, and ``V - w`` is at most its own under the best pairs

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.gpu_ref.discrete.applied import Applied
+from beltline.gpu_ref.discrete.all_pairs import Applied
 from beltline.gpu_ref.discrete.ending import endless, merged, surely_ending
 from beltline.gpu_ref.discrete.pair_search import increasing, search
 from beltline.gpu_ref.discrete.policy_value import evaluable, policy_value, shifted, solved_value
@@ -30,6 +30,9 @@ all.
 
 POLICIES = 50
 """Largest number of policies whose value is found by linear systems, after rounding has ended policy iteration."""
+
+NEAR = 1e3
+"""Where ``1 - beta`` is below the inverse of this, the last policy is evaluated to the rounding of each state."""
 
 ROUNDINGS = 4.0
 """A sweep whose change is at most this many times its rounding error cannot be improved."""
@@ -216,7 +219,7 @@ def _iterate(program: Program, tol: float, max_sweeps: int, progress: Callable[[
             evaluated = left <= wanted
         else:
             V = shifted(program, value, value - V)
-    if status == "converged" and change >= tol and evaluable(program):
+    if status == "converged" and change >= tol * min(1.0, NEAR * program.rate) and evaluable(program):
         value, chosen, more = by_systems(program, chosen, POLICIES)
         sweeps += more - 1
         after = Applied(program, value)

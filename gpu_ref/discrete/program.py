@@ -206,7 +206,7 @@ def lost_states(state: Integers, lottery: Integers, chances: Any, forever: bool)
 
     The value of the latter is minus infinity, too: whatever is chosen, a state without an action may be reached.
     """
-    leads_to = chances.tocsc() if forever else None
+    leads_to = chances.tocsc()
     left, open_pairs = np.bincount(state, minlength=chances.shape[1]), np.ones(state.size, np.bool_)
     by_lottery = np.argsort(lottery, kind="stable")
     ends = np.searchsorted(lottery[by_lottery], np.arange(chances.shape[0] + 1))

@@ -42,7 +42,7 @@ def arrays_of(problem: DiscreteProblem) -> dict[str, NDArray[Any]]:
     program = problem.program
     group = np.empty(program.states, np.int64)
     group[program.order] = np.repeat(np.arange(program.groups), np.diff(program.begin))
-    found = {"lost": program.lost} if program.lost.any() else {}
+    found: dict[str, NDArray[Any]] = {"lost": program.lost} if program.lost.any() else {}
     if problem.start is not None:
         found["start"] = problem.start
     return found | {
@@ -146,7 +146,7 @@ def check_answers(problem: DiscreteProblem, value: NDArray[np.float64], policy: 
     """
     program = problem.program
     lost = np.broadcast_to(program.lost.reshape(problem.shape), value.shape) if problem.horizon is None else policy < 0
-    check_finite(np.where(lost & (value == -np.inf), 0.0, value))
+    check_finite({"value": np.where(lost & (value == -np.inf), 0.0, value)})
     for actions, none in zip(policy.reshape(-1, program.states), lost.reshape(-1, program.states), strict=True):
         same = program.action == actions[program.state]
         found = np.where(none, actions == -1, np.logical_or.reduceat(same, program.first[:-1]))

@@ -151,8 +151,9 @@ def certify(
     problem : Problem or DiscreteProblem
         The problem that the value should solve.
     value : array
-        ``V`` in units of utility, finite, in the shape that results have: ``(N_k, N_z)``; ``(N_r, N_k, N_z)`` with
-        regimes; after an axis of ages with a horizon; the problem's ``shape`` if it is discrete.
+        ``V`` in units of utility, finite (in a discrete problem also minus infinity), in the shape that results have:
+        ``(N_k, N_z)``; ``(N_r, N_k, N_z)`` with regimes; the problem's ``shape`` if it is discrete; after an axis of
+        ages with a horizon.
     policy : int array, optional
         The choices to judge, by default the best ones given ``value``: grid indexes in the shape of ``value``, as
         ``policy`` of a result, or ``(N_d, N_k, N_z)`` by alternative (after an axis of ages), as ``policy`` of its
@@ -232,6 +233,7 @@ def _certificate(
 
 def _of_discrete(problem: DiscreteProblem, value: Any, policy: Any, alternative: Any) -> Certificate:
     """Certify a value, and actions, of a discrete problem."""
+    from beltline.gpu_ref.discrete.ending import endless_pairs
     from beltline.gpu_ref.discrete.exact_step import certify as certify_program
     from beltline.gpu_ref.discrete.exact_step import certify_ages
 
@@ -252,6 +254,13 @@ def _of_discrete(problem: DiscreteProblem, value: Any, policy: Any, alternative:
             raise ProblemError(
                 f"policy has action {actions[bad]} in {problem.state_name(int(bad[1]))}, where it cannot be taken, or "
                 "where another action leads to the same distribution of the next state with no lower reward"
+            )
+    if pairs is not None and problem.horizon is None and problem.beta == 1.0:
+        never = endless_pairs(program, np.where(program.lost, program.first[:-1], pairs[0]))
+        if never.any():
+            raise ProblemError(
+                f"policy never reaches an end from {problem.state_name(int(np.argmax(never)))}, so it has no value "
+                "with beta = 1"
             )
     if problem.start is not None:
         found = certify_ages(program, rows, problem.start.reshape(-1), pairs)

@@ -123,7 +123,7 @@ def judged(
     if by_state is not None and bound > max(min(LARGEST * between, LARGEST * typical), accepted):
         bounds, apart = by_state(), np.abs(value)
         scale = np.minimum(between, np.maximum(apart, typical))
-        allowed = np.maximum(np.maximum(LARGEST * scale, CLOSE * apart), accepted)
+        allowed = np.maximum(np.maximum(LARGEST * scale, CLOSE * apart), max(accepted, SMALLEST, EXACT * usual()))
         near = float(bounds[apart <= size].max())
         if (bounds <= allowed).all():
             found = f"The error bound, {bound:.2g}, is of large values; for half of them it is {near:.2g}."
@@ -180,7 +180,7 @@ def tightened(
         Solves with the given options.
     """
     result, usual = solve(options), partial(usual_utility, problem)
-    for _ in range(TIGHTENINGS if options.lowers_tol else 0):
+    for _ in range(TIGHTENINGS if options.lowers_tol and problem.horizon is None else 0):
         bound, residual = result.error_bound, result.residual
         if result.status not in ENDED or not math.isfinite(bound):
             break

@@ -107,10 +107,11 @@ def solve_discrete(
     if horizon is None:
         cure, accepted = lowers(residual, bound, program.modulus), promised(options, program.modulus)
     finite = value > -np.inf
-    outcome, message = judged(
-        outcome, message, value[finite], bound, cure, accepted, partial(usual_utility, problem), unbounded,
-        lambda: bounds_by_state(problem, value)[finite],
-    )  # fmt: skip
+    if finite.any():
+        outcome, message = judged(
+            outcome, message, value[finite], bound, cure, accepted, partial(usual_utility, problem), unbounded,
+            lambda: bounds_by_state(problem, value)[finite],
+        )  # fmt: skip
     return Result(
         value=value,
         policy=policy,

@@ -132,10 +132,10 @@ def test_no_success_without_proof(monkeypatch: pytest.MonkeyPatch) -> None:
     assert limited.message.startswith("The value still changed by ")
     true = exact_step.measured
 
-    def planted(program: Any, value: Any, chosen: Any, change: float) -> Any:
+    def planted(program: Any, value: Any, chosen: Any, *more: Any) -> Any:
         chosen = chosen.copy()
         chosen[4] -= 1
-        return true(program, value, chosen, change)
+        return true(program, value, chosen, *more)
 
     monkeypatch.setattr("beltline.gpu_ref.discrete.measured", planted)
     wrong = bl.solve(problem)
