@@ -42,7 +42,7 @@ def arrays_of(problem: DiscreteProblem) -> dict[str, NDArray[Any]]:
     program = problem.program
     group = np.empty(program.states, np.int64)
     group[program.order] = np.repeat(np.arange(program.groups), np.diff(program.begin))
-    found: dict[str, NDArray[Any]] = {"lost": program.lost} if program.lost.any() else {}
+    found: dict[str, NDArray[Any]] = {"lost": np.flatnonzero(program.lost)} if program.lost.any() else {}
     if problem.start is not None:
         found["start"] = problem.start
     return found | {
@@ -68,7 +68,7 @@ def schema(facts: Mapping[str, Any]) -> dict[str, Table]:
     shape = tuple(facts["shape"])
     states = int(np.prod(shape, dtype=np.float64))
     return answers(shape, facts.get("horizon")) | {
-        "lost": Table(("|b1",), (states,), optional=True),
+        "lost": Table(("<i8",), ("lost states",), optional=True),
         "start": Table(("<f8",), shape, optional=True),
         "first": Table(("<i8",), (states + 1,)),
         "reward": Table(("<f8",), ("pairs",)),
@@ -96,7 +96,10 @@ def problem_of(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
     _check_range("lottery", lottery, begin.size - 1)
     _check_range("next_state", arrays["next_state"], states)
     state = np.repeat(np.arange(states), np.diff(first))
-    lost = arrays.get("lost", np.zeros(states, np.bool_))
+    lost = np.zeros(states, np.bool_)
+    if "lost" in arrays:
+        _check_range("lost", arrays["lost"], states)
+        lost[arrays["lost"]] = True
     if not np.isfinite(arrays["reward"][~lost[state]]).all() or not np.isfinite(arrays["chance"]).all():
         raise ProblemError("rewards and probabilities must be finite")
     chances = sparse.csr_array((arrays["chance"], arrays["next_state"], begin), shape=(begin.size - 1, states))
