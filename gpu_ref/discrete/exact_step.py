@@ -93,7 +93,7 @@ def bound_by_systems(applied: Applied, value: Array) -> Array:
             break
         if (bound <= guess).all():
             return bound
-        guess = 2.0 * np.maximum(bound, guess)
+        guess = 1.1 * np.maximum(bound, guess)
         mask = PossiblePairs(applied, guess).pairs
     return np.full(value.shape, np.inf)
 

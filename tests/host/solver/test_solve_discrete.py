@@ -172,3 +172,71 @@ def test_sessions_solve_them_among_others() -> None:
         result = session.solve(bl.from_discrete_dp(*storage()), start="last")
         assert result.policy.tolist() == PRINTED_POLICY
         assert session.solve(bl.rbc(grid=32), start="last").sweeps < before.sweeps
+
+
+def lake() -> tuple[Any, Any, list[int]]:
+    """Return the frozen lake of Gymnasium, 4 x 4: rewards, transitions, and the numbers of its holes and its goal.
+
+    One slips to either side as often as one moves ahead, and gets 1 at the goal.
+    """
+    ends, moves = [5, 7, 11, 12, 15], [(0, -1), (1, 0), (0, 1), (-1, 0)]
+    R, Q = np.zeros((16, 4)), np.zeros((16, 4, 16))
+    for s in range(16):
+        for a in range(4):
+            for side in (-1, 0, 1):
+                down, right = moves[(a + side) % 4]
+                to = 4 * np.clip(s // 4 + down, 0, 3) + np.clip(s % 4 + right, 0, 3)
+                to = s if s in ends else int(to)
+                Q[s, a, to] += 1 / 3
+                R[s, a] += (to == 15 and s != 15) / 3
+    return R, Q / Q.sum(axis=2, keepdims=True), ends
+
+
+def test_without_discounting_the_value_is_the_chance_of_the_goal() -> None:
+    """In the lake one can wander for ever without falling in, so choices that never arrive tie with the best."""
+    R, Q, ends = lake()
+    result = bl.solve(bl.from_discrete_dp(R, Q, 1))
+    assert result.success
+    assert result.error_bound < 1e-12
+    # 14/17, the limit of value iteration.
+    assert result.value[[0, 15]] == pytest.approx([14 / 17, 0.0], abs=1e-12)
+    value = np.zeros(16)
+    for _ in range(20_000):
+        value = (R + Q @ value).max(axis=1)
+    np.testing.assert_allclose(result.value, value, atol=1e-10)
+    assert np.linalg.matrix_power(result.transitions().toarray(), 5000)[:, ends].sum(axis=1) == pytest.approx(1.0)
+    near = bl.solve(bl.from_discrete_dp(R, Q, 1 - 1e-7))
+    assert near.success
+    np.testing.assert_allclose(near.value, value, atol=1e-4)
+
+
+def test_without_discounting_what_has_no_value_is_refused() -> None:
+    R, Q, _ = lake()
+    with pytest.raises(
+        bl.ProblemError, match="every state must be able to reach, with probability 1, .*, and state 0 is"
+    ):
+        bl.from_discrete_dp(R - 1.0, Q, 1)
+    R[0, 0] = 1.0
+    with pytest.raises(
+        bl.ProblemError, match="with beta = 1 the value of state 0 is infinite, or its sum of rewards has"
+    ):
+        bl.solve(bl.from_discrete_dp(R, Q, 1))
+
+
+def test_states_from_which_there_is_no_way_out_are_never_entered() -> None:
+    """A ladder of 19 states of wealth with risky steps: below the lowest there is nothing, as a penalty has it."""
+    n, rows = 20, np.arange(20)
+    R, Q = np.tile(np.sqrt(np.arange(3.0) + 0.1), (n, 1)), np.zeros((n, 3, n))
+    for a in range(3):
+        for shock, chance in ((-1, 0.3), (0, 0.4), (2, 0.3)):
+            Q[rows, a, np.clip(rows + 1 - a + shock, 0, n - 1)] += chance
+    R[0], Q[0] = -np.inf, np.eye(n)[0]
+    result = bl.solve(bl.from_discrete_dp(R, Q, 0.95))
+    assert result.success
+    assert (np.flatnonzero(result.value == -np.inf) == [0]).all()
+    assert (result.policy[:4] == [-1, 0, 1, 1]).all()
+    for penalty in (1e5, 1e10, 1e20):
+        again = bl.solve(bl.from_discrete_dp(np.maximum(R, -penalty), Q, 0.95))
+        assert again.success
+        np.testing.assert_array_equal(again.policy[1:], result.policy[1:])
+        np.testing.assert_allclose(again.value[1:], result.value[1:], rtol=1e-12)
