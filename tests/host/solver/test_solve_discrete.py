@@ -216,7 +216,7 @@ def test_without_discounting_what_has_no_value_is_refused() -> None:
         bl.ProblemError, match="every state must be able to reach, with probability 1, .*, and state 0 is"
     ):
         bl.from_discrete_dp(R - 1.0, Q, 1)
-    R[0, 0] = 1.0
+    R[0, 3] = 1.0
     with pytest.raises(
         bl.ProblemError, match="with beta = 1 the value of state 0 is infinite, or its sum of rewards has"
     ):
