@@ -24,6 +24,9 @@ Numbers = NDArray[np.int64]
 ROUNDS, SMALL = 20, 1e-305
 """Largest number of guesses of a bound without discounting, and the smallest change that it covers."""
 
+PERIODS = 100
+"""After this number of periods the state with the most mass is one that is often reached."""
+
 
 def certify(program: Program, value: Array, pairs: Numbers | None = None) -> Certified:
     """Certify a value, ``(n,)``, finite but in lost states, and the chosen pairs; by default the best ones.
@@ -34,7 +37,14 @@ def certify(program: Program, value: Array, pairs: Numbers | None = None) -> Cer
     known = np.where(lost, 0.0, value)
     applied = Applied(program, known)
     bound = _bound(applied, known)
-    found = _proven(applied, known, bound, bound, None if pairs is None else np.where(lost, program.first[:-1], pairs))
+    differences = bound
+    if 0.0 < NEAR * program.rate < 1.0 and np.isfinite(bound).all():
+        # Choices do not depend on what all values have in common.
+        relative = relative_bound(program, known, float(bound.max()))
+        differences = relative if relative.max() < bound.max() else bound
+    found = _proven(
+        applied, known, differences, bound, None if pairs is None else np.where(lost, program.first[:-1], pairs)
+    )
     # No pair leads to a lost state.
     wrong = np.where(value == -np.inf, 0.0, np.inf)
     off, error = (np.where(lost, wrong, each) for each in (found.off, bound))
@@ -70,15 +80,35 @@ def _bound(applied: Applied, value: Array) -> Array:
     return (bound[one.place] + np.abs(value - same[one.place])) * ROUND_UP
 
 
-def bound_by_systems(applied: Applied, value: Array) -> Array:
+def relative_bound(program: Program, value: Array, bound: float) -> Array:
+    """Bound by state how far the differences of a finite value from that of one state are off, for ``beta`` below 1.
+
+    Near ``beta = 1`` a residual ``d`` moves all values by up to ``d / (1 - beta)``, but differences by ``d`` times the
+    number of periods until that state is reached. The differences solve a program that ends there, with the gain
+    ``(1 - beta) V`` of that state taken from rewards. It is known up to ``1 - beta`` times ``bound``, that on
+    ``|V - V*|``. Infinite if systems are too large.
+    """
+    if not evaluable(program):
+        return np.full(value.shape, np.inf)
+    applied = Applied(program, value)
+    mass = np.full(value.shape, 1.0 / value.size)
+    for _ in range(PERIODS):
+        mass = program.chances[program.lottery[applied.chosen]].T @ mass
+    gain = bound * float(np.abs(1.0 - program.beta * program.chances.sum(axis=1)).max()) + DOUBLE * bound
+    return bound_by_systems(applied, value, int(mass.argmax()), 1.01 * gain) + 1.01 * gain
+
+
+def bound_by_systems(applied: Applied, value: Array, root: int = -1, more: float = 0.0) -> Array:
     """Bound ``|V - V*|`` by state, also without discounting in a merged program (:mod:`.ending`).
 
     ``w`` is a bound if ``off + P_i w <= w`` for all candidates ``i`` that are possible given ``w``: ``V + w`` is then
     at least its image under ``T``, so no policy is worth more, and ``V - w`` is at most its own under the best pairs
     given ``V``. The smallest such ``w`` is the value of a program with the reward ``off``. Infinite if some possible
-    pairs may be taken for ever.
+    pairs may be taken for ever. In state ``root`` it is 0, and ``more`` is how far the rewards of all pairs may be off.
     """
-    program, off = applied.program, np.maximum(applied.off(value), SMALL)
+    program, off = applied.program, np.maximum(applied.off(value), SMALL) + more
+    chances = program.chances.copy()
+    chances.data[chances.indices == root] = 0.0
     up = 1.0 + (program.width + 8) * DOUBLE
     mask = np.zeros(program.pairs, np.bool_)
     mask[applied.chosen] = True
@@ -86,15 +116,17 @@ def bound_by_systems(applied: Applied, value: Array) -> Array:
     for _ in range(ROUNDS):
         number = np.flatnonzero(mask)
         at, own = program.state[number], program.lottery[number]
-        longest = program_of(at, number, off[at], own, program.chances, program.beta)
+        longest = program_of(at, number, off[at], own, chances, program.beta)
         bound = 1.01 * by_systems(longest, np.searchsorted(number, applied.chosen), program.states)[0]
-        steps = np.maximum.reduceat((off[at] + program.expected(bound)[own]) * up, longest.first[:-1])
+        steps = np.maximum.reduceat((off[at] + longest.expected(bound)[own]) * up, longest.first[:-1])
         if not (np.isfinite(bound) & (steps <= bound)).all():
             break
+        if root >= 0:
+            bound[root] = 0.0
         if (bound <= guess).all():
             return bound
         guess = 1.1 * np.maximum(bound, guess)
-        mask = PossiblePairs(applied, guess).pairs
+        mask = PossiblePairs(applied, guess + 1.1 * more).pairs
     return np.full(value.shape, np.inf)
 
 

@@ -206,21 +206,13 @@ def lost_states(state: Integers, lottery: Integers, chances: Any, forever: bool)
 
     The value of the latter is minus infinity, too: whatever is chosen, a state without an action may be reached.
     """
-    leads_to = chances.tocsc()
-    left, open_pairs = np.bincount(state, minlength=chances.shape[1]), np.ones(state.size, np.bool_)
-    by_lottery = np.argsort(lottery, kind="stable")
-    ends = np.searchsorted(lottery[by_lottery], np.arange(chances.shape[0] + 1))
-    lost = left == 0
-    new = np.flatnonzero(lost)
-    while forever and new.size:
-        touched = np.unique(leads_to[:, new].indices)
-        parts = [by_lottery[ends[k] : ends[k + 1]] for k in touched]
-        closed = np.concatenate(parts) if parts else np.empty(0, np.int64)
-        closed = closed[open_pairs[closed]]
-        open_pairs[closed] = False
-        np.subtract.at(left, state[closed], 1)
-        new = np.flatnonzero((left == 0) & ~lost)
-        lost[new] = True
+    lost: NDArray[np.bool_] = np.bincount(state, minlength=chances.shape[1]) == 0
+    while forever and lost.any():
+        left = state[~(chances @ lost.astype(np.float64) > 0.0)[lottery]]
+        more = np.bincount(left, minlength=lost.size) == 0
+        if (more == lost).all():
+            break
+        lost = more
     return lost
 
 

@@ -65,7 +65,7 @@ def from_discrete_dp(
     horizon : int, optional
         Number of ages ``T`` of a problem with a finite horizon, at most 65,536. By default the horizon is infinite.
     start : (n,) array, or (N_k, N_z) with ``endog_size``, optional
-        With a horizon the value after the last age, in units of utility, ``-inf`` where the last age may not end; by default 0.
+        With a horizon the value after the last age, in units of utility, ``-inf`` where one may not end; by default 0.
     name : str
         Name in reports and messages.
 

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from beltline.gpu_ref.timing import timed
 from beltline.host.devices.base import Progress
@@ -66,7 +67,7 @@ def solve_discrete(
     with timed(timing, "open"):
         if report:
             report(f"solving on the {device}")
-        from beltline.gpu_ref.discrete import measured, solve, solve_ages
+        from beltline.gpu_ref.discrete import measured, relative_bound, solve, solve_ages
 
     program, horizon = problem.program, problem.horizon
     progress, start = sweep_reporter(report, horizon), None if problem.start is None else problem.start.reshape(-1)
@@ -107,10 +108,15 @@ def solve_discrete(
     if horizon is None:
         cure, accepted = lowers(residual, bound, program.modulus), promised(options, program.modulus)
     finite = value > -np.inf
+
+    def relative() -> NDArray[np.float64]:
+        return relative_bound(program, found.value, bound)[~program.lost]
+
     if finite.any():
         outcome, message = judged(
             outcome, message, value[finite], bound, cure, accepted, partial(usual_utility, problem), unbounded,
             lambda: bounds_by_state(problem, value)[finite],
+            relative if horizon is None and program.modulus < 1.0 else None,
         )  # fmt: skip
     return Result(
         value=value,

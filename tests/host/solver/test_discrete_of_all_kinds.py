@@ -125,6 +125,6 @@ def test_values_bounds_and_choices_of_random_programs(first: int) -> None:
     for seed in range(first, first + 200):
         solve_and_check(seen, seed)
     wanted = ("lost", "only best", "tied", "solved", "ages", "ending", "refused")
-    assert min(seen[each] for each in wanted) > 3, seen
+    assert min(seen[each] for each in wanted) > 2, seen
     # A right solution may be too inexact beside values that are 0.
     assert seen["failed"] <= 1, seen

@@ -174,6 +174,27 @@ def test_sessions_solve_them_among_others() -> None:
         assert session.solve(bl.rbc(grid=32), start="last").sweeps < before.sweeps
 
 
+def test_near_beta_1_differences_of_values_are_bounded() -> None:
+    """The level of the values is uncertain by far more than their spread, and choices are proven all the same."""
+    rng = np.random.default_rng(1)
+    R, Q = rng.integers(-8, 9, (30, 3)) / 8.0, rng.multinomial(64, rng.dirichlet(np.full(30, 0.3)), (30, 3)) / 64.0
+    for far in (1e-7, 1e-9, 1e-11):
+        problem = bl.from_discrete_dp(R, Q, 1 - far)
+        result = bl.solve(problem)
+        assert result.success
+        assert (result.error_bound > np.ptp(result.value)) == (far < 1e-8)
+        assert "all values may be off by the same" in result.message or far > 1e-8
+        assert bl.certify(problem, result.value, result.policy).only_best == 30
+    # Differences from one state solve linear equations that are well conditioned.
+    own = np.arange(30), result.policy
+    system = np.column_stack([np.ones(30), (np.eye(30) - (1 - far) * Q[own])[:, 1:]])
+    differences = np.linalg.solve(system, R[own])[1:]
+    np.testing.assert_allclose(result.value[1:] - result.value[0], differences, atol=1e-3)
+    # Rewards whose differences are below the rounding of values say nothing of choices.
+    level = bl.solve(bl.from_discrete_dp(R * 1e-4, Q, 1 - 1e-13))
+    assert (level.success, level.status) == (False, "too inexact")
+
+
 def lake() -> tuple[Any, Any, list[int]]:
     """Return the frozen lake of Gymnasium, 4 x 4: rewards, transitions, and the numbers of its holes and its goal.
 
