@@ -176,3 +176,8 @@ def test_discrete_problems_without_discounting() -> None:
         bl.ProblemError, match="policy never reaches an end from state 0, so it has no value with beta ="
     ):
         bl.certify(problem, [-2.0, 0.0], [2, 0])
+    # Given -4.02 paying 4 is the best, and yet trying for .99 is, which takes four periods.
+    problem = bl.from_discrete_dp([[-4, -0.99], [0, 0]], [[(0, 1), (0.75, 0.25)], [(0, 1), (0, 1)]], 1)
+    certificate = bl.certify(problem, [-4.02, 0.0])
+    assert certificate.policy[0] == 0
+    assert 0.06 <= certificate.error_bound < 0.1
