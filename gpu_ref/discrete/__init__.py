@@ -24,8 +24,9 @@ array([ -8.57142857, -20.        ])
 
 from __future__ import annotations
 
-from beltline.gpu_ref.discrete.exact_step import Measured, certify, measured
-from beltline.gpu_ref.discrete.policy_iteration import Iterated, solve
+from beltline.gpu_ref.discrete.exact_step import Measured, certify, certify_ages, measured, relative_bound
+from beltline.gpu_ref.discrete.policy_iteration import Iterated, solve, solve_ages
 from beltline.gpu_ref.discrete.program import Program, distinct, numbered, program_of
 
-__all__ = ["Iterated", "Measured", "Program", "certify", "distinct", "measured", "numbered", "program_of", "solve"]
+__all__ = ["Iterated", "Measured", "Program", "certify", "certify_ages", "distinct", "measured", "numbered"]
+__all__ += ["program_of", "relative_bound", "solve", "solve_ages"]

@@ -1,151 +1,152 @@
 """Certify a value of a discrete program and its choices, by state (:mod:`beltline.gpu_ref.bounds` has the argument).
 
-Every pair is evaluated once more. An expectation over ``w`` next states takes ``w`` products and sums and one product
-by ``beta``; adding the reward rounds once more. Products near the smallest number are rounded to a multiple of it.
+Every pair is evaluated once more.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.compiled import njit, prange
-from beltline.gpu_ref.bounds import ROUND_UP, Certified, bound_by_state, status_of, uniform_bound
-from beltline.gpu_ref.discrete.program import DOUBLE, SMALLEST, Program
+from beltline.gpu_ref.bounds import IMPROVABLE, ROUND_UP, Certified, bound_by_state, status_of, uniform_bound
+from beltline.gpu_ref.discrete.all_pairs import Applied, PossiblePairs, distance
+from beltline.gpu_ref.discrete.ending import merged
+from beltline.gpu_ref.discrete.policy_iteration import NEAR, by_systems
+from beltline.gpu_ref.discrete.policy_value import evaluable
+from beltline.gpu_ref.discrete.program import DOUBLE, Program, program_of
 from beltline.gpu_ref.tables import Array
-from beltline.gpu_ref.threads import threads, threads_for
 
 Numbers = NDArray[np.int64]
 
+ROUNDS, SMALL = 20, 1e-305
+"""Largest number of guesses of a bound without discounting, and the smallest change that it covers."""
 
-@njit(parallel=True, cache=True)
-def _best(
-    first: Numbers, lottery: NDArray[np.int32], reward: Array, expected: Array, rounding: Array, value: Array,
-    chosen: Numbers, error: Array, gap: Array, slack: Array,
-) -> None:  # fmt: skip
-    """Find the best pair of every state, its gap to all others, and the errors of its objective and of the value."""
-    for i in prange(value.size):
-        best, at, own = -np.inf, -1, 0.0
-        others = -np.inf
-        for j in range(first[i], first[i + 1]):
-            objective = reward[j] + expected[lottery[j]]
-            off = rounding[lottery[j]] + DOUBLE * abs(objective)
-            if objective > best:
-                others = max(others, best + own)
-                best, at, own = objective, j, off
-            else:
-                others = max(others, objective + off)
-        value[i], chosen[i], error[i] = best, at, own
-        gap[i], slack[i] = best - own - others, max(own, others - best)
-
-
-@njit(parallel=True, cache=True)
-def _largest(
-    first: Numbers, lottery: NDArray[np.int32], reward: Array, expected: Array, rounding: Array, change: Array,
-    least: Array, table: Array, found: Array,
-) -> None:  # fmt: skip
-    """Fill the largest entry of ``table``, by lottery, among pairs that may be worth ``least`` or more."""
-    for i in prange(found.size):
-        most = 0.0
-        for j in range(first[i], first[i + 1]):
-            k = lottery[j]
-            objective = reward[j] + expected[k]
-            if objective + rounding[k] + 2.0 * DOUBLE * abs(objective) + change[k] >= least[i]:
-                most = max(most, table[k])
-        found[i] = most
-
-
-class Applied:
-    """The Bellman operator of a discrete program applied to a finite value, ``(n,)``.
-
-    Attributes
-    ----------
-    value, chosen
-        ``TV`` and the first of the best pairs of every state.
-    error, slack, gap
-        Bounds on the errors of the objective of that pair and of ``TV``, and a lower bound on its gap to every other.
-    """
-
-    def __init__(self, program: Program, V: Array) -> None:
-        self.program, self.expected = program, program.expected(V)
-        # One unit more than the operations need covers the rounding of the bound.
-        self.rounding = 1.01 * (program.width + 3) * (DOUBLE * program.expected(np.abs(V)) + SMALLEST)
-        self.value, self.error, self.gap, self.slack = (np.empty(program.states) for _ in range(4))
-        self.chosen = np.empty(program.states, np.int64)
-        with threads(threads_for(program.pairs)):
-            _best(*self._tables, self.value, self.chosen, self.error, self.gap, self.slack)
-
-    @property
-    def _tables(self) -> tuple[Numbers, NDArray[np.int32], Array, Array, Array]:
-        program = self.program
-        return program.first, program.lottery, program.reward, self.expected, self.rounding
-
-    def off(self, V: Array) -> Array:
-        """Bound ``|TV - V|`` by state."""
-        found: Array = (np.abs(self.value - V) * (1.0 + DOUBLE) + self.slack) * (1.0 + 2.0 * DOUBLE)
-        return found
-
-    def largest(self, change: Array, least: Array, table: Array) -> Array:
-        """Return the largest entry of ``table``, ``(K,)``, among pairs that may be worth ``least``, ``(n,)``.
-
-        ``change`` is how far the expectation of each lottery may be off.
-        """
-        found = np.empty(self.program.states)
-        with threads(threads_for(self.program.pairs)):
-            _largest(*self._tables, change, least, table, found)
-        return found
-
-
-class PossiblePairs:
-    """The pairs that can still be the best if the value was off by at most ``errors``, ``(n,)``."""
-
-    def __init__(self, applied: Applied, errors: Array) -> None:
-        self._applied, program = applied, applied.program
-        self._change = program.expected(errors) * ROUND_UP
-        self.own = self._change[program.lottery[applied.chosen]]
-        self._least = applied.value - applied.error - self.own - 4.0 * DOUBLE * np.abs(applied.value)
-        self.most = self._largest(self._change)
-
-    def _largest(self, table: Array) -> Array:
-        return self._applied.largest(self._change, self._least, table)
-
-    def error_of(self, pairs: Numbers) -> Array:
-        """Return the error of the objectives of ``pairs``, ``(n,)``."""
-        return self._change[self._applied.program.lottery[pairs]]
-
-    def expected(self, errors: Array) -> Array:
-        """As :class:`beltline.gpu_ref.bounds.Possible`."""
-        return self._largest(self._applied.program.expected(errors) * ROUND_UP)
-
-    def reached(self, table: Array) -> Array:
-        """As :class:`beltline.gpu_ref.bounds.Possible`."""
-        chances = self._applied.program.chances
-        return self._largest(np.maximum.reduceat(table[chances.indices], chances.indptr[:-1]))
+PERIODS = 100
+"""After this number of periods the state with the most mass is one that is often reached."""
 
 
 def certify(program: Program, value: Array, pairs: Numbers | None = None) -> Certified:
-    """Certify a value, ``(n,)`` and finite, and the chosen pairs, ``(n,)``; by default the best ones.
+    """Certify a value, ``(n,)``, finite but in lost states, and the chosen pairs; by default the best ones.
 
-    The policy of the result has pairs.
+    The policy of the result has pairs, -1 in lost states.
     """
+    lost = program.lost
+    known = np.where(lost, 0.0, value)
+    applied = Applied(program, known)
+    bound = _bound(applied, known)
+    differences = bound
+    if 0.0 < NEAR * program.rate < 1.0 and np.isfinite(bound).all():
+        # Choices do not depend on what all values have in common.
+        relative = relative_bound(program, known, float(bound.max()))
+        differences = relative if relative.max() < bound.max() else bound
+    found = _proven(
+        applied, known, differences, bound, None if pairs is None else np.where(lost, program.first[:-1], pairs)
+    )
+    # No pair leads to a lost state.
+    wrong = np.where(value == -np.inf, 0.0, np.inf)
+    off, error = (np.where(lost, wrong, each) for each in (found.off, bound))
+    return replace(found, off=off, error=error, policy=np.where(lost, -1, found.policy))
+
+
+def certify_ages(program: Program, value: Array, start: Array, pairs: Numbers | None = None) -> Certified:
+    """Certify the values of all ages, ``(T, n)``, the last of which is followed by ``start``, and the chosen pairs."""
+    after, bound, found = start, np.zeros(start.size), []
+    for age in reversed(range(value.shape[0])):
+        applied, before, here = Applied(program, after), bound, value[age]
+        bound = (applied.off(here) + PossiblePairs(applied, before).most) * ROUND_UP
+        found.append(_proven(applied, here, before, bound, None if pairs is None else pairs[age]))
+        after = here
+    each = zip(*((one.off, one.error, one.policy, one.status, one.loss) for one in found[::-1]), strict=True)
+    off, error, policy, status, loss = map(np.stack, each)
+    return Certified(off, error, policy, None, status, loss, program.pairs * value.shape[0])
+
+
+def _bound(applied: Applied, value: Array) -> Array:
+    """Bound ``|V - V*|`` by state for an infinite horizon."""
+    program = applied.program
+    if program.beta < 1.0:
+        sums = program.chances.sum(axis=1)
+        least = float(program.beta * sums.min() * (1.0 - (program.width + 2) * DOUBLE))
+        bound = bound_by_state(applied.off(value), program.modulus, least, lambda w: PossiblePairs(applied, w))
+        near = NEAR * program.rate < 1.0 and evaluable(program)
+        return np.minimum(bound, bound_by_systems(applied, value)) if near else bound
+    one = merged(program)
+    same = np.full(one.program.states, -np.inf)
+    np.maximum.at(same, one.place, value)
+    bound = bound_by_systems(Applied(one.program, same), same)
+    return (bound[one.place] + np.abs(value - same[one.place])) * ROUND_UP
+
+
+def relative_bound(program: Program, value: Array, bound: float) -> Array:
+    """Bound by state how far the differences of a finite value from that of one state are off, for ``beta`` below 1.
+
+    Near ``beta = 1`` a residual ``d`` moves all values by up to ``d / (1 - beta)``, but differences by ``d`` times the
+    number of periods until that state is reached. The differences solve a program that ends there, with the gain
+    ``(1 - beta) V`` of that state taken from rewards. It is known up to ``1 - beta`` times ``bound``, that on
+    ``|V - V*|``. Infinite if systems are too large.
+    """
+    if not evaluable(program):
+        return np.full(value.shape, np.inf)
     applied = Applied(program, value)
-    sums = program.chances.sum(axis=1)
-    least = float(program.beta * sums.min() * (1.0 - (program.width + 2) * DOUBLE))
-    bound = bound_by_state(applied.off(value), program.modulus, least, lambda w: PossiblePairs(applied, w))
-    given = applied.chosen if pairs is None else pairs
-    maximal = given == applied.chosen
+    mass = np.full(value.shape, 1.0 / value.size)
+    for _ in range(PERIODS):
+        mass = program.chances[program.lottery[applied.chosen]].T @ mass
+    gain = bound * float(np.abs(1.0 - program.beta * program.chances.sum(axis=1)).max()) + DOUBLE * bound
+    return bound_by_systems(applied, value, int(mass.argmax()), 1.01 * gain) + 1.01 * gain
+
+
+def bound_by_systems(applied: Applied, value: Array, root: int = -1, more: float = 0.0) -> Array:
+    """Bound ``|V - V*|`` by state, also without discounting in a merged program (:mod:`.ending`).
+
+    ``w`` is a bound if ``off + P_i w <= w`` for all candidates ``i`` that are possible given ``w``: ``V + w`` is then
+    at least its image under ``T``, so no policy is worth more, and ``V - w`` is at most its own under the best pairs
+    given ``V``. The smallest such ``w`` is the value of a program with the reward ``off``. Infinite if some possible
+    pairs may be taken for ever. In state ``root`` it is 0, and ``more`` is how far the rewards of all pairs may be off.
+    """
+    program, off = applied.program, np.maximum(applied.off(value), SMALL) + more
+    chances = program.chances.copy()
+    chances.data[chances.indices == root] = 0.0
+    up = 1.0 + (program.width + 8) * DOUBLE
+    mask = np.zeros(program.pairs, np.bool_)
+    mask[applied.chosen] = True
+    guess = np.zeros(value.shape)
+    for _ in range(ROUNDS):
+        number = np.flatnonzero(mask)
+        at, own = program.state[number], program.lottery[number]
+        longest = program_of(at, number, off[at], own, chances, program.beta)
+        bound = 1.01 * by_systems(longest, np.searchsorted(number, applied.chosen), program.states)[0]
+        steps = np.maximum.reduceat((off[at] + longest.expected(bound)[own]) * up, longest.first[:-1])
+        if not (np.isfinite(bound) & (steps <= bound)).all():
+            break
+        if root >= 0:
+            bound[root] = 0.0
+        if (bound <= guess).all():
+            return bound
+        guess = 1.1 * np.maximum(bound, guess)
+        mask = PossiblePairs(applied, guess + 1.1 * more).pairs
+    return np.full(value.shape, np.inf)
+
+
+def _proven(applied: Applied, value: Array, after: Array, bound: Array, pairs: Numbers | None) -> Certified:
+    """Return what is known of a value, with bounds on the errors of the value that it was computed from and of it."""
+    program, best = applied.program, applied.chosen >= 0
+    policy = np.where(best, applied.chosen, program.first[:-1])
+    given = policy if pairs is None else np.where(best & (pairs >= 0), pairs, policy)
+    maximal = given == policy if pairs is None else (given == policy) & (~best | (pairs >= 0))
     objective = program.reward[given] + applied.expected[program.lottery[given]]
-    loss = np.where(maximal, 0.0, applied.value - objective)
-    rounding = applied.rounding[program.lottery[given]] + 4.0 * DOUBLE * (np.abs(objective) + np.abs(applied.value))
-    own = most = best = np.full(value.shape, np.inf)
-    if np.isfinite(bound).all():
-        choices = PossiblePairs(applied, bound)
-        own, most, best = choices.error_of(given), choices.most, choices.own
-    status = status_of(maximal, applied.gap, loss - applied.error - rounding, own, most, best)
-    gap = np.abs(applied.value - value)
-    return Certified(gap, bound, applied.chosen, None, status, loss, program.pairs)
+    off = applied.rounding[program.lottery[given]] + 4.0 * DOUBLE * (np.abs(objective) + np.abs(applied.value))
+    with np.errstate(invalid="ignore"):
+        loss = np.where(maximal, 0.0, np.where(given == policy, np.inf, applied.value - objective))
+        lead = np.where(np.isfinite(loss), loss - applied.error - off, loss)
+    own = most = other = np.full(value.shape, np.inf)
+    if np.isfinite(after).all():
+        choices = PossiblePairs(applied, after)
+        own, most, other = choices.error_of(given), choices.most, choices.own
+    status = status_of(maximal, applied.gap, lead, own, most, other)
+    return Certified(distance(applied.value, value), bound, applied.chosen, None, status, loss, program.pairs)
 
 
 class Measured(NamedTuple):
@@ -173,8 +174,20 @@ class Measured(NamedTuple):
     better: bool = False
 
 
-def measured(program: Program, value: Array, chosen: Numbers, change: float) -> Measured:
-    """Measure a finite value and chosen pairs from a sweep that changed the value by up to ``change``."""
+def measured(program: Program, value: Array, chosen: Numbers, change: float, start: Array | None = None) -> Measured:
+    """Measure a finite value and chosen pairs from a sweep that changed the value by up to ``change``.
+
+    With the value ``start`` after the last age they are those of all ages.
+    """
+    if start is not None or program.beta == 1.0:
+        if start is None:
+            found = certify(program, np.where(program.lost, -np.inf, value), chosen)
+        else:
+            found = certify_ages(program, value, start, chosen)
+        wrong = found.status == IMPROVABLE
+        at = int(np.argmax(np.where(wrong, found.loss, -1.0)))
+        worst = at % program.states, float(found.loss.flat[at]), True
+        return Measured(float(found.off.max()), float(found.error.max()), chosen, int(wrong.sum()), *worst)
     applied = Applied(program, value)
     residual = float(np.abs(applied.value - value).max())
     off = applied.off(value)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.gpu_ref.discrete.exact_step import Applied
+from beltline.gpu_ref.discrete.all_pairs import Applied
+from beltline.gpu_ref.discrete.ending import endless, merged, surely_ending
 from beltline.gpu_ref.discrete.pair_search import increasing, search
 from beltline.gpu_ref.discrete.policy_value import evaluable, policy_value, shifted, solved_value
 from beltline.gpu_ref.discrete.program import DOUBLE, Program
@@ -30,11 +31,15 @@ all.
 POLICIES = 50
 """Largest number of policies whose value is found by linear systems, after rounding has ended policy iteration."""
 
+NEAR = 1e3
+"""Where ``1 - beta`` is below the inverse of this, the last policy is evaluated to the rounding of each state."""
+
 ROUNDINGS = 4.0
 """A sweep whose change is at most this many times its rounding error cannot be improved."""
 
 STATUS = {
     "converged": "the change of the value fell below tol, or to what rounding leaves of it",
+    "ages done": "all ages were solved",
     "sweep limit": "the change did not fall below tol within max_sweeps",
     "not finite": "a value is not finite",
 }
@@ -114,28 +119,63 @@ def solve(
     See :mod:`beltline.gpu_ref.discrete`.
     """
     with np.errstate(over="ignore", invalid="ignore"):
+        if program.beta == 1.0:
+            return _ending(program, max_sweeps)
         return _iterate(program, tol, max_sweeps, progress)
 
 
-def _by_systems(program: Program, value: Array, chosen: NDArray[np.int64]) -> tuple[Array, NDArray[np.int64], int]:
-    """Continue where rounding of the largest values hides what policies gain in other states (Howard 1960).
+def by_systems(program: Program, chosen: NDArray[np.int64], most: int) -> tuple[Array, NDArray[np.int64], int]:
+    """Improve a policy as long as its gains exceed rounding, where those of the largest values hide others (Howard
+    1960).
 
     Each policy's value is the solution of its linear system, which has the accuracy of each state's own size: rows of
     states that do not lead to each other are not mixed. A choice moves only for a gain above the rounding of its own
-    objectives. Returns value, choices and the number of policies.
+    objectives. Returns value, choices and the number of policies, at most ``most``. Without discounting a value is
+    infinite where a better policy than the first, which surely stops, may go on for ever.
     """
     count = 0
-    while count < POLICIES:
+    while True:
         count += 1
+        if program.beta == 1.0 and (never := endless(program, chosen)).any():
+            return np.where(never, np.inf, 0.0), chosen, count
         value = solved_value(program, chosen)
         best = Applied(program, value)
         objective = program.reward[chosen] + best.expected[program.lottery[chosen]]
         off = best.rounding[program.lottery[chosen]] + 2.0 * DOUBLE * np.abs(objective)
         better = best.value - objective > best.error + off
-        if not better.any():
-            break
+        if count == most or not better.any():
+            return value, chosen, count
         chosen = np.where(better, best.chosen, chosen)
-    return value, chosen, count
+
+
+def _ending(program: Program, max_sweeps: int) -> Iterated:
+    """Solve a program without discounting."""
+    one = merged(program)
+    value, chosen, sweeps = by_systems(one.program, surely_ending(one.program), max_sweeps)
+    after = Applied(one.program, value) if np.isfinite(value).all() else None
+    change = np.inf if after is None else float(np.abs(after.value - value).max())
+    rounding = 0.0 if after is None else float(after.slack.max())
+    status = "not finite" if after is None else "sweep limit" if sweeps == max_sweeps else "converged"
+    pairs = one.pairs_of(program, chosen)
+    return Iterated(
+        value[one.place], pairs, change, rounding, sweeps, sweeps * one.program.pairs, False, True, False, status
+    )
+
+
+def solve_ages(program: Program, start: Array, ages: int, progress: Callable[[int, float], None] | None) -> Iterated:
+    """Solve a discrete program with a finite horizon by backward induction.
+
+    Returns value and choices of all ages, ``(T, n)``, minus infinity and -1 where every action leads to minus infinity.
+    """
+    ordered, evaluations, V = increasing(program), 0, start
+    value, chosen = np.empty((ages, start.size)), np.empty((ages, start.size), np.int64)
+    for age in reversed(range(ages)):
+        value[age], chosen[age], compared = search(program, program.expected(V), ordered)
+        evaluations, V = evaluations + compared, value[age]
+        if progress is not None:
+            progress(ages - age, np.nan)
+    status = "not finite" if np.isnan(value).any() or (value == np.inf).any() else "ages done"
+    return Iterated(value, chosen, np.nan, 0.0, ages, evaluations, ordered, not ordered, False, status)
 
 
 def _iterate(program: Program, tol: float, max_sweeps: int, progress: Callable[[int, float], None] | None) -> Iterated:
@@ -179,8 +219,8 @@ def _iterate(program: Program, tol: float, max_sweeps: int, progress: Callable[[
             evaluated = left <= wanted
         else:
             V = shifted(program, value, value - V)
-    if status == "converged" and change >= tol and evaluable(program):
-        value, chosen, more = _by_systems(program, value, chosen)
+    if status == "converged" and change >= tol * min(1.0, NEAR * program.rate) and evaluable(program):
+        value, chosen, more = by_systems(program, chosen, POLICIES)
         sweeps += more - 1
         after = Applied(program, value)
         change, rounding = float(np.abs(after.value - value).max()), float(after.slack.max())

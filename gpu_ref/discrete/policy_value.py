@@ -54,15 +54,19 @@ def evaluable(program: Program) -> bool:
 
 
 def solved_value(program: Program, chosen: NDArray[np.int64]) -> Array:
-    """Return the value of a policy, ``(n,)``, by elimination without pivots.
+    """Return the value of a policy, ``(n,)``, by elimination without pivots, or by :func:`policy_value` if it is large.
 
     ``I - beta P`` has rows whose diagonal outweighs the rest, so no pivots are needed, and no state's row is mixed with
     that of a state that it does not lead to.
     """
+    reward = program.reward[chosen]
+    if not evaluable(program):
+        return policy_value(program, chosen, reward, 0.0)[0]
     chances = program.beta * program.chances[program.lottery[chosen]]
     system = sparse.csc_array(sparse.eye_array(program.states) - chances)
-    solve = splu(system, permc_spec="COLAMD" if program.states > 1 else "NATURAL", diag_pivot_thresh=0.0)
-    return np.asarray(solve.solve(program.reward[chosen]))
+    solve = splu(system, permc_spec="COLAMD" if program.states > 1 else "NATURAL", diag_pivot_thresh=0.0).solve
+    value = solve(reward)
+    return np.asarray(value + solve(reward + chances @ value - value))
 
 
 def policy_value(program: Program, chosen: NDArray[np.int64], start: Array, step_tol: float) -> tuple[Array, float]:

@@ -48,6 +48,9 @@ class Program:
     order, begin
         ``(n,)`` and ``(G + 1,)``, ``int64``: the states by groups, no two of which share a lottery. Group ``g`` has the
         states ``order[begin[g]:begin[g + 1]]``, in rising order.
+    lost
+        ``(n,)``, ``bool``: the states with the value minus infinity. They have one pair, which stays. With an infinite
+        horizon it has the reward 0, and no pair of another state leads there; otherwise it has minus infinity.
     """
 
     reward: Array
@@ -58,6 +61,7 @@ class Program:
     beta: float
     order: NDArray[np.int64]
     begin: NDArray[np.int64]
+    lost: NDArray[np.bool_]
 
     @property
     def states(self) -> int:
@@ -96,9 +100,14 @@ class Program:
         return int(np.diff(self.chances.indptr).max())
 
     def expected(self, V: Array) -> Array:
-        """Return ``beta P V``, ``(K,)``, for a value ``(n,)``."""
-        found: Array = self.beta * (self.chances @ V)
+        """Return ``beta P V``, ``(K,)``, for a value ``(n,)``, which may have minus infinity."""
+        found: Array = self.beta * (self.chances @ V) if self.beta else np.zeros(self.chances.shape[0])
         return found
+
+    @cached_property
+    def state(self) -> NDArray[np.int64]:
+        """State of every pair, ``(L,)``."""
+        return np.repeat(np.arange(self.states), np.diff(self.first))
 
     def rounding(self, V: Array, best: Array) -> float:
         """Bound the distance of the computed ``T V``, ``best``, from the exact one in any state, units of utility.
@@ -109,10 +118,6 @@ class Program:
         size = float(np.abs(V).max())
         relative = (self.width + 2) * DOUBLE * self.modulus * size * 1.01 + DOUBLE * 1.01 * float(np.abs(best).max())
         return relative + (self.width + 2) * SMALLEST
-
-    def state_of(self, pair: int) -> int:
-        """Return the state to which a pair belongs."""
-        return int(np.searchsorted(self.first, pair, side="right")) - 1
 
 
 def check_pairs(count: int) -> None:
@@ -196,6 +201,21 @@ def numbered(state: Integers, lottery: Integers, chances: Any) -> tuple[Integers
     return number[lottery], chances[order], group[:states]
 
 
+def lost_states(state: Integers, lottery: Integers, chances: Any, forever: bool) -> NDArray[np.bool_]:
+    """Return the states without a pair, ``(n,)``; ``forever`` also those whose every pair may lead to such a state.
+
+    The value of the latter is minus infinity, too: whatever is chosen, a state without an action may be reached.
+    """
+    lost: NDArray[np.bool_] = np.bincount(state, minlength=chances.shape[1]) == 0
+    while forever and lost.any():
+        left = state[~(chances @ lost.astype(np.float64) > 0.0)[lottery]]
+        more = np.bincount(left, minlength=lost.size) == 0
+        if (more == lost).all():
+            break
+        lost = more
+    return lost
+
+
 def program_of(
     state: Integers,
     action: Integers,
@@ -204,22 +224,41 @@ def program_of(
     chances: Any,
     beta: float,
     group: Integers | None = None,
+    forever: bool = True,
 ) -> Program:
     """Arrange pairs of state and action as a program; nothing is checked.
 
     Parameters
     ----------
     state, action, reward, lottery
-        ``(L,)``: the pairs, in any order; every state has one, and rewards are finite. Of several actions of a state
-        that lead to one lottery only the best is used, the lowest of equals.
+        ``(L,)``: the pairs, in any order; rewards are finite. Of several actions of a state that lead to one lottery
+        only the best is used, the lowest of equals.
     chances
         ``(K, n)``, sparse rows.
     beta
-        Discount factor, from 0 and below 1.
+        Discount factor, from 0.
     group
         ``(n,)``: the same number for states that may share a lottery; by default all states are one group.
+    forever
+        Whether the horizon is infinite, so that actions which may lead to a state without one are never taken.
     """
     states = chances.shape[1]
+    group = np.zeros(states, np.int64) if group is None else group
+    lost = lost_states(state, lottery, chances, forever and beta > 0.0)
+    if lost.any():
+        alone = np.flatnonzero(lost)
+        new = chances.shape[0] + np.arange(alone.size)
+        may = ~lost[state]
+        if forever and beta > 0.0:
+            may &= (chances @ lost.astype(np.float64) == 0.0)[lottery]
+        state, action = np.append(state[may], alone), np.append(action[may], np.zeros(alone.size, action.dtype))
+        reward, lottery = (
+            np.append(reward[may], np.full(alone.size, 0.0 if forever else -np.inf)),
+            np.append(lottery[may], new),
+        )
+        chances = sparse.vstack([chances, sparse.eye_array(states, format="csr")[alone]], format="csr")
+        # Each is a group of its own, so that the order of the lotteries of others remains.
+        group = np.where(lost, group.max() + 1 + np.arange(states), group)
     step = np.diff(state)
     if not ((step > 0) | ((step == 0) & (np.diff(lottery) > 0))).all():
         order = np.lexsort((action, -reward, lottery, state))
@@ -228,7 +267,6 @@ def program_of(
         state, action, reward, lottery = state[keep], action[keep], reward[keep], lottery[keep]
     first = np.zeros(states + 1, np.int64)
     np.cumsum(np.bincount(state, minlength=states), out=first[1:])
-    group = np.zeros(states, np.int64) if group is None else group
     by_group = np.argsort(group, kind="stable")
     begin = np.flatnonzero(np.append(True, np.diff(group[by_group]) != 0))
     tables = (
@@ -240,6 +278,7 @@ def program_of(
         beta,
         by_group.astype(np.int64),
         np.append(begin, states).astype(np.int64),
+        lost,
     )
     for table in tables:
         if isinstance(table, np.ndarray):

@@ -277,6 +277,13 @@ def check_smooth(result: object, what: str, wanted: str = "a Result") -> None:
         )
 
 
+def check_forever(problem: Problem | DiscreteProblem, what: str) -> None:
+    """Check that a problem has an infinite horizon; ``what`` is what the caller computes."""
+    if problem.horizon is not None:
+        ages = f"{problem.horizon} age{'' if problem.horizon == 1 else 's'}"
+        raise ProblemError(f"{what} needs an infinite horizon, and this problem has {ages}")
+
+
 def followed(result: Result, what: str) -> Problem:
     """Return the problem of ``result`` after checking that its policy can be applied for ever.
 
@@ -294,9 +301,7 @@ def followed(result: Result, what: str) -> Problem:
     """
     check_result(result, what)
     problem: Problem = result.problem
-    if problem.horizon is not None:
-        ages = f"{problem.horizon} age{'' if problem.horizon == 1 else 's'}"
-        raise ProblemError(f"{what} needs an infinite horizon, and this problem has {ages}")
+    check_forever(problem, what)
     usable(result, what, stacklevel=4)
     return problem
 

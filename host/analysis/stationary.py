@@ -97,8 +97,12 @@ def stationary_distribution(result: Result) -> Array:
     >>> share.shape, round(float(share.sum()), 9)
     ((256, 4), 1.0)
     """
+    kept: Any = slice(None)
     if isinstance(result, Result) and isinstance(result.problem, DiscreteProblem):
         simple, ends, step = False, [], result.transitions()
+        # No state leads to one with the value minus infinity.
+        kept = ~result.problem.program.lost
+        step = step[kept][:, kept]
     else:
         problem = followed(result, "a stationary distribution")
         simple = not problem.general
@@ -117,7 +121,9 @@ def stationary_distribution(result: Result) -> Array:
     if mass is not None and ends:
         raise ProblemError(f"in the long run no mass is left: all take {' or '.join(ends)}, which ends the problem")
     if mass is not None:
-        mass = mass.reshape(result.value.shape)
+        every = np.zeros(result.value.size)
+        every[kept] = mass
+        mass = every.reshape(result.value.shape)
         # What is known exactly: an elimination cannot tell states apart between which a move is less likely than 1e-16.
         return mass * (chain_distribution(problem.transition) / mass.sum(axis=0)) if simple else mass
     if simple:

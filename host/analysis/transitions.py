@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from beltline.host.analysis.policy import followed, policy_of
+from beltline.host.analysis.policy import check_forever, followed, policy_of
 from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.results.result import Result
@@ -23,8 +23,10 @@ def transitions(result: Result) -> Any:
             d = int(np.argmax(ends.any(axis=(1, 2))))
             raise ProblemError(f"alternative {result.alternatives[d]!r} ends the problem, so that rows do not sum to 1")
         return policy.matrix()
+    check_forever(problem, "a Markov matrix")
     program, actions = problem.program, result.policy.reshape(-1)
-    if (actions < 0).any():
-        raise ProblemError(f"{problem.state_name(int(np.argmax(actions < 0)))} has no action")
-    own = np.flatnonzero(program.action == np.repeat(actions, np.diff(program.first)))
+    none = (actions < 0) & ~program.lost
+    if none.any():
+        raise ProblemError(f"{problem.state_name(int(np.argmax(none)))} has no action")
+    own = np.flatnonzero((program.action == actions[program.state]) | program.lost[program.state])
     return program.chances[program.lottery[own]]

@@ -9,9 +9,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from beltline.host.problem.checks import ProblemError, check_unmasked, first, place, plain_text, real, table, whole
+from beltline.host.problem.checks import (
+    ProblemError,
+    check_unmasked,
+    first,
+    place,
+    plain_text,
+    real,
+    shown,
+    table,
+    whole,
+)
 from beltline.host.problem.memory import memory_as_problem_error
-from beltline.host.problem.problem import ROW_SUM_TOLERANCE
+from beltline.host.problem.problem import HORIZON_LIMIT, ROW_SUM_TOLERANCE
 from beltline.host.problem.report import Report, as_html, as_text, report
 
 if TYPE_CHECKING:
@@ -23,6 +33,9 @@ INDEX_LIMIT = 2**31 - 1
 PAIRS_PER_CALL = 2**22
 """Number of pairs of a state and an action for which ``reward`` and other functions are called at once, about."""
 
+NOTHING = "no state has a value above minus infinity: from every state a state without an action may be reached"
+"""Message of a problem in which nothing can be done."""
+
 
 @dataclass(frozen=True, eq=False)
 class DiscreteProblem:
@@ -31,7 +44,8 @@ class DiscreteProblem:
         V(i) = max over a in A(i) of  R(i, a) + beta * sum_j Q(i, a, j) V(j)
 
     Make one with :func:`beltline.from_discrete_dp` or :func:`beltline.from_factors`. ``bl.solve`` solves it on the
-    processor.
+    processor. The value is minus infinity, and the policy -1, where no action can be taken, and where every action may
+    lead to such states.
 
     Parameters
     ----------
@@ -42,6 +56,17 @@ class DiscreteProblem:
         state ``k`` together with the exogenous state ``z``.
     name : str
         Name in reports.
+    horizon : int, optional
+        Number of ages ``T``; tables of the solution then have an axis of ages before those of ``shape``. By default the
+        horizon is infinite.
+    start : array of ``shape``, optional
+        With a horizon the value after the last age, in units of utility.
+
+    Raises
+    ------
+    ProblemError
+        No state has a value above minus infinity; or ``beta`` is 1, the horizon is infinite, and a state cannot surely
+        reach an end. An end is a state, or several, among which actions of reward 0 can be taken for ever.
 
     Examples
     --------
@@ -54,13 +79,26 @@ class DiscreteProblem:
     program: Program
     shape: tuple[int, ...]
     name: str = "discrete problem"
+    horizon: int | None = None
+    start: NDArray[np.float64] | None = None
 
-    horizon: ClassVar[None] = None
     regimes: ClassVar[tuple[str, ...]] = ("",)
     alternatives: ClassVar[tuple[()]] = ()
 
     def __post_init__(self) -> None:
         plain_text("name", self.name)
+        if self.program.lost.all():
+            raise ProblemError(NOTHING)
+        if self.horizon is None and self.beta == 1.0:
+            from beltline.gpu_ref.discrete.ending import merged, surely_ending
+
+            one = merged(self.program)
+            stuck = surely_ending(one.program)[one.place] < 0
+            if stuck.any():
+                raise ProblemError(
+                    "with beta = 1 every state must be able to reach, with probability 1, a state that stays where it "
+                    f"is for a reward of 0, and {self.state_name(int(np.argmax(stuck)))} is not"
+                )
 
     @property
     def beta(self) -> float:
@@ -77,9 +115,10 @@ class DiscreteProblem:
         """Number of pairs of a state and an action that the solver compares.
 
         Actions of one state that lead to the same distribution of the next state count once: only the best can be
-        chosen, and the others are dropped when the problem is made.
+        chosen, and the others are dropped when the problem is made, as are those that may lead to a value of minus
+        infinity.
         """
-        return self.program.pairs
+        return self.program.pairs - int(self.program.lost.sum())
 
     @property
     def size(self) -> str:
@@ -99,6 +138,10 @@ class DiscreteProblem:
             ("transitions", f"{self.program.chances.shape[0]:,} distributions of the next state"),
             ("beta", f"{self.beta:.6g}"),
         ]
+        if self.horizon is not None:
+            rows.append(("horizon", f"{self.horizon:,} ages"))
+        if lost := int(self.program.lost.sum()):
+            rows.append(("value -inf", f"that of {lost:,} states, which no action may lead to"))
         return report(self.name, rows)
 
     __str__ = __repr__ = as_text
@@ -114,6 +157,8 @@ def from_factors(
     *,
     beta: float,
     feasible: ArrayLike | Callable[..., Any] | None = None,
+    horizon: int | None = None,
+    start: ArrayLike | None = None,
     name: str = "discrete problem",
 ) -> DiscreteProblem:
     """Make a discrete dynamic program whose actions choose the next endogenous state.
@@ -141,23 +186,25 @@ def from_factors(
     endog_next : (N_k, N_z, N_a) array of int, or function, optional
         The next endogenous state ``k'``; by default the action itself. A function is called as ``reward`` is.
     beta : float
-        Discount factor, at least 0 and below 1.
+        Discount factor, as in :func:`beltline.from_discrete_dp`.
     feasible : (N_k, N_z, N_a) array of bool, or function, optional
         Whether an action can be taken; by default every action can. Where it is false, ``reward`` and ``endog_next``
         are ignored. A function is called as ``reward`` is.
+    horizon, start : int and (N_k, N_z) array, optional
+        Number of ages, and the value after the last one, as in :func:`beltline.from_discrete_dp`.
     name : str
         Name in reports and messages.
 
     Returns
     -------
     DiscreteProblem
-        Its solution has tables of shape ``(N_k, N_z)``.
+        Its solution has tables of shape ``(N_k, N_z)``, with a horizon ``(T, N_k, N_z)``.
 
     Raises
     ------
     ProblemError
-        An argument has a wrong type, shape or value, a state has no action, or the problem does not fit in memory. The
-        message is one sentence about the first error found.
+        An argument has a wrong type, shape or value, the problem has no finite solution, or it does not fit in memory.
+        The message is one sentence about the first error found.
 
     Examples
     --------
@@ -188,14 +235,15 @@ def from_factors(
         raise ProblemError("reward must be an array or a function, not None")
     if endog_next is None and n_a > n_k:
         raise ProblemError(f"endog_next must be given where num_actions = {n_a} is above endog_size = {n_k}")
-    beta = discount(beta)
+    beta, horizon, start = discounting(beta, horizon, start, (n_k, n_z))
     state, action, rewards, following = _pairs(reward, endog_next, feasible, (n_k, n_z, n_a))
-    check_every_state_has_action(np.bincount(state, minlength=n_k * n_z), (n_k, n_z))
+    if not state.size:
+        raise ProblemError(NOTHING)
     exogenous = np.arange(n_k * n_z) % n_z
     with memory_as_problem_error():
         lottery = exogenous[state] * n_k + following
-        program = program_of(state, action, rewards, lottery, next_states(chain, n_k), beta, exogenous)
-    return DiscreteProblem(program, (n_k, n_z), name)
+        program = program_of(state, action, rewards, lottery, next_states(chain, n_k), beta, exogenous, horizon is None)
+        return DiscreteProblem(program, (n_k, n_z), name, horizon, start)
 
 
 def _pairs(reward: Any, endog_next: Any, feasible: Any, shape: tuple[int, int, int]) -> list[NDArray[Any]]:
@@ -277,15 +325,34 @@ def _array(name: str, given: Any) -> NDArray[Any]:
         raise ProblemError(f"{name} must be an array, not a ragged sequence") from None
 
 
-def discount(beta: Any) -> float:
-    """Return ``beta`` as a float if it is at least 0 and below 1.
+def discounting(
+    beta: Any, horizon: Any, start: Any, shape: tuple[int, ...]
+) -> tuple[float, int | None, NDArray[np.float64] | None]:
+    """Return discount factor, number of ages, and the value after the last age after checking them.
 
     Raises
     ------
     ProblemError
-        ``beta`` is not a number in this range.
+        ``beta`` is not a number from 0 to 1, with a horizon from 0; ``horizon`` is not None or a whole number above 0;
+        or ``start`` does not have the shape of a value, ``shape``, is not finite or minus infinity, or has no horizon.
     """
-    return real("beta", beta, "a number from 0 and below 1, as the horizon is infinite", lambda b: 0 <= b < 1)
+    if horizon is None:
+        if start is not None:
+            raise ProblemError(
+                "start is the value after the last age: give the number of ages, horizon, or leave it out"
+            )
+        return real("beta", beta, "a number from 0 to 1, as the horizon is infinite", lambda b: 0 <= b <= 1), None, None
+    beta = real("beta", beta, "a finite number from 0", lambda b: 0 <= b < np.inf)
+    wanted = f"a whole number from 1 to {HORIZON_LIMIT}, or None for an infinite horizon"
+    horizon = whole("horizon", horizon, wanted, lambda ages: 1 <= ages <= HORIZON_LIMIT)
+    value = np.zeros(shape) if start is None else _array("start", start)
+    if value.dtype.kind not in "iuf" or value.shape != shape:
+        raise ProblemError(f"start must be an array of real numbers of shape {shape}, not {shown(start)}")
+    bad = ~(np.isfinite(value) | (value == -np.inf))
+    if bad.any():
+        where = first(bad)
+        raise ProblemError(f"start must be finite, or -inf, but {place('start', where)} is {value[where]}")
+    return beta, horizon, value.astype(np.float64)
 
 
 def check_chances(rows: Any, entry: Callable[[int, int], str], row: Callable[[int], str]) -> None:
@@ -313,26 +380,6 @@ def check_chances(rows: Any, entry: Callable[[int, int], str], row: Callable[[in
     if off.any():
         bad = int(np.argmax(off))
         raise ProblemError(f"{row(bad)} must sum to 1 within {ROW_SUM_TOLERANCE:g}, not to {sums[bad]:.15g}")
-
-
-def check_every_state_has_action(actions: NDArray[np.int64], shape: tuple[int, ...]) -> None:
-    """Check that every state has an action.
-
-    Parameters
-    ----------
-    actions : (n,) array
-        Number of actions of each state.
-    shape
-        Shape of the tables of the solution, which determines how messages name a state.
-
-    Raises
-    ------
-    ProblemError
-        A state has no action; the message names the first such state.
-    """
-    if (actions == 0).any():
-        where = _state_name(int(np.argmax(actions == 0)), shape)
-        raise ProblemError(f"every state must have an action, and {where} has none with a reward above -inf")
 
 
 def _state_name(number: int, shape: tuple[int, ...]) -> str:

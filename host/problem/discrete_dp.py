@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from beltline.host.problem.checks import ProblemError, check_unmasked, first, place, shown, whole
 from beltline.host.problem.discrete import (
     INDEX_LIMIT,
+    NOTHING,
     DiscreteProblem,
     check_chances,
-    check_every_state_has_action,
-    discount,
+    discounting,
 )
 from beltline.host.problem.memory import memory_as_problem_error
 from beltline.host.problem.problem import ROW_SUM_TOLERANCE
@@ -31,6 +31,8 @@ def from_discrete_dp(
     a_indices: ArrayLike | None = None,
     *,
     endog_size: int | None = None,
+    horizon: int | None = None,
+    start: ArrayLike | None = None,
     name: str = "discrete problem",
 ) -> DiscreteProblem:
     """Make a discrete dynamic program from the arguments of QuantEcon's ``DiscreteDP``, or from a ``DiscreteDP``.
@@ -44,33 +46,42 @@ def from_discrete_dp(
     ----------
     R : (n, m) array, or (L,) array, or DiscreteDP
         Product form: reward of action ``a`` in state ``i``, in units of utility; ``-inf`` where it cannot be taken. By
-        pairs: the reward of each pair. A ``DiscreteDP`` brings ``Q``, ``beta`` and the indices with it; these must then
-        be left out.
+        pairs: the reward of each pair. A state without an action that can be taken has the value minus infinity, and so
+        have states all of whose actions may lead to such states; no action is taken that may. A ``DiscreteDP`` brings
+        ``Q``, ``beta`` and the indices with it; these must then be left out.
     Q : (n, m, n) array, or list of m (n, n) scipy.sparse matrices, or (L, n) array or scipy.sparse matrix
         Probabilities of the next state; in a list, one matrix for each action, with a row for each state. Those of an
         action that cannot be taken are ignored.
     beta : float
-        Discount factor, at least 0 and below 1.
+        Discount factor, at least 0 and at most 1; with a horizon any number from 0. With 1 and an infinite horizon
+        every state must be able to reach, with probability 1, an end: a state that stays where it is for a reward of 0,
+        or several states that lead to each other only, for 0. The value is then the largest sum of expected rewards.
     s_indices, a_indices : (L,) array of int, optional
         By pairs: state and action of each pair, in any order.
     endog_size : int, optional
         ``N_k``, the number of endogenous states, if a state is a pair of an endogenous and an exogenous state: state
         ``i`` is then ``(i // N_z, i % N_z)`` with ``N_z = n / N_k``. Tables of the solution have shape ``(N_k, N_z)``.
         Each row of ``Q`` must then combine one next endogenous state with the row of one exogenous Markov matrix.
+    horizon : int, optional
+        Number of ages ``T`` of a problem with a finite horizon, at most 65,536. By default the horizon is infinite.
+    start : (n,) array, or (N_k, N_z) with ``endog_size``, optional
+        With a horizon the value after the last age, in units of utility, ``-inf`` where one may not end; by default 0.
     name : str
         Name in reports and messages.
 
     Returns
     -------
     DiscreteProblem
-        For ``bl.solve``. Its solution has tables of shape ``(n,)``, or ``(N_k, N_z)`` with ``endog_size``.
+        For ``bl.solve``. Its solution has tables of shape ``(n,)``, or ``(N_k, N_z)`` with ``endog_size``, with a
+        horizon after an axis of ages.
 
     Raises
     ------
     ProblemError
-        Shapes do not agree, a reward is not a number, a row of ``Q`` is not a distribution, a state has no action,
-        ``Q`` does not have the structure that ``endog_size`` requires, or the problem does not fit in memory. The
-        message is one sentence about the first error found.
+        Shapes do not agree, a reward is not a number, a row of ``Q`` is not a distribution, a state has no pair, no
+        value is finite, a state cannot surely reach an end with ``beta = 1``, ``Q`` does not have the structure that
+        ``endog_size`` requires, or the problem does not fit in memory. The message is one sentence about the first
+        error found.
 
     Examples
     --------
@@ -83,6 +94,11 @@ def from_discrete_dp(
     >>> pairs = bl.from_discrete_dp([5, 10, -1], [(0.5, 0.5), (0, 1), (0, 1)], 0.95, [0, 0, 1], [0, 1, 0])
     >>> bl.solve(pairs).policy
     array([0, 0])
+
+    A game that ends in state 1, where each try costs 1 and succeeds with probability 1/4:
+
+    >>> bl.solve(bl.from_discrete_dp([[-1], [0]], [[(0.75, 0.25)], [(0, 1)]], 1)).value
+    array([-4.,  0.])
     """
     from beltline.gpu_ref.discrete.program import check_pairs, distinct, numbered, program_of
 
@@ -90,7 +106,6 @@ def from_discrete_dp(
         if beta is not None or s_indices is not None or a_indices is not None:
             raise ProblemError("beta, s_indices and a_indices are taken from the DiscreteDP and must not be given")
         R, Q, beta, s_indices, a_indices = R.R, R.Q, R.beta, R.s_indices, R.a_indices
-    beta = discount(beta)
     rewards = _rewards(R)
     with memory_as_problem_error():
         check_pairs(rewards.size)
@@ -99,12 +114,12 @@ def from_discrete_dp(
         _check_finite(pairs)
         check_chances(pairs.chances, pairs.entry, pairs.row)
         states = pairs.chances.shape[1]
-        check_every_state_has_action(np.bincount(pairs.state, minlength=states), (states,))
         shape = (states,) if endog_size is None else _factors(pairs, endog_size)
+        beta, horizon, start = discounting(beta, horizon, start, shape)
         lotteries, lottery = distinct(pairs.chances)
         number, lotteries, group = numbered(pairs.state, lottery, lotteries)
-        program = program_of(pairs.state, pairs.action, pairs.reward, number, lotteries, beta, group)
-    return DiscreteProblem(program, shape, name)
+        program = program_of(pairs.state, pairs.action, pairs.reward, number, lotteries, beta, group, horizon is None)
+        return DiscreteProblem(program, shape, name, horizon, start)
 
 
 @dataclass(frozen=True)
@@ -164,6 +179,8 @@ def _rewards(R: Any) -> NDArray[np.float64]:
         raise ProblemError(
             f"R must be finite, or -inf where an action cannot be taken, but {place('R', where)} is {rewards[where]}"
         )
+    if not (rewards > -np.inf).any():
+        raise ProblemError(NOTHING)
     return rewards
 
 
@@ -188,7 +205,6 @@ def _product(R: NDArray[np.float64], Q: Any, s_indices: Any, a_indices: Any) -> 
         sparse.csr_array(given[state[p : p + step], action[p : p + step]].astype(np.float64))
         for p in range(0, state.size, step)
     ]
-    check_every_state_has_action(np.bincount(state, minlength=n), (n,))
     return _Pairs(state, action, R[state, action], sparse.vstack(parts, format="csr"), None)
 
 
@@ -203,7 +219,6 @@ def _of_matrices(R: NDArray[np.float64], Q: Any) -> _Pairs:
     for a, each in enumerate(Q):
         if not sparse.issparse(each) or each.shape != (n, n) or each.dtype.kind not in "iuf":
             raise ProblemError(f"{wanted}, but Q[{a}] is {shown(each)}")
-    check_every_state_has_action((R > -np.inf).sum(axis=1), (n,))
     state, action = np.nonzero(R > -np.inf)
     # Rows of one action after another, of which those of each state are then taken together.
     chances = sparse.vstack([sparse.csr_array(each, dtype=np.float64) for each in Q], format="csr")[action * n + state]
@@ -229,6 +244,12 @@ def _by_pairs(R: NDArray[np.float64], Q: Any, s_indices: Any, a_indices: Any) ->
         one, other = sorted(order[twice[0] : twice[0] + 2].tolist())
         raise ProblemError(
             f"pairs must differ, but pairs {one} and {other} are both action {action[one]} in state {state[one]}"
+        )
+    missing = np.bincount(state, minlength=given.shape[1]) == 0
+    if missing.any():
+        raise ProblemError(
+            f"every state must have a pair, with a reward of -inf if it has no action, and state {np.argmax(missing)} "
+            "has none"
         )
     number = order[R[order] > -np.inf]
     chances = sparse.csr_array(given, dtype=np.float64, copy=True)

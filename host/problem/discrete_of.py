@@ -32,7 +32,8 @@ def to_discrete_dp(
     -------
     R : (L,) float64 array
         Reward of each feasible pair of a state and an action. Where several actions of a state lead to the same
-        distribution of the next state, only the best is returned.
+        distribution of the next state, only the best is returned. A state of a discrete problem with the value minus
+        infinity has one pair, with the reward ``-inf``.
     Q : (L, n) scipy.sparse array
         Probabilities of the next state of each pair.
     beta : float
@@ -58,13 +59,14 @@ def to_discrete_dp(
     with memory_as_problem_error():
         if isinstance(problem, Problem):
             problem = discrete_of(problem)
+        elif problem.horizon is not None:
+            raise _lacks(problem, "an infinite horizon", f"{problem.horizon} ages")
         program = problem.program
-        state = np.repeat(np.arange(program.states), np.diff(program.first))
         return (
-            program.reward.copy(),
+            np.where(program.lost[program.state], -np.inf, program.reward),
             program.chances[program.lottery],
             program.beta,
-            state,
+            program.state.copy(),
             program.action.astype(np.int64),
         )
 
@@ -125,5 +127,5 @@ def discrete_of(problem: Problem) -> DiscreteProblem:
     return DiscreteProblem(program, (states,), problem.name)
 
 
-def _lacks(problem: Problem, wanted: str, found: str) -> ProblemError:
+def _lacks(problem: Problem | DiscreteProblem, wanted: str, found: str) -> ProblemError:
     return ProblemError(f"a discrete dynamic program must have {wanted}, but problem {problem.name!r} has {found}")

@@ -144,16 +144,20 @@ def to_xarray(result: Result) -> Dataset:
 def _of_discrete(result: Result) -> Dataset:
     import xarray
 
-    names = ("state",) if result.value.ndim == 1 else ("endogenous", "exogenous")
-    coordinates = {
+    problem = result.problem
+    names: tuple[str, ...] = ("state",) if len(problem.shape) == 1 else ("endogenous", "exogenous")
+    coordinates: dict[str, Any] = {
         axis: (axis, np.arange(size), {"long_name": axis if axis == "state" else f"{axis} state"})
-        for axis, size in zip(names, result.value.shape, strict=True)
+        for axis, size in zip(names, problem.shape, strict=True)
     }
+    known = {"beta": problem.beta}
+    if problem.horizon is not None:
+        names, coordinates["age"], known["horizon"] = ("age", *names), ages(1, problem.horizon), problem.horizon
     data = {
         "value": (names, result.value.copy(), {"long_name": "value", "units": "utility"}),
         "policy": (names, result.policy.copy(), {"long_name": "best action, by its number", "units": "1"}),
     }
-    return xarray.Dataset(data, coordinates, _run(result) | {"beta": result.problem.beta})
+    return xarray.Dataset(data, coordinates, _run(result) | known)
 
 
 def _dimensions(name: str, plain: str, shape: tuple[int, ...], asset: str, sizes: dict[str, int]) -> tuple[str, ...]:

@@ -193,7 +193,7 @@ def schema(facts: Mapping[str, Any], problem: Any = None) -> dict[str, Table]:
     With a discrete ``problem`` the file has no arrays of the problem itself.
     """
     if isinstance(problem, DiscreteProblem):
-        return discrete_record.answers(problem.shape)
+        return discrete_record.answers(problem.shape, problem.horizon)
     if "shape" in facts["problem"]:
         return discrete_record.schema(facts["problem"])
     numbers, here = ("<f8",), ("grid points", "states")
@@ -338,12 +338,12 @@ def _check_answers(result: Result) -> None:
         The first fault found.
     """
     problem = result.problem
-    if result.success:
-        check_finite(result.value)
     if isinstance(problem, DiscreteProblem):
         if result.success:
-            discrete_record.check_policy(problem, result.policy.reshape(-1))
+            discrete_record.check_answers(problem, result.value, result.policy)
         return
+    if result.success:
+        check_finite(result.value)
     regimes, count = len(problem.regimes), len(problem.alternatives)
     shape = (*(() if regimes == 1 else (regimes,)), problem.points, problem.states)
     if result.value.shape[-len(shape) :] != shape:

@@ -336,7 +336,8 @@ class Result:
         -------
         (n, n) scipy.sparse array
             Entry ``[i, j]`` is the probability that state ``j`` follows state ``i``, where states have the order of
-            ``value.ravel()``. With taste shocks alternatives are taken with their probabilities.
+            ``value.ravel()``. With taste shocks alternatives are taken with their probabilities. A state with the value
+            minus infinity stays.
 
         Raises
         ------
@@ -419,9 +420,8 @@ class Result:
         Dimensions are ``age`` (only with a horizon; the first age is 1), ``regime`` (only with regimes), the asset
         under its name (``capital``, for example), with the grid as coordinate, and ``state``, with the labels of the
         exogenous states as coordinate, or their numbers if they have no labels. Arrays of alternatives have the
-        dimension ``by_alternative``. A discrete problem has the dimension ``state``, or ``endogenous`` and
-        ``exogenous``. ``attrs`` holds everything else that is known about the run. Its entry ``about`` repeats it as
-        JSON, and with it :func:`beltline.load` can read a netCDF file of the dataset.
+        dimension ``by_alternative``. A discrete problem has ``state``, or ``endogenous`` and ``exogenous``. ``attrs``
+        holds everything else. Its entry ``about`` is JSON, with which :func:`beltline.load` can read a netCDF file.
 
         Raises
         ------

@@ -114,9 +114,14 @@ class Certificate:
     def _where(self, table: NDArray[np.float64]) -> str:
         """Return the name of the first state with the largest entry of ``table``."""
         index = np.unravel_index(int(np.argmax(table)), table.shape)
-        if isinstance(self.problem, DiscreteProblem):
-            return self.problem.state_name(int(np.ravel_multi_index(index, table.shape)))
         ages = "" if self.problem.horizon is None else f", age {index[0] + 1}"
+        if isinstance(self.problem, DiscreteProblem):
+            return (
+                self.problem.state_name(
+                    int(np.ravel_multi_index(index[-len(self.problem.shape) :], self.problem.shape))
+                )
+                + ages
+            )
         which = ""
         if len(index) - bool(ages) > 2:
             number = int(index[-3])
@@ -146,8 +151,9 @@ def certify(
     problem : Problem or DiscreteProblem
         The problem that the value should solve.
     value : array
-        ``V`` in units of utility, finite, in the shape that results have: ``(N_k, N_z)``; ``(N_r, N_k, N_z)`` with
-        regimes; after an axis of ages with a horizon; the problem's ``shape`` if it is discrete.
+        ``V`` in units of utility, finite (in a discrete problem also minus infinity), in the shape that results have:
+        ``(N_k, N_z)``; ``(N_r, N_k, N_z)`` with regimes; the problem's ``shape`` if it is discrete; after an axis of
+        ages with a horizon.
     policy : int array, optional
         The choices to judge, by default the best ones given ``value``: grid indexes in the shape of ``value``, as
         ``policy`` of a result, or ``(N_d, N_k, N_z)`` by alternative (after an axis of ages), as ``policy`` of its
@@ -227,36 +233,52 @@ def _certificate(
 
 def _of_discrete(problem: DiscreteProblem, value: Any, policy: Any, alternative: Any) -> Certificate:
     """Certify a value, and actions, of a discrete problem."""
+    from beltline.gpu_ref.discrete.ending import endless_pairs
     from beltline.gpu_ref.discrete.exact_step import certify as certify_program
+    from beltline.gpu_ref.discrete.exact_step import certify_ages
 
     if alternative is not None:
         raise ProblemError("a discrete problem has no alternatives: leave out alternative")
     program, pairs = problem.program, None
-    V = _table("value", value, [problem.shape]).reshape(-1)
+    shape = problem.shape if problem.horizon is None else (problem.horizon, *problem.shape)
+    V = _table("value", value, [shape], least=-math.inf)
+    rows = V.reshape(-1, program.states)
     if policy is not None:
-        actions = _indexes("policy", policy, [problem.shape], 0, int(program.action.max()) + 1).reshape(-1)
-        state = np.repeat(np.arange(program.states), np.diff(program.first))
-        pairs = np.full(program.states, -1, np.int64)
-        right = np.flatnonzero(program.action == actions[state])
-        pairs[state[right]] = right
-        if (pairs < 0).any():
-            bad = int(np.argmax(pairs < 0))
+        actions = _indexes("policy", policy, [shape], -1, int(program.action.max()) + 1).reshape(rows.shape)
+        pairs = np.full(rows.shape, -1, np.int64)
+        age, right = np.nonzero(program.action == actions[:, program.state])
+        pairs[age, program.state[right]] = right
+        wrong = (pairs < 0) & ((actions >= 0) | ((rows > -np.inf) & ~program.lost))
+        if wrong.any():
+            bad = np.unravel_index(int(np.argmax(wrong)), rows.shape)
             raise ProblemError(
-                f"policy has action {actions[bad]} in {problem.state_name(bad)}, where it cannot be taken, or where "
-                "another action leads to the same distribution of the next state with no lower reward"
+                f"policy has action {actions[bad]} in {problem.state_name(int(bad[1]))}, where it cannot be taken, or "
+                "where another action leads to the same distribution of the next state with no lower reward"
             )
-    found = certify_program(program, V, pairs)
-    certificate = _certificate(problem, found, problem.shape, problem.shape, None)
-    certificate.policy[...] = program.action[found.policy].reshape(problem.shape)
+    if pairs is not None and problem.horizon is None and problem.beta == 1.0:
+        never = endless_pairs(program, np.where(program.lost, program.first[:-1], pairs[0]))
+        if never.any():
+            raise ProblemError(
+                f"policy never reaches an end from {problem.state_name(int(np.argmax(never)))}, so it has no value "
+                "with beta = 1"
+            )
+    if problem.start is not None:
+        found = certify_ages(program, rows, problem.start.reshape(-1), pairs)
+    else:
+        found = certify_program(program, rows[0], None if pairs is None else pairs[0])
+    certificate = _certificate(problem, found, shape, shape, None)
+    best = certificate.policy
+    best[...] = np.where(best < 0, -1, program.action[best])
     return certificate
 
 
-def _table(name: str, given: Any, shapes: list[tuple[int, ...]]) -> NDArray[np.float64]:
-    """Return a finite ``float64`` array in one of ``shapes``."""
+def _table(name: str, given: Any, shapes: list[tuple[int, ...]], least: float = math.nan) -> NDArray[np.float64]:
+    """Return a ``float64`` array in one of ``shapes``, finite or ``least``."""
     found = np.ascontiguousarray(numbers_of(name, given, "an array of real numbers"), np.float64)
     _check_shape(name, found, shapes)
-    if not np.isfinite(found).all():
-        where = first(~np.isfinite(found))
+    bad = ~np.isfinite(found) & (found != least)
+    if bad.any():
+        where = first(bad)
         raise ProblemError(f"{name} must be finite, but {place(name, where)} is {float(found[where])}")
     return found
 

@@ -46,6 +46,9 @@ ROUNDED = " Rounding errors of double precision exceed tol for values of this si
 DIFFER = "choices may differ from those of the exact solution"
 """What a noticeable error bound means."""
 
+EQUAL = 1e-12
+"""Values whose spread is below this share of their size are as good as equal."""
+
 SAMPLE = 64
 """Number of values that are looked at to learn what size is typical."""
 
@@ -69,6 +72,7 @@ def judged(
     usual: Callable[[], float] = float,
     unbounded: str = UNBOUNDED,
     by_state: Callable[[], NDArray[np.float64]] | None = None,
+    relative: Callable[[], NDArray[np.float64]] | None = None,
 ) -> tuple[Outcome, str]:
     """Return outcome and message of a solve that ended, in the light of its error bound.
 
@@ -95,6 +99,9 @@ def judged(
         Sentence for the message if the bound is infinite, with a space before it.
     by_state
         Computes bounds by state, of the shape of ``value``, units of utility, which is rarely needed.
+    relative
+        Computes bounds by state on the errors of the differences of values, which decide where the bound is not below
+        their spread. By default, and for values that are as good as equal, the bound is then compared with their size.
 
     Examples
     --------
@@ -123,11 +130,15 @@ def judged(
     if by_state is not None and bound > max(min(LARGEST * between, LARGEST * typical), accepted):
         bounds, apart = by_state(), np.abs(value)
         scale = np.minimum(between, np.maximum(apart, typical))
-        allowed = np.maximum(np.maximum(LARGEST * scale, CLOSE * apart), accepted)
+        least, relative = max(accepted, SMALLEST, EXACT * usual()), relative if between > EQUAL * size else None
+        allowed = np.maximum(np.maximum(LARGEST * scale, 0.0 if relative else CLOSE * apart), least)
         near = float(bounds[apart <= size].max())
         if (bounds <= allowed).all():
             found = f"The error bound, {bound:.2g}, is of large values; for half of them it is {near:.2g}."
             return outcome, f"{message} {found}" if near < 0.1 * bound else f"{compared} {DIFFER}: {cure}."
+        if relative and float((errors := relative()).max()) <= max(LARGEST * between, least):
+            found = f"all values may be off by the same {bound:.2g}, and their differences by {errors.max():.2g}."
+            return outcome, f"{message} With beta near 1 {found}"
         worst = int(np.argmax(bounds - allowed))
         return Outcome.INEXACT, (
             f"{message} The error bound of a value of {value.flat[worst]:.3g} is {bounds.flat[worst]:.2g}, which says "
@@ -180,7 +191,7 @@ def tightened(
         Solves with the given options.
     """
     result, usual = solve(options), partial(usual_utility, problem)
-    for _ in range(TIGHTENINGS if options.lowers_tol else 0):
+    for _ in range(TIGHTENINGS if options.lowers_tol and problem.horizon is None else 0):
         bound, residual = result.error_bound, result.residual
         if result.status not in ENDED or not math.isfinite(bound):
             break

@@ -16,7 +16,7 @@ from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
 from beltline.host.solver.certify import bounds_by_state
-from beltline.host.solver.judgement import ROUNDED, UNBOUNDED, judged, lowers, promised
+from beltline.host.solver.judgement import RESCALE, ROUNDED, UNBOUNDED, judged, lowers, promised
 from beltline.host.solver.options import UNNAMED, SolveOptions
 from beltline.host.solver.solve_general import sweep_reporter
 from beltline.host.solver.tolerance import usual_utility
@@ -31,7 +31,12 @@ DEVICE = "cpu"
 METHOD = "policy_iteration"
 """The only method."""
 
-OUTCOMES = {"converged": Outcome.CONVERGED, "sweep limit": Outcome.LIMIT, "not finite": Outcome.NOT_FINITE}
+OUTCOMES = {
+    "ages done": Outcome.FINISHED,
+    "converged": Outcome.CONVERGED,
+    "sweep limit": Outcome.LIMIT,
+    "not finite": Outcome.NOT_FINITE,
+}
 """The outcome for each status of the solver."""
 
 
@@ -62,37 +67,61 @@ def solve_discrete(
     with timed(timing, "open"):
         if report:
             report(f"solving on the {device}")
-        from beltline.gpu_ref.discrete import measured, solve
+        from beltline.gpu_ref.discrete import measured, relative_bound, solve, solve_ages
 
-    program = problem.program
+    program, horizon = problem.program, problem.horizon
+    progress, start = sweep_reporter(report, horizon), None if problem.start is None else problem.start.reshape(-1)
     with timed(timing, "solve"):
         try:
-            found = solve(program, tol=options.tol, max_sweeps=options.max_sweeps, progress=sweep_reporter(report))
+            if horizon is not None and start is not None:
+                found = solve_ages(program, start, horizon, progress)
+            else:
+                found = solve(program, tol=options.tol, max_sweeps=options.max_sweeps, progress=progress)
         except MemoryError as error:
             raise ProblemError(f"{error}") from error
+    if found.status == "not finite" and _undiscounted(problem):
+        state = problem.state_name(int(np.argmax(found.value)))
+        raise ProblemError(
+            f"with beta = 1 the value of {state} is infinite, or its sum of rewards has no limit: actions that never "
+            "reach an end have rewards whose mean is not below 0"
+        )
     outcome, message = OUTCOMES[found.status], _message(found, options.tol)
     residual, bound, verified = _unverified(problem, found)
     chosen = found.chosen
-    if options.verify and outcome is not Outcome.NOT_FINITE:
+    # Without discounting, and with a horizon, the bound follows from the second search only.
+    if (options.verify or horizon is not None or _undiscounted(problem)) and outcome is not Outcome.NOT_FINITE:
         if report:
             report("verifying by a second search")
         with timed(timing, "verify"):
-            second = measured(program, found.value, found.chosen, found.change)
+            second = measured(program, found.value, found.chosen, found.change, start)
         residual, bound, verified = second.residual, second.error_bound, True
         chosen = found.chosen if second.missed else second.chosen
         if second.missed:
             outcome, message = Outcome.NOT_VERIFIED, f"{message} But {_missed(problem, second)}."
-    unbounded = UNBOUNDED if program.modulus < 1.0 else _no_modulus(problem)
-    modulus = program.modulus
-    cure, accepted = lowers(residual, bound, modulus), promised(options, modulus)
-    usual = partial(usual_utility, problem)
-    value = found.value.reshape(problem.shape)
-    by_state = partial(bounds_by_state, problem, value)
-    outcome, message = judged(outcome, message, value, bound, cure, accepted, usual, unbounded, by_state)
+    shape = problem.shape if horizon is None else (horizon, *problem.shape)
+    none = program.lost if horizon is None else chosen < 0
+    value = np.where(none, -np.inf, found.value).reshape(shape)
+    actions = program.action[np.maximum(chosen, 0)].astype(np.int64)
+    policy = np.where(none | (chosen < 0), -1, actions).reshape(shape)
+    unbounded = UNBOUNDED if horizon is not None or program.modulus < 1.0 else _no_modulus(problem)
+    cure, accepted = RESCALE, 0.0
+    if horizon is None:
+        cure, accepted = lowers(residual, bound, program.modulus), promised(options, program.modulus)
+    finite = value > -np.inf
+
+    def relative() -> NDArray[np.float64]:
+        return relative_bound(program, found.value, bound)[~program.lost]
+
+    if finite.any():
+        outcome, message = judged(
+            outcome, message, value[finite], bound, cure, accepted, partial(usual_utility, problem), unbounded,
+            lambda: bounds_by_state(problem, value)[finite],
+            relative if horizon is None and program.modulus < 1.0 else None,
+        )  # fmt: skip
     return Result(
         value=value,
-        policy=_actions(problem, chosen).reshape(problem.shape),
-        success=outcome is Outcome.CONVERGED,
+        policy=policy,
+        success=outcome in (Outcome.CONVERGED, Outcome.FINISHED),
         status=outcome.value,
         message=message,
         sweeps=found.sweeps,
@@ -131,9 +160,11 @@ def check_discrete(options: SolveOptions, device: Any, more: dict[str, Any]) -> 
 
 
 def _message(found: Iterated, tol: float) -> str:
+    if found.status == "ages done":
+        return f"All {found.sweeps} ages were solved."
     if found.status == "not finite":
-        state = int(np.argmax(~np.isfinite(found.value)))
-        return f"The value of state {state} is {found.value[state]}: rewards are too large for double precision."
+        index = np.unravel_index(int(np.argmax(~(np.abs(found.value) < np.inf))), found.value.shape)
+        return f"The value of state {index[-1]} is {found.value[index]}: rewards are too large for double precision."
     if found.status == "sweep limit" and found.given_up:
         return (
             f"The value still changed by {found.change:.3g} after {found.sweeps:,} sweeps, not by less than tol, "
@@ -149,7 +180,15 @@ def _message(found: Iterated, tol: float) -> str:
     return f"{last} changed the value by {found.change:.3g}.{ROUNDED if found.change >= tol else ''}"
 
 
+def _undiscounted(problem: DiscreteProblem) -> bool:
+    return problem.horizon is None and problem.beta == 1.0
+
+
 def _no_modulus(problem: DiscreteProblem) -> str:
+    if _undiscounted(problem):
+        return (
+            " The error has no bound: with beta = 1 actions that are the best within rounding may never reach an end."
+        )
     return (
         f" The error cannot be bounded: beta = {problem.beta!r} times the largest sum of a row of Q is not below 1 by "
         "more than rounding."
@@ -169,9 +208,3 @@ def _unverified(problem: DiscreteProblem, found: Iterated) -> tuple[float, float
         return found.change, math.inf, False
     residual = modulus * found.change + found.rounding
     return found.change, (residual + found.rounding) / (1.0 - modulus), False
-
-
-def _actions(problem: DiscreteProblem, chosen: NDArray[np.int64]) -> Any:
-    """Return the action of every state, numbered as in the caller's arrays; -1 where none was found."""
-    action = problem.program.action[np.maximum(chosen, 0)].astype(np.int64)
-    return np.where(chosen >= 0, action, -1)

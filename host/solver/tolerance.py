@@ -54,7 +54,7 @@ def utility_scale(problem: Problem | DiscreteProblem) -> float:
     0.0304
     """
     if not isinstance(problem, Problem):
-        reward = problem.program.reward
+        reward = rewards_of(problem)
         return float(np.ptp(reward)) or float(np.abs(reward).max())
     if not problem.general:
         ends = [float(problem.wealth[0].min()), float(problem.wealth[-1].max())]
@@ -72,6 +72,13 @@ def utility_scale(problem: Problem | DiscreteProblem) -> float:
     return found
 
 
+def rewards_of(problem: DiscreteProblem) -> NDArray[np.float64]:
+    """Return the rewards of the actions of a discrete problem, without those of states that have none."""
+    program = problem.program
+    found: NDArray[np.float64] = program.reward[~program.lost[program.state]] if program.lost.any() else program.reward
+    return found
+
+
 def usual_utility(problem: Problem | DiscreteProblem) -> float:
     """Return what one percent more consumption is worth, times 100, in the middle of the tables, units of utility.
 
@@ -85,7 +92,7 @@ def usual_utility(problem: Problem | DiscreteProblem) -> float:
     1.0
     """
     if not isinstance(problem, Problem):
-        return spread(problem.program.reward)
+        return spread(rewards_of(problem)) or utility_scale(problem)
     # With a horizon tables may have an axis of ages before these two.
     wealth = problem.wealth.reshape(-1, problem.points, problem.states)[-1, problem.points // 2, problem.states // 2]
     if not problem.general:

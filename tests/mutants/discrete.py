@@ -9,6 +9,7 @@ TESTS = "tests/gpu_ref/discrete/test_policy_iteration.py::"
 MADE = "tests/host/problem/test_discrete_dp.py::"
 VALUES = "tests/gpu_ref/discrete/test_policy_value.py::"
 SOLVED = "tests/host/solver/test_solve_discrete.py::"
+KINDS = "tests/host/solver/test_discrete_of_all_kinds.py::test_values_bounds_and_choices_of_random_programs"
 
 FAULTS = (
     Fault(
@@ -84,9 +85,37 @@ FAULTS = (
     Fault(
         "actions of a discrete program are returned as positions in the table of pairs instead of as action numbers",
         "host/solver/solve_discrete.py",
-        "action = problem.program.action[np.maximum(chosen, 0)].astype(np.int64)",
-        "action = chosen - problem.program.first[:-1]",
+        "actions = program.action[np.maximum(chosen, 0)].astype(np.int64)",
+        "actions = chosen - program.first[:-1]",
         (SOLVED + "test_savings_in_every_form_and_by_factors",),
+    ),
+    Fault(
+        "actions that may lead to a state without one are taken",
+        HERE + "program.py",
+        "may &= (chances @ lost.astype(np.float64) == 0.0)[lottery]",
+        "may &= True",
+        (KINDS,),
+    ),
+    Fault(
+        "pairs of reward 0 that leave an end are taken to stay in it",
+        HERE + "ending.py",
+        "stays = inside & (low == high)[program.lottery] & (low[program.lottery] == label[program.state])",
+        "stays = inside & (high[program.lottery] == label[program.state])",
+        (KINDS,),
+    ),
+    Fault(
+        "without discounting only the chosen pairs count in the bound",
+        HERE + "exact_step.py",
+        "mask = PossiblePairs(applied, guess + 1.1 * more).pairs",
+        "guess = guess",
+        ("tests/host/solver/test_certify.py::test_discrete_problems_without_discounting",),
+    ),
+    Fault(
+        "the error of the next age does not count in that of this one",
+        HERE + "exact_step.py",
+        "bound = (applied.off(here) + PossiblePairs(applied, before).most) * ROUND_UP",
+        "bound = applied.off(here)",
+        ("tests/host/solver/test_certify.py::test_errors_of_ages_of_a_discrete_problem_add_up",),
     ),
     Fault(
         "transitions are taken to factor although only the next endogenous state does",

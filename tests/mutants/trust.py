@@ -56,7 +56,7 @@ FAULTS = (
     Fault(
         "a default tolerance that leaves a noticeable bound is not lowered",
         JUDGEMENT,
-        "range(TIGHTENINGS if options.lowers_tol else 0)",
+        "range(TIGHTENINGS if options.lowers_tol and problem.horizon is None else 0)",
         "range(0)",
         (TESTS + "test_the_default_is_lowered_until_it_suits_most_states",),
     ),

@@ -5,6 +5,7 @@ Imports nothing of the project: problems are read by their attributes only.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -118,3 +119,83 @@ def program_solution(program: Any) -> Any:
         if moved <= 1e-18 * np.abs(V).max():
             break
     return V
+
+
+def best_of_all_policies(R: Any, Q: Any, beta: float) -> Any:
+    """Return the exact value of a discrete program, ``(n,)``: the largest of all its policies, in fractions.
+
+    Rewards ``(n, m)`` are -inf where an action cannot be taken. Without discounting a value may be infinite, or nan if
+    a sum of rewards has no limit.
+    """
+    possible = [np.flatnonzero(row > -np.inf) for row in R]
+    none = np.array([not each.size for each in possible])
+    best = np.full(len(R), Fraction(0))
+    best[:] = -np.inf
+    for which in np.ndindex(*(max(1, each.size) for each in possible)):
+        actions = [each[k] if each.size else 0 for each, k in zip(possible, which, strict=True)]
+        rows = np.arange(len(R)), np.array(actions)
+        value = policy_value(R[rows], Q[rows], beta, none)
+        best = np.where([a != a or a > b for a, b in zip(value, best, strict=True)], value, best)
+    return best
+
+
+def policy_value(reward: Any, chances: Any, beta: float, none: Any) -> Any:
+    """Return the exact value of a policy, minus infinity where it may lead to a state without an action, ``none``.
+
+    Without discounting the states of a class that is never left have an infinite value unless their mean reward is 0,
+    nan if it is 0 and some rewards are not, and 0 otherwise; states that lead to several such values have nan.
+    """
+    n = len(reward)
+    reached = np.linalg.matrix_power(np.eye(n) + (chances > 0), n) > 0
+    value = np.full(n, Fraction(0))
+    ends: set[int] = set()
+    for i in range(n):
+        members = np.flatnonzero(reached[i])
+        if none[members].any() if beta else none[i]:
+            value[i] = -np.inf
+        elif beta == 1.0 and reached[np.ix_(members, members)].all():
+            ends.add(i)
+            if reward[members].any():
+                shares = _stationary(chances[np.ix_(members, members)])
+                mean = sum(a * Fraction(r) for a, r in zip(shares, reward[members], strict=True))
+                value[i] = np.inf if mean > 0 else -np.inf if mean < 0 else np.nan
+    for i in set(range(n)) - ends if beta == 1.0 else ():
+        kinds = {value[j] for j in ends if reached[i, j] and isinstance(value[j], float)}
+        if kinds and value[i] != -np.inf:
+            value[i] = kinds.pop() if len(kinds) == 1 else np.nan
+    left = [i for i in range(n) if i not in ends and not isinstance(value[i], float)]
+    system = [[int(i == j) - Fraction(beta) * Fraction(chances[i, j]) for j in left] for i in left]
+    value[left] = _solved(system, [Fraction(reward[i]) for i in left])
+    return value
+
+
+def _stationary(chances: Any) -> list[Fraction]:
+    """Return the exact stationary distribution of an irreducible chain."""
+    n = len(chances)
+    system = [[Fraction(chances[j, i]) - int(i == j) for j in range(n)] for i in range(n - 1)] + [[Fraction(1)] * n]
+    return _solved(system, [Fraction(0)] * (n - 1) + [Fraction(1)])
+
+
+def _solved(system: list[list[Fraction]], right: list[Fraction]) -> list[Fraction]:
+    """Solve a linear system in fractions."""
+    rows = [[*row, r] for row, r in zip(system, right, strict=True)]
+    for k in range(len(rows)):
+        pivot = next(i for i in range(k, len(rows)) if rows[i][k])
+        rows[k], rows[pivot] = rows[pivot], rows[k]
+        rows[k] = [each / rows[k][k] for each in rows[k]]
+        for i in range(len(rows)):
+            if i != k and rows[i][k]:
+                rows[i] = [a - rows[i][k] * b for a, b in zip(rows[i], rows[k], strict=True)]
+    return [row[-1] for row in rows]
+
+
+def worth_of_actions(rewards: Any, rows: Any, beta: float, after: Any) -> list[Any]:
+    """Return what the actions of a state are worth, ``(m,)``, given the value ``after``, in fractions."""
+    found: list[Any] = []
+    for reward, row in zip(rewards, rows, strict=True):
+        to = np.flatnonzero(row) if beta else []
+        if reward == -np.inf or any(after[j] == -np.inf for j in to):
+            found.append(-np.inf)
+        else:
+            found.append(Fraction(reward) + Fraction(beta) * sum(Fraction(row[j]) * after[j] for j in to))
+    return found

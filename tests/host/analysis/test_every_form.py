@@ -156,6 +156,13 @@ def test_a_discrete_program_has_a_long_run() -> None:
     for call in (bl.moments, bl.simulate, bl.gini, bl.euler_errors, bl.refine):
         with pytest.raises(bl.ProblemError, match="discrete"):
             call(result)
+    # A third state without an action is not in the long run, and no age has one.
+    wider = np.zeros((3, 2, 3))
+    wider[:2, :, :2], wider[2] = chance, np.eye(3)[2]
+    wide = [*reward, [-np.inf, -np.inf]], wider, 0.95
+    np.testing.assert_array_equal(bl.stationary_distribution(solved(bl.from_discrete_dp(*wide))), [*mass, 0.0])
+    with pytest.raises(bl.ProblemError, match="a Markov matrix needs an infinite horizon, and this problem has 2 ages"):
+        bl.stationary_distribution(solved(bl.from_discrete_dp(*wide, horizon=2)))
 
 
 def test_figures_of_every_form(result: bl.Result) -> None:

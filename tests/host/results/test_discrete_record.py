@@ -26,7 +26,19 @@ def savings(points: int = 30) -> Any:
     )  # fmt: skip
 
 
-PROBLEMS = {"storage": lambda: bl.from_discrete_dp(*storage()), "savings": savings}
+def shaken(**more: Any) -> Any:
+    """Return the storage problem without an action in the highest state, to which storing most may lead."""
+    R, Q, beta = storage()
+    R[-1] = -np.inf
+    return bl.from_discrete_dp(R, Q, beta, **more)
+
+
+PROBLEMS = {
+    "storage": lambda: bl.from_discrete_dp(*storage()),
+    "savings": savings,
+    "ages": lambda: shaken(horizon=3, start=np.arange(16.0)),
+    "lost": shaken,
+}
 
 
 @pytest.fixture(scope="module", params=PROBLEMS)
@@ -44,7 +56,10 @@ def test_loaded_results_equal_saved_ones(result: bl.Result, tmp_path: Path) -> N
         np.testing.assert_equal(getattr(found, name), getattr(result, name))
     assert found.problem.shape == result.problem.shape
     ours, theirs = found.problem.program, result.problem.program
-    for name in ("reward", "first", "lottery", "action", "order", "begin"):
+    np.testing.assert_equal(
+        (found.problem.horizon, found.problem.start), (result.problem.horizon, result.problem.start)
+    )
+    for name in ("reward", "first", "lottery", "action", "order", "begin", "lost"):
         np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
         assert getattr(ours, name).dtype == getattr(theirs, name).dtype
     assert (ours.chances != theirs.chances).nnz == 0
@@ -76,6 +91,13 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.parametrize("lost", [[0], [14]])
+def test_states_without_a_value_have_no_other_action(lost: list[int], tmp_path: Path) -> None:
+    path = bl.solve(PROBLEMS["lost"]()).save(tmp_path / "a.npz")
+    with pytest.raises(ProblemError, match="array 'lost' must have the states that have no action but to stay"):
+        bl.load(changed(path, lost=np.array(lost)))
+
+
 @pytest.mark.parametrize("what", WRONG)
 def test_a_file_that_cannot_be_is_refused(what: str, tmp_path: Path) -> None:
     first, said = WRONG[what]
@@ -99,18 +121,21 @@ def test_where_a_file_cannot_be_written_nothing_is_left(result: bl.Result, tmp_p
 def test_a_figure_has_a_line_for_each_exogenous_state(result: bl.Result, tmp_path: Path) -> None:
     figure = result.plot(tmp_path / "a.png")
     assert (tmp_path / "a.png").stat().st_size > 10_000
-    states = 1 if result.value.ndim == 1 else 2
+    states = 1 if len(result.problem.shape) == 1 else 2
     value, policy = figure.axes
     assert len(value.lines) == len(policy.lines) == states
     assert len(figure.legends) == (0 if states == 1 else 1)
-    np.testing.assert_array_equal(policy.lines[0].get_ydata(), result.policy.reshape(-1, states)[:, 0])
+    first = result.policy if result.problem.horizon is None else result.policy[0]
+    drawn = np.ma.filled(policy.lines[0].get_ydata(), -1)
+    np.testing.assert_array_equal(drawn, first.reshape(-1, states)[:, 0])
     with pytest.raises(ProblemError, match="kind must be one of 'policy', not 'irf'"):
         result.plot(kind="irf")
 
 
 def test_labelled_arrays(result: bl.Result) -> None:
     found = result.to_xarray()
-    assert found.value.dims == (("state",) if result.value.ndim == 1 else ("endogenous", "exogenous"))
+    states = ("state",) if len(result.problem.shape) == 1 else ("endogenous", "exogenous")
+    assert found.value.dims == (states if result.problem.horizon is None else ("age", *states))
     np.testing.assert_array_equal(found.policy, result.policy)
     assert (found.attrs["success"], found.attrs["status"]) == (1, result.status)
     assert found.value.attrs["units"] == "utility"

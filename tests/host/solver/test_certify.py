@@ -144,3 +144,40 @@ def test_discrete_problems() -> None:
     certificate = bl.certify(problem, solved.value, 1 - solved.policy)
     assert certificate.improvable == 2
     assert (certificate.policy == solved.policy).all()
+
+
+def test_errors_of_ages_of_a_discrete_problem_add_up() -> None:
+    problem = bl.from_discrete_dp([[5, 10], [-1, 2]], [[(0.5, 0.5), (0, 1)], [(0, 1), (0.5, 0.5)]], 0.9, horizon=4)
+    solved = bl.solve(problem)
+    assert bl.certify(problem, solved.value, solved.policy).only_best == 8
+    # The value of the third age is too low by .01, so those before it are too high, discounted.
+    value = solved.value - np.array([0.0, 0.0, 0.01, 0.0])[:, None]
+    bound = bl.certify(problem, value, solved.policy).error_bound_by_state
+    np.testing.assert_allclose(bound, np.array([0.0162, 0.018, 0.01, 0.0])[:, None] + np.zeros(2), atol=1e-14)
+    worse = solved.policy.copy()
+    worse[1, 0] = 1 - worse[1, 0]
+    certificate = bl.certify(problem, solved.value, worse)
+    assert certificate.improvable == 1
+    assert "in state 0, age 2" in str(certificate)
+
+
+def test_discrete_problems_without_discounting() -> None:
+    """State 1 is an end. State 0 goes there, pays 1 to try, or stays for ever, which is no policy."""
+    R, Q = [[-3, -1, 0], [0, 0, 0]], np.zeros((2, 3, 2))
+    Q[0], Q[1] = [[0, 1], [0.5, 0.5], [1, 0]], [0, 1]
+    R[0][2] = -1
+    problem = bl.from_discrete_dp(R, Q, 1)
+    certificate = bl.certify(problem, [-2.0, 0.0], [1, 0])
+    assert certificate.success
+    assert certificate.error_bound < 1e-14
+    assert bl.certify(problem, [-2.5, 0.0]).error_bound == pytest.approx(0.5, rel=0.02)
+    assert bl.certify(problem, [-2.0, 0.0], [0, 0]).improvable == 1
+    with pytest.raises(
+        bl.ProblemError, match="policy never reaches an end from state 0, so it has no value with beta ="
+    ):
+        bl.certify(problem, [-2.0, 0.0], [2, 0])
+    # Given -4.02 paying 4 is the best, and yet trying for .99 is, which takes four periods.
+    problem = bl.from_discrete_dp([[-4, -0.99], [0, 0]], [[(0, 1), (0.75, 0.25)], [(0, 1), (0, 1)]], 1)
+    certificate = bl.certify(problem, [-4.02, 0.0])
+    assert certificate.policy[0] == 0
+    assert 0.06 <= certificate.error_bound < 0.1

@@ -132,10 +132,10 @@ def test_no_success_without_proof(monkeypatch: pytest.MonkeyPatch) -> None:
     assert limited.message.startswith("The value still changed by ")
     true = exact_step.measured
 
-    def planted(program: Any, value: Any, chosen: Any, change: float) -> Any:
+    def planted(program: Any, value: Any, chosen: Any, *more: Any) -> Any:
         chosen = chosen.copy()
         chosen[4] -= 1
-        return true(program, value, chosen, change)
+        return true(program, value, chosen, *more)
 
     monkeypatch.setattr("beltline.gpu_ref.discrete.measured", planted)
     wrong = bl.solve(problem)
@@ -172,3 +172,92 @@ def test_sessions_solve_them_among_others() -> None:
         result = session.solve(bl.from_discrete_dp(*storage()), start="last")
         assert result.policy.tolist() == PRINTED_POLICY
         assert session.solve(bl.rbc(grid=32), start="last").sweeps < before.sweeps
+
+
+def test_near_beta_1_differences_of_values_are_bounded() -> None:
+    """The level of the values is uncertain by far more than their spread, and choices are proven all the same."""
+    rng = np.random.default_rng(1)
+    R, Q = rng.integers(-8, 9, (30, 3)) / 8.0, rng.multinomial(64, rng.dirichlet(np.full(30, 0.3)), (30, 3)) / 64.0
+    for far in (1e-7, 1e-9, 1e-11):
+        problem = bl.from_discrete_dp(R, Q, 1 - far)
+        result = bl.solve(problem)
+        assert result.success
+        assert (result.error_bound > np.ptp(result.value)) == (far < 1e-8)
+        assert "all values may be off by the same" in result.message or far > 1e-8
+        assert bl.certify(problem, result.value, result.policy).only_best == 30
+    # Differences from one state solve linear equations that are well conditioned.
+    own = np.arange(30), result.policy
+    system = np.column_stack([np.ones(30), (np.eye(30) - (1 - far) * Q[own])[:, 1:]])
+    differences = np.linalg.solve(system, R[own])[1:]
+    np.testing.assert_allclose(result.value[1:] - result.value[0], differences, atol=1e-3)
+    # Rewards whose differences are below the rounding of values say nothing of choices.
+    level = bl.solve(bl.from_discrete_dp(R * 1e-4, Q, 1 - 1e-13))
+    assert (level.success, level.status) == (False, "too inexact")
+
+
+def lake() -> tuple[Any, Any, list[int]]:
+    """Return the frozen lake of Gymnasium, 4 x 4: rewards, transitions, and the numbers of its holes and its goal.
+
+    One slips to either side as often as one moves ahead, and gets 1 at the goal.
+    """
+    ends, moves = [5, 7, 11, 12, 15], [(0, -1), (1, 0), (0, 1), (-1, 0)]
+    R, Q = np.zeros((16, 4)), np.zeros((16, 4, 16))
+    for s in range(16):
+        for a in range(4):
+            for side in (-1, 0, 1):
+                down, right = moves[(a + side) % 4]
+                to = 4 * np.clip(s // 4 + down, 0, 3) + np.clip(s % 4 + right, 0, 3)
+                to = s if s in ends else int(to)
+                Q[s, a, to] += 1 / 3
+                R[s, a] += (to == 15 and s != 15) / 3
+    return R, Q / Q.sum(axis=2, keepdims=True), ends
+
+
+def test_without_discounting_the_value_is_the_chance_of_the_goal() -> None:
+    """In the lake one can wander for ever without falling in, so choices that never arrive tie with the best."""
+    R, Q, ends = lake()
+    result = bl.solve(bl.from_discrete_dp(R, Q, 1))
+    assert result.success
+    assert result.error_bound < 1e-12
+    # 14/17, the limit of value iteration.
+    assert result.value[[0, 15]] == pytest.approx([14 / 17, 0.0], abs=1e-12)
+    value = np.zeros(16)
+    for _ in range(20_000):
+        value = (R + Q @ value).max(axis=1)
+    np.testing.assert_allclose(result.value, value, atol=1e-10)
+    assert np.linalg.matrix_power(result.transitions().toarray(), 5000)[:, ends].sum(axis=1) == pytest.approx(1.0)
+    near = bl.solve(bl.from_discrete_dp(R, Q, 1 - 1e-7))
+    assert near.success
+    np.testing.assert_allclose(near.value, value, atol=1e-4)
+
+
+def test_without_discounting_what_has_no_value_is_refused() -> None:
+    R, Q, _ = lake()
+    with pytest.raises(
+        bl.ProblemError, match="every state must be able to reach, with probability 1, .*, and state 0 is"
+    ):
+        bl.from_discrete_dp(R - 1.0, Q, 1)
+    R[0, 3] = 1.0
+    with pytest.raises(
+        bl.ProblemError, match="with beta = 1 the value of state 0 is infinite, or its sum of rewards has"
+    ):
+        bl.solve(bl.from_discrete_dp(R, Q, 1))
+
+
+def test_states_from_which_there_is_no_way_out_are_never_entered() -> None:
+    """A ladder of 19 states of wealth with risky steps: below the lowest there is nothing, as a penalty has it."""
+    n, rows = 20, np.arange(20)
+    R, Q = np.tile(np.sqrt(np.arange(3.0) + 0.1), (n, 1)), np.zeros((n, 3, n))
+    for a in range(3):
+        for shock, chance in ((-1, 0.3), (0, 0.4), (2, 0.3)):
+            Q[rows, a, np.clip(rows + 1 - a + shock, 0, n - 1)] += chance
+    R[0], Q[0] = -np.inf, np.eye(n)[0]
+    result = bl.solve(bl.from_discrete_dp(R, Q, 0.95))
+    assert result.success
+    assert (np.flatnonzero(result.value == -np.inf) == [0]).all()
+    assert (result.policy[:4] == [-1, 0, 1, 1]).all()
+    for penalty in (1e5, 1e10, 1e20):
+        again = bl.solve(bl.from_discrete_dp(np.maximum(R, -penalty), Q, 0.95))
+        assert again.success
+        np.testing.assert_array_equal(again.policy[1:], result.policy[1:])
+        np.testing.assert_allclose(again.value[1:], result.value[1:], rtol=1e-12)
