@@ -231,15 +231,14 @@ class ValueIteration:
             stalled = 0 if self.h <= before / 2.0 else stalled + 1
             if stalled >= STALLED and self._rounded():
                 return
-            # The last sweep of all maximises.
-            self.evaluate(limit - self.sweeps - 1)
+            self.evaluate(limit)
 
     def _finish(self, limit: int) -> None:
         """Go on until a sweep moves no choice and changes no value by more than rounding, or until sweeps neither move
         fewer choices nor halve the change.
         """
         while (self.moved or not self._rounded()) and self.sweeps < limit:
-            self.evaluate(limit - self.sweeps - 1)
+            self.evaluate(limit)
             before, moved = self.h, self.moved
             self.sweep("spans", 0.0, 1)
             if self.moved >= moved and not self.h <= before / 2.0:
@@ -249,13 +248,14 @@ class ValueIteration:
         """Return whether the last sweep changed values by no more than rounding."""
         return self.h <= 8.0 * DOUBLE * largest_value(self._tables.values[self._now])
 
-    def evaluate(self, most: int) -> None:
-        """Evaluate the policy, in at most ``most`` passes, so well that the next sweep need not go over it again.
+    def evaluate(self, limit: int) -> None:
+        """Evaluate the policy so well that the next sweep need not go over it again, with one of ``limit`` sweeps left.
 
         Does nothing if a state has no choice: the policy may lead there because its value was still finite when the
         policy was found, and evaluating it would make other values ``-inf``, permanently.
         """
         t = self._tables
+        most = limit - self.sweeps - 1
         if most < 1 or (t.policy < 0).any():
             return
         shift = shifts((self.low + self.high) / 2.0, t.Q, t.beta)

@@ -205,7 +205,7 @@ def test_clocks_include_policy_evaluation_steps() -> None:
     iteration.sweep("change", 0.0, 4)
     for _ in range(3):
         before, clocks = expectation(Q, read(iteration)[0], beta), clocks_of(iteration)
-        iteration.evaluate(7)
+        iteration.evaluate(iteration.sweeps + 8)
         spreads = spreads_of(expectation(Q, read(iteration)[0], beta) - before)
         assert (spreads[:, 0] > 0.0).all()
         assert (clocks_of(iteration) - clocks >= spreads - 1e-12).all()
