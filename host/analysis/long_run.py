@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix, identity
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse import csr_matrix, identity, vstack
+from scipy.sparse.csgraph import breadth_first_order, connected_components
 from scipy.sparse.linalg import splu
 
 from beltline.compiled import njit
@@ -93,7 +93,7 @@ def long_run(
     unique : bool
         Whether there is exactly one closed class.
     """
-    step = _step(policy, chain, share)
+    step = step_of(policy, chain, share)
     found, unique = stationary_of(step)
     if found is not None:
         return found.reshape(policy.shape), 0.5 * float(np.abs(found @ step - found).sum()), unique
@@ -140,7 +140,37 @@ def stationary_of(step: Any) -> tuple[Array | None, bool]:
     return None, unique
 
 
-def _step(policy: NDArray[np.int32], chain: Array, share: Array | None) -> csr_matrix:
+def renewed(step: Any, entering: Array) -> Array | None:
+    """Compute the stationary mass of a population that members leave and others enter; None if some never leave.
+
+    Parameters
+    ----------
+    step : (n, n) sparse matrix
+        Moves of a period; the rows of states that are left sum to less than 1.
+    entering : (n,) array
+        Mass that enters each state in every period. Only states that it can reach are eliminated, so that the time does
+        not depend on how many others there are.
+    """
+    inside = np.sort(_reached(step, entering))
+    within = step[inside][:, inside]
+    leaves = np.asarray(within.sum(axis=1)).ravel() < 1.0 - 1e-9
+    # Search backwards: to states that can be left, then to states that lead to those.
+    if _reached(within.T.tocsr(), leaves.astype(np.float64)).size < inside.size:
+        return None
+    mass = np.zeros(step.shape[0])
+    equations = (identity(inside.size, format="csr") - within.T).tocsc()
+    mass[inside] = np.maximum(splu(equations).solve(entering[inside]), 0.0)
+    return mass
+
+
+def _reached(step: csr_matrix, first: Array) -> NDArray[np.intp]:
+    """Return the states that can be reached from those in which ``first`` is not 0, these included."""
+    ahead, size = vstack([csr_matrix(first[None]), step.tocsr()]).tocsr(), first.size + 1
+    padded = csr_matrix((ahead.data, ahead.indices + 1, ahead.indptr), shape=(size, size))
+    return np.asarray(breadth_first_order(padded, 0, return_predecessors=False)[1:] - 1)
+
+
+def step_of(policy: NDArray[np.int32], chain: Array, share: Array | None = None) -> csr_matrix:
     """Return the transition matrix of all states, ``(N_k N_z, N_k N_z)``, one row for each state of today."""
     points, states = policy.shape
     size = points * states

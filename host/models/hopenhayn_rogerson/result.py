@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import diags
 
+from beltline.host.analysis.long_run import renewed, step_of
 from beltline.host.models.hopenhayn_rogerson.calibration import BEFORE, Calibration
-from beltline.host.models.hopenhayn_rogerson.firms import ahead, stationary, survival
 from beltline.host.models.model_result import SolutionResult
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError
@@ -143,17 +144,28 @@ class FirmEconomy(SolutionResult):
         return self.solution.taken("exit")
 
     @cached_property
-    def _rules(self) -> tuple[NDArray[np.int32], NDArray[np.bool_], NDArray[np.bool_], Array]:
-        """Policy; where firms do not exit at the end, and at the beginning, of the period; and the Markov matrix."""
-        never = np.ones_like(self.exits)
-        before = self.model.exits == BEFORE
-        stays, produces = (~self.exits, never) if before else (never, ~self.exits)
-        return self.policy, stays, produces, self.solution.problem.transition
+    def _step(self) -> Any:
+        """Moves of firms that produce to states in which they produce again, a sparse matrix."""
+        moves, lives = step_of(self.policy, self.model.chain[1]), diags(~self.exits.ravel() * 1.0)
+        return (lives @ moves if self.model.exits == BEFORE else moves @ lives).tocsr()
+
+    @cached_property
+    def _leaves(self) -> Array:
+        """Probability that a firm of each state does not produce in the next period."""
+        return 1.0 - np.asarray(self._step.sum(axis=1)).reshape(self.policy.shape)
+
+    @cached_property
+    def _entering(self) -> Array:
+        """Mass 1 of entrants by state; they have no workers."""
+        mass = np.zeros(self.policy.shape)
+        mass[0] = self.model.entry
+        return mass
 
     @cached_property
     def _density(self) -> Array | None:
         """Mass of firms for a mass 1 of entrants; None if some firms never exit."""
-        return stationary(*self._rules, self.model.entry)
+        mass = renewed(self._step, self._entering.ravel())
+        return None if mass is None else mass.reshape(self.policy.shape)
 
     def _sum(self, table: Array | float = 1.0) -> float:
         """Return the sum of a table over all firms, for a mass 1 of entrants; nan without a distribution."""
@@ -223,12 +235,12 @@ class FirmEconomy(SolutionResult):
     @property
     def entrant_hazard(self) -> float:
         """Share of entrants that do not produce in the period after their first."""
-        return float(self.model.entry @ (1.0 - survival(*self._rules)[0]))
+        return float(self.model.entry @ self._leaves[0])
 
     @property
     def exit_rate(self) -> float:
         """Share of the firms that produce in a period but not in the next."""
-        return share(self._sum(1.0 - survival(*self._rules)), self._sum())
+        return share(self._sum(self._leaves), self._sum())
 
     @property
     def jobs_created(self) -> float:
@@ -240,7 +252,7 @@ class FirmEconomy(SolutionResult):
     def jobs_destroyed(self) -> float:
         """Job destruction of a period as a share of employment: dismissals of firms that shrink or exit."""
         dismissed = np.maximum(self.workers[:, None] - self.policy_values, 0.0)
-        dismissed = dismissed + (1.0 - survival(*self._rules)) * self.policy_values
+        dismissed = dismissed + self._leaves * self.policy_values
         return share(self._sum(dismissed), self.employment_each)
 
     @property
@@ -263,7 +275,7 @@ class FirmEconomy(SolutionResult):
         """Total variation distance between the distribution and that of the next period, per firm."""
         if self._density is None:
             return math.inf
-        moved = ahead(self._density, *self._rules, self.model.entry) - self._density
+        moved = self._density.ravel() @ self._step + (self._entering - self._density).ravel()
         return 0.5 * float(np.abs(moved).sum()) / self._sum()
 
     @property
@@ -277,7 +289,7 @@ class FirmEconomy(SolutionResult):
         """
         model = self.model
         costs = self.price * (self.entry_cost - model.fixed_cost)
-        worth = self._sum(self.value) - model.tau * self._sum((1.0 - survival(*self._rules)) * self.policy_values)
+        worth = self._sum(self.value) - model.tau * self._sum(self._leaves * self.policy_values)
         entering = self.entry_value - self.price * model.fixed_cost
         profits = (1.0 - model.beta) * worth + model.beta * entering - costs
         consumed = share(1.0, self.disutility * self.entrants)
