@@ -10,11 +10,11 @@ from typing import Literal
 
 import numpy as np
 
-from beltline.host.analysis.policy import PERIODS_LIMIT, by_alternative, followed, heading, policy_of
-from beltline.host.analysis.simulation import simulate
+from beltline.host.analysis.policy import by_alternative, followed, heading, policy_of
+from beltline.host.analysis.simulation import check_draws, simulate
 from beltline.host.analysis.stationary import MEETING, stationary_distribution
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.checks import ProblemError, shown, whole
+from beltline.host.problem.checks import ProblemError, shown
 from beltline.host.problem.report import as_html
 from beltline.host.results.result import Result
 
@@ -139,9 +139,7 @@ def moments(
             noise = {name: math.sqrt(10 * MEETING) * float(np.ptp(values)) for name, values in tables.items()}
             text = "Exact: expectations under the stationary distribution of the policy on the grid."
         else:
-            periods = whole(
-                "periods", periods, f"a whole number from 2 to {PERIODS_LIMIT}", lambda v: 2 <= v <= PERIODS_LIMIT
-            )
+            periods, burn_in, seed = check_draws(periods, burn_in, seed, least=2)
             path = simulate(result, periods, burn_in, seed)
             tables = path.series
             noise = {name: 1e-12 * float(np.abs(values).max()) for name, values in tables.items()}

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.compiled import njit
-from beltline.host.analysis.policy import PERIODS_LIMIT, by_alternative, followed, policy_of
+from beltline.host.analysis.policy import PERIODS_LIMIT, Policy, by_alternative, followed, policy_of
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, shown, whole
 from beltline.host.results.result import Result
@@ -109,7 +109,7 @@ def simulate(
     (500,)
     """
     problem = followed(result, "a simulation")
-    periods, burn_in, seed = _draws(periods, burn_in, seed)
+    periods, burn_in, seed = check_draws(periods, burn_in, seed)
     sizes = (problem.points, problem.states, len(problem.regimes))
     if start is None:
         start = (problem.points // 2, problem.states // 2)
@@ -122,26 +122,38 @@ def simulate(
         for i, (each, size) in enumerate(zip((*start, 0)[:3], sizes, strict=True))
     )
     policy, random = policy_of(result), np.random.default_rng(seed)
-    draws = np.vstack([random.random(burn_in + periods) for _ in range(3)])
-    order, taken = policy.by_regime()
-    first = np.searchsorted(policy.regime[order], np.arange(sizes[2] + 1))
-    path = np.empty((4, burn_in + periods), np.int32)
-    chain, mix = (np.cumsum(part[order], axis=-1) for part in (policy.chain, policy.mix))
-    choice = np.ascontiguousarray(policy.choice[order], np.int32)
-    reached = _follow(choice, taken, first, chain, mix, draws, r, x, s, path)
+    path, reached = follow(policy, np.vstack([random.random(burn_in + periods) for _ in range(3)]), (x, s, r))
     if reached < path.shape[1]:
-        name = result.alternatives[order[path[1, reached]]]
+        name = result.alternatives[path[1, reached]]
         raise ProblemError(f"the path ends in period {reached:,}, in which {name!r} is taken, which ends the problem")
-    path[1] = order[path[1]]
     regimes, alternatives, points, states = path[:, burn_in:].copy()
     series = {name: table[alternatives, points, states] for name, table in by_alternative(result).items()}
     return Simulation(points, states, regimes, alternatives, series, burn_in, seed)
 
 
-def _draws(periods: int, burn_in: int, seed: int) -> tuple[int, int, int]:
+def follow(policy: Policy, draws: Array, start: tuple[int, int, int]) -> tuple[NDArray[np.int32], int]:
+    """Follow ``policy`` from a grid point, exogenous state and regime, given uniform random numbers, ``(3, T)``, for the
+    next exogenous state, the alternative and the next regime of each period.
+
+    Returns the path, ``(4, T)``: regime, alternative, point and state of each period; and the period in which an
+    alternative without a choice ends it, or ``T``.
+    """
+    order, taken = policy.by_regime()
+    first = np.searchsorted(policy.regime[order], np.arange(policy.mix.shape[1] + 1))
+    chain, mix = (np.cumsum(part[order], axis=-1) for part in (policy.chain, policy.mix))
+    choice = np.ascontiguousarray(policy.choice[order], np.int32)
+    path = np.zeros((4, draws.shape[1]), np.int32)
+    x, s, r = start
+    reached = _follow(choice, taken, first, chain, mix, np.ascontiguousarray(draws), r, x, s, path)
+    path[1] = order[path[1]]
+    return path, reached
+
+
+def check_draws(periods: int, burn_in: int, seed: int, least: int = 1) -> tuple[int, int, int]:
+    """Check the length of a simulated path, from ``least``, the periods dropped before it, and the seed."""
     wanted = f"a whole number from {{}} to {PERIODS_LIMIT}"
     return (
-        whole("periods", periods, wanted.format(1), lambda v: 1 <= v <= PERIODS_LIMIT),
+        whole("periods", periods, wanted.format(least), lambda v: least <= v <= PERIODS_LIMIT),
         whole("burn_in", burn_in, wanted.format(0), lambda v: 0 <= v <= PERIODS_LIMIT),
         whole("seed", seed, "a whole number that is not negative", lambda v: v >= 0),
     )

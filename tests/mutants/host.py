@@ -380,8 +380,8 @@ FAULTS = (
     Fault(
         "a country excluded from credit markets re-enters them at once",
         "host/models/arellano/business_cycle.py",
-        "good = draws[t, 1] < reentry",
-        "good = True",
+        "[:, [0, 1, 1]].T",
+        "[:, [0, 1, 1]].T * [[1], [1], [0]]",
         ("tests/host/models/arellano/test_model.py::test_moments_are_those_of_the_stationary_distribution",),
     ),
     Fault(

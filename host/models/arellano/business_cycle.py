@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.compiled import njit
 from beltline.host.analysis.chain import chain_distribution
-from beltline.host.analysis.policy import PERIODS_LIMIT
+from beltline.host.analysis.policy import PERIODS_LIMIT, policy_of
+from beltline.host.analysis.simulation import check_draws, follow
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import whole
 from beltline.host.problem.report import as_html
@@ -21,7 +22,7 @@ YEAR = 4
 """Number of quarters in a year."""
 
 REPAID, DEFAULTED, OUT = range(3)
-"""What happens in a quarter: debt is repaid, the government defaults, or it is excluded after a default."""
+"""Alternatives of a quarter: debt is repaid, the government defaults, or it is excluded after a default."""
 
 MOMENTS = {
     "mean_spread": "mean spread, percent per year",
@@ -41,48 +42,6 @@ SPREAD, TRADE, CONSUMPTION, OUTPUT, DEBT = range(5)
 
 NOISE = 1e-12
 """Variance, relative to the mean square, below which it is attributed to rounding."""
-
-
-@dataclass(frozen=True, eq=False)
-class Choices:
-    """Policy and prices of an economy in good standing, and what a simulation needs; tables are ``(N_B, N_y)``.
-
-    Parameters
-    ----------
-    policy : int32 array
-        Index of the bonds of the next quarter; -1 where the government defaults.
-    zero : int
-        Index of the grid point at which bonds are 0.
-    reentry : float
-        Probability of a return to good standing.
-    transition, income, bonds : array
-        Markov matrix ``(N_y, N_y)``, income ``(N_y,)``, and grid of bonds ``(N_B,)``.
-    prices, spreads, consumption : array
-        Prices and spreads are by the bonds of the next quarter; spreads are per year, 0.01 for 1 percentage point.
-    """
-
-    policy: NDArray[np.int32]
-    zero: int
-    reentry: float
-    transition: Array
-    income: Array
-    bonds: Array
-    prices: Array
-    spreads: Array
-    consumption: Array
-
-    def series(self) -> Array:
-        """Return the five series by state, ``(5, N_B, N_y)``; nan in the default set."""
-        repaid = self.policy >= 0
-        income = np.broadcast_to(self.income, self.policy.shape)
-        found = np.full((5, *self.policy.shape), np.nan)
-        chosen = np.take_along_axis(self.spreads, np.maximum(self.policy, 0), axis=0)
-        debt = -self.bonds[:, None] / income
-        tables = (chosen, 1.0 - self.consumption / income, np.log(self.consumption), np.log(income), debt)
-        for number, table in enumerate(tables):
-            found[number][repaid] = table[repaid]
-        found[[SPREAD, TRADE, DEBT]] *= 100.0
-        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,144 +89,85 @@ class BusinessCycle:
     _repr_html_ = as_html
 
 
-@njit(cache=True)
-def _follow(
-    policy: NDArray[np.int32], cumulative: Array, reentry: float, zero: int, s: int, draws: Array,
-    what: NDArray[np.int8], points: NDArray[np.int32], states: NDArray[np.int32],
-) -> None:  # fmt: skip
-    last = cumulative.shape[0] - 1
-    x, good = zero, True
-    for t in range(what.size):
-        points[t], states[t] = x, s
-        if good and policy[x, s] >= 0:
-            what[t] = REPAID
-            x = policy[x, s]
-        else:
-            what[t] = DEFAULTED if good else OUT
-            x = zero
-            good = draws[t, 1] < reentry
-        s = min(np.searchsorted(cumulative[s], draws[t, 0], side="right"), last)
-
-
-def follow(choices: Choices, first: int, draws: Array) -> tuple[NDArray[np.int8], NDArray[np.int32], NDArray[np.int32]]:
-    """Simulate one path that starts in good standing without debt.
-
-    Parameters
-    ----------
-    choices : Choices
-    first : int
-        State of income in the first quarter.
-    draws : (T, 2) array
-        Uniform random numbers of each quarter: for the next income, and for the return to good standing.
-
-    Returns
-    -------
-    what, points, states : (T,) arrays
-        :data:`REPAID`, :data:`DEFAULTED` or :data:`OUT`; index of the bonds; state of income.
-    """
-    cumulative, total = np.cumsum(choices.transition, axis=1), len(draws)
-    what, points, states = np.empty(total, np.int8), np.empty(total, np.int32), np.empty(total, np.int32)
-    _follow(choices.policy, cumulative, choices.reentry, choices.zero, first, draws, what, points, states)
-    return what, points, states
-
-
-@dataclass(frozen=True, eq=False)
-class _Sums:
-    """Sums over samples, one row for each: numbers of quarters, sums of series and of their products, defaults."""
-
-    count: Array
-    first: Array
-    second: Array
-    defaults: Array
-    quarters: Array
-
-    def less_each(self) -> _Sums:
-        """Return for each sample the sums over all other samples."""
-        return _Sums(*(table.sum(axis=0) - table for table in self._tables()))
-
-    def together(self) -> _Sums:
-        """Return the sums over all samples."""
-        return _Sums(*(table.sum(axis=0, keepdims=True) for table in self._tables()))
-
-    def _tables(self) -> tuple[Array, ...]:
-        return self.count, self.first, self.second, self.defaults, self.quarters
-
-    def moments(self) -> Array:
-        """Return the moments in the order of :data:`MOMENTS`, ``(samples, moments)``."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            mean = self.first / self.count[:, None]
-            square = self.second / self.count[:, None, None]
-            covariance = square - mean[:, :, None] * mean[:, None, :]
-            variance, whole_square = (np.diagonal(table, axis1=1, axis2=2) for table in (covariance, square))
-            sd = np.sqrt(np.where(variance <= NOISE * whole_square, 0.0, variance))
-            moved = np.where(sd > 0.0, sd, np.nan)
-            correlation = covariance / (moved[:, :, None] * moved[:, None, :])
-            return np.stack(
-                [
-                    mean[:, SPREAD],
-                    sd[:, SPREAD],
-                    mean[:, DEBT],
-                    100.0 * YEAR * self.defaults / self.quarters,
-                    sd[:, CONSUMPTION] / moved[:, OUTPUT],
-                    correlation[:, SPREAD, OUTPUT],
-                    correlation[:, TRADE, OUTPUT],
-                    correlation[:, CONSUMPTION, OUTPUT],
-                    correlation[:, SPREAD, CONSUMPTION],
-                ],
-                axis=1,
-            )
-
-
 def business_cycle(
-    choices: Choices, paths: int, periods: int, burn_in: int, seed: int, before_default: int | None
+    economy: Any, paths: int, periods: int, burn_in: int, seed: int, before_default: int | None
 ) -> BusinessCycle:
     """Simulate and compute the moments; the method :meth:`beltline.DefaultEconomy.moments` calls this."""
-    limit = f"a whole number from {{}} to {PERIODS_LIMIT}"
-    paths = whole("paths", paths, limit.format(2), lambda v: 2 <= v <= PERIODS_LIMIT)
-    periods = whole("periods", periods, limit.format(2), lambda v: 2 <= v <= PERIODS_LIMIT)
-    burn_in = whole("burn_in", burn_in, limit.format(0), lambda v: 0 <= v <= PERIODS_LIMIT)
-    seed = whole("seed", seed, "a whole number that is not negative", lambda v: v >= 0)
+    wanted = f"a whole number from 2 to {PERIODS_LIMIT}"
+    paths = whole("paths", paths, wanted, lambda v: 2 <= v <= PERIODS_LIMIT)
+    periods, burn_in, seed = check_draws(periods, burn_in, seed, least=2)
     if before_default is not None:
         wanted = f"a whole number from 1 to periods - 1 = {periods - 1}, or None"
         before_default = whole("before_default", before_default, wanted, lambda v: 1 <= v < periods)
     # Spreads are infinite where the price of the bonds that are sold is 0.
-    with np.errstate(invalid="ignore"):
-        sums = _simulated(choices, paths, periods, burn_in, seed, before_default)
-        found = sums.together().moments()[0]
-        others = sums.less_each().moments()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sums = _simulated(economy, paths, periods, burn_in, seed, before_default)
+        total = sums.sum(axis=0)
+        found, others = _moments(total[None])[0], _moments(total - sums)
         errors = np.sqrt((paths - 1) / paths * ((others - others.mean(axis=0)) ** 2).sum(axis=0))
     part = "" if before_default is None else f", of these the {before_default} quarters before a default"
     return BusinessCycle(
         values=dict(zip(MOMENTS, found.tolist(), strict=True)),
         errors=dict(zip(MOMENTS, errors.tolist(), strict=True)),
-        quarters=int(sums.count.sum()),
-        defaults=int(sums.defaults.sum()),
+        quarters=int(total[0]),
+        defaults=int(total[1]),
         how=f"{paths:,} paths of {periods:,} quarters after {burn_in:,} that were dropped, seed {seed}{part}.",
     )
 
 
-def _simulated(
-    choices: Choices, paths: int, periods: int, burn_in: int, seed: int, before_default: int | None
-) -> _Sums:
-    begin = np.cumsum(chain_distribution(choices.transition))
-    series = choices.series()
-    sums = _Sums(
-        np.zeros(paths), np.zeros((paths, 5)), np.zeros((paths, 5, 5)), np.zeros(paths), np.full(paths, float(periods))
-    )
+def _simulated(economy: Any, paths: int, periods: int, burn_in: int, seed: int, before_default: int | None) -> Array:
+    """Return for each path the quarters of the sample, defaults, all quarters, and the sums of series and products."""
+    policy, zero, chain = policy_of(economy.solution), economy.model.zero, economy.model.chain[1]
+    begin, series = np.cumsum(chain_distribution(chain)), _series(economy)
+    sums = np.empty((paths, 3 + 5 + 25))
     for path, source in enumerate(np.random.SeedSequence(seed).spawn(paths)):
         random = np.random.default_rng(source)
         s = min(int(np.searchsorted(begin, random.random(), side="right")), begin.size - 1)
-        what, points, states = follow(choices, s, random.random((burn_in + periods, 2)))
-        sampled = _sample(what[burn_in:], before_default)
-        values = series[:, points[burn_in:][sampled], states[burn_in:][sampled]]
-        sums.count[path] = sampled.sum()
-        sums.first[path] = values.sum(axis=1)
-        sums.second[path] = values @ values.T
-        sums.defaults[path] = (what[burn_in:] == DEFAULTED).sum()
+        # What is taken is certain, so that the draws of alternatives do not matter.
+        draws = random.random((burn_in + periods, 2))[:, [0, 1, 1]].T
+        _, what, points, states = follow(policy, draws, (zero, s, 0))[0][:, burn_in:]
+        sampled = _sample(what, before_default)
+        values = series[:, points[sampled], states[sampled]]
+        sums[path, :3] = sampled.sum(), (what == DEFAULTED).sum(), periods
+        sums[path, 3:8], sums[path, 8:] = values.sum(axis=1), (values @ values.T).ravel()
     return sums
 
 
-def _sample(what: NDArray[np.int8], before_default: int | None) -> NDArray[np.bool_]:
+def _series(economy: Any) -> Array:
+    """Return the five series by state, ``(5, N_B, N_y)``; nan in the default set."""
+    income = np.broadcast_to(economy.income, economy.policy.shape)
+    spread = np.take_along_axis(economy.spreads, np.maximum(economy.policy, 0), axis=0)
+    spent, debt = economy.consumption, -economy.bonds[:, None] / income
+    tables = np.stack([100.0 * spread, 100.0 * (1.0 - spent / income), np.log(spent), np.log(income), 100.0 * debt])
+    return np.where(economy.policy >= 0, tables, np.nan)
+
+
+def _moments(sums: Array) -> Array:
+    """Return the moments in the order of :data:`MOMENTS`, ``(samples, moments)``, from the sums of each sample."""
+    count, defaults, quarters = sums[:, :3].T
+    mean, square = sums[:, 3:8] / count[:, None], sums[:, 8:].reshape(-1, 5, 5) / count[:, None, None]
+    covariance = square - mean[:, :, None] * mean[:, None, :]
+    variance, mean_square = (np.diagonal(table, axis1=1, axis2=2) for table in (covariance, square))
+    sd = np.sqrt(np.where(variance <= NOISE * mean_square, 0.0, variance))
+    moved = np.where(sd > 0.0, sd, np.nan)
+    correlation = covariance / (moved[:, :, None] * moved[:, None, :])
+    return np.stack(
+        [
+            mean[:, SPREAD],
+            sd[:, SPREAD],
+            mean[:, DEBT],
+            100.0 * YEAR * defaults / quarters,
+            sd[:, CONSUMPTION] / moved[:, OUTPUT],
+            correlation[:, SPREAD, OUTPUT],
+            correlation[:, TRADE, OUTPUT],
+            correlation[:, CONSUMPTION, OUTPUT],
+            correlation[:, SPREAD, CONSUMPTION],
+        ],
+        axis=1,
+    )
+
+
+def _sample(what: NDArray[np.int32], before_default: int | None) -> NDArray[np.bool_]:
     """Return which quarters are in the sample: all in which debt is repaid, or those of them just before defaults."""
     repaid = what == REPAID
     if before_default is None:

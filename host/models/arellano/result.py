@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.host.models.arellano.business_cycle import PATHS, BusinessCycle, Choices, business_cycle
+from beltline.host.models.arellano.business_cycle import PATHS, BusinessCycle, business_cycle
 from beltline.host.models.arellano.calibration import ALTERNATIVES, Calibration
 from beltline.host.models.model_result import SolutionResult
 from beltline.host.problem.arrays import Array
@@ -173,15 +173,6 @@ class DefaultEconomy(SolutionResult):
             )
         return text
 
-    @property
-    def choices(self) -> Choices:
-        """Policy, prices and chain in the form in which simulations take them."""
-        return Choices(
-            policy=self.policy, zero=self.model.zero, reentry=self.model.reentry, transition=self.model.chain[1],
-            income=self.income, bonds=self.bonds, prices=self.prices,
-            spreads=self.spreads, consumption=self.consumption,
-        )  # fmt: skip
-
     def moments(
         self,
         paths: int = PATHS,
@@ -221,7 +212,7 @@ class DefaultEconomy(SolutionResult):
         """
         if not self.success:
             warnings.warn(f"moments of a result that is not solved: {self.status}", stacklevel=2)
-        return business_cycle(self.choices, paths, periods, burn_in, seed, before_default)
+        return business_cycle(self, paths, periods, burn_in, seed, before_default)
 
     def _title(self) -> str:
         size = f"{self.model.bonds:,} bonds x {self.model.incomes:,} incomes"

@@ -212,7 +212,7 @@ def test_standard_errors_are_those_of_many_seeds(economy: bl.DefaultEconomy) -> 
 
 def test_quarters_before_a_default(economy: bl.DefaultEconomy) -> None:
     what = np.array(
-        [REPAID, REPAID, DEFAULTED, OUT, REPAID, REPAID, REPAID, DEFAULTED, REPAID, DEFAULTED, REPAID], np.int8
+        [REPAID, REPAID, DEFAULTED, OUT, REPAID, REPAID, REPAID, DEFAULTED, REPAID, DEFAULTED, REPAID], np.int32
     )
     assert np.flatnonzero(_sample(what, None)).tolist() == [0, 1, 4, 5, 6, 8, 10]
     assert np.flatnonzero(_sample(what, 2)).tolist() == [0, 1, 5, 6]
