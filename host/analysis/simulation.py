@@ -132,7 +132,7 @@ def simulate(
 
 
 def follow(policy: Policy, draws: Array, start: tuple[int, int, int]) -> tuple[NDArray[np.int32], int]:
-    """Follow ``policy`` from a grid point, exogenous state and regime, given uniform random numbers, ``(3, T)``, for the
+    """Follow ``policy`` from a grid point, exogenous state and regime with uniform random numbers, ``(3, T)``, for the
     next exogenous state, the alternative and the next regime of each period.
 
     Returns the path, ``(4, T)``: regime, alternative, point and state of each period; and the period in which an
