@@ -57,13 +57,13 @@ if TYPE_CHECKING:
     from beltline.host.models.aiyagari.result import Economy as Economy
     from beltline.host.models.aiyagari_path.model import aiyagari_path as aiyagari_path
     from beltline.host.models.aiyagari_path.result import TransitionPath as TransitionPath
+    from beltline.host.models.aiyagari_types.model import TypesEconomy as TypesEconomy
     from beltline.host.models.aiyagari_types.model import aiyagari_types as aiyagari_types
-    from beltline.host.models.aiyagari_types.result import TypesEconomy as TypesEconomy
+    from beltline.host.models.arellano.model import DefaultEconomy as DefaultEconomy
     from beltline.host.models.arellano.model import arellano as arellano
-    from beltline.host.models.arellano.result import DefaultEconomy as DefaultEconomy
     from beltline.host.models.base import Model as Model
+    from beltline.host.models.cohort.model import CohortResult as CohortResult
     from beltline.host.models.cohort.model import cohort as cohort
-    from beltline.host.models.cohort.result import CohortResult as CohortResult
     from beltline.host.models.hopenhayn_rogerson.model import hopenhayn_rogerson as hopenhayn_rogerson
     from beltline.host.models.hopenhayn_rogerson.result import FirmEconomy as FirmEconomy
     from beltline.host.models.krusell_smith.model import KrusellSmith as KrusellSmith
@@ -72,11 +72,11 @@ if TYPE_CHECKING:
     from beltline.host.models.krusell_smith.result import Equilibrium as Equilibrium
     from beltline.host.models.krusell_smith.result import load_equilibrium as load_equilibrium
     from beltline.host.models.life_cycle import life_cycle as life_cycle
+    from beltline.host.models.lumpy_investment.model import LumpyInvestmentResult as LumpyInvestmentResult
     from beltline.host.models.lumpy_investment.model import lumpy_investment as lumpy_investment
-    from beltline.host.models.lumpy_investment.result import LumpyInvestmentResult as LumpyInvestmentResult
     from beltline.host.models.rbc import rbc as rbc
+    from beltline.host.models.retirement.model import RetirementResult as RetirementResult
     from beltline.host.models.retirement.model import retirement as retirement
-    from beltline.host.models.retirement.result import RetirementResult as RetirementResult
     from beltline.host.problem.alternative import Alternative as Alternative
     from beltline.host.problem.checks import ProblemError as ProblemError
     from beltline.host.problem.concavity import concave_majorant as concave_majorant
@@ -103,8 +103,8 @@ _HOMES = {
     "Attempt": "beltline.host.batch.solve_many",
     "BondPrices": "beltline.gpu_ref.general.prices",
     "Certificate": "beltline.host.solver.certify",
-    "CohortResult": "beltline.host.models.cohort.result",
-    "DefaultEconomy": "beltline.host.models.arellano.result",
+    "CohortResult": "beltline.host.models.cohort.model",
+    "DefaultEconomy": "beltline.host.models.arellano.model",
     "DeviceError": "beltline.host.devices",
     "DeviceInUseError": "beltline.host.devices",
     "DeviceLostError": "beltline.host.devices",
@@ -114,19 +114,19 @@ _HOMES = {
     "Equilibrium": "beltline.host.models.krusell_smith.result",
     "FirmEconomy": "beltline.host.models.hopenhayn_rogerson.result",
     "KrusellSmith": "beltline.host.models.krusell_smith.model",
-    "LumpyInvestmentResult": "beltline.host.models.lumpy_investment.result",
+    "LumpyInvestmentResult": "beltline.host.models.lumpy_investment.model",
     "Model": "beltline.host.models.base",
     "Prices": "beltline.gpu_ref.general.solution",
     "Problem": "beltline.host.problem.problem",
     "ProblemError": "beltline.host.problem.checks",
     "Refined": "beltline.host.analysis.refine",
     "Result": "beltline.host.results.result",
-    "RetirementResult": "beltline.host.models.retirement.result",
+    "RetirementResult": "beltline.host.models.retirement.model",
     "Session": "beltline.host.solver.session",
     "Solutions": "beltline.host.batch.family",
     "Store": "beltline.host.batch.store",
     "TransitionPath": "beltline.host.models.aiyagari_path.result",
-    "TypesEconomy": "beltline.host.models.aiyagari_types.result",
+    "TypesEconomy": "beltline.host.models.aiyagari_types.model",
     "Workers": "beltline.host.batch.pool",
     "aiyagari": "beltline.host.models.aiyagari.model",
     "aiyagari_path": "beltline.host.models.aiyagari_path.model",

@@ -10,20 +10,12 @@ __version__ = "0.1.0"
 
 provide(
     {
+        "ModelResult.plot": "beltline.host.models.plots:plot",
         "Result.plot": "beltline.host.plots.result_plot:plot",
         "Result.save": "beltline.host.results.save:save",
         "Result.transitions": "beltline.host.analysis.transitions:transitions",
         "Result.to_xarray": "beltline.host.results.dataset:to_xarray",
-        "CohortResult.plot": "beltline.host.models.cohort.plot:plot",
-        "DefaultEconomy.plot": "beltline.host.models.arellano.plot:plot",
-        "Economy.plot": "beltline.host.models.aiyagari.plot:plot",
-        "Equilibrium.plot": "beltline.host.models.krusell_smith.plot:plot",
-        "LumpyInvestmentResult.plot": "beltline.host.models.lumpy_investment.plot:plot",
         "Refined.plot": "beltline.host.plots.refined:plot",
-        "RetirementResult.plot": "beltline.host.models.retirement.plot:plot",
-        "FirmEconomy.plot": "beltline.host.models.hopenhayn_rogerson.plot:plot",
-        "TransitionPath.plot": "beltline.host.models.aiyagari_path.plot:plot",
-        "TypesEconomy.plot": "beltline.host.models.aiyagari_types.plot:plot",
         "load.aiyagari": "beltline.host.models.aiyagari.model:read",
         "load.aiyagari_path": "beltline.host.models.aiyagari_path.model:read",
         "load.aiyagari_types": "beltline.host.models.aiyagari_types.model:read",

@@ -6,8 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from beltline.host.models.aiyagari_types.model import aiyagari_types
-from beltline.host.models.aiyagari_types.result import TypesEconomy
+from beltline.host.models.aiyagari_types.model import TypesEconomy, aiyagari_types
 from beltline.host.solver.solve import solve
 
 CASES: dict[str, dict[str, Any]] = {

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from beltline.host.models.arellano.business_cycle import MOMENTS, BusinessCycle
-from beltline.host.models.arellano.model import arellano
-from beltline.host.models.arellano.result import DefaultEconomy
+from beltline.host.models.arellano.model import DefaultEconomy, arellano
 from beltline.host.solver.solve import solve
 from docs.tables.arellano_paper import TOL, WINDOW
 from docs.tables.arellano_paper import table as paper

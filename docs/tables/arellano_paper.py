@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from beltline.host.analysis.chain import chain_distribution
+from beltline.host.analysis.policy import policy_of
 from beltline.host.models.arellano.business_cycle import (
     CONSUMPTION,
     DEBT,
@@ -21,10 +22,10 @@ from beltline.host.models.arellano.business_cycle import (
     SPREAD,
     TRADE,
     YEAR,
-    follow,
+    series_of,
+    simulated,
 )  # fmt: skip
-from beltline.host.models.arellano.model import Arellano, arellano
-from beltline.host.models.arellano.result import DefaultEconomy
+from beltline.host.models.arellano.model import Arellano, DefaultEconomy, arellano
 from beltline.host.problem.arrays import Array
 from beltline.host.solver.solve import solve
 
@@ -134,15 +135,15 @@ def statistics(found: DefaultEconomy, samples: int, seed: int = 0) -> tuple[Arra
     overall : (2,) array
         Output in quarters of default and exclusion, in percent of its mean; and defaults per hundred years.
     """
-    choices, model = found.choices, found.model
-    series, begin = choices.series(), chain_distribution(choices.transition)
+    policy, model = policy_of(found.solution), found.model
+    series, begin = series_of(found), chain_distribution(model.chain[1])
     lost = 100.0 * (model.default_income / model.mean_income - 1.0)
     random = np.random.default_rng(seed)
     found_samples: list[Array] = []
     defaults, quarters, outside, output = 0, 0, 0, 0.0
     while len(found_samples) < samples:
         first = random.choice(begin.size, p=begin)
-        what, points, states = follow(choices, first, random.random((QUARTERS, 2)))
+        what, points, states = simulated(policy, (model.zero, first, 0), random.random((QUARTERS, 2)))
         quarters += QUARTERS
         defaults += int((what == DEFAULTED).sum())
         others = np.flatnonzero(what != REPAID)

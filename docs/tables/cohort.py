@@ -12,10 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from beltline.host.analysis.policy import lottery, shared
-from beltline.host.models.cohort.calibration import Calibration
-from beltline.host.models.cohort.model import cohort
+from beltline.host.models.cohort.model import Cohort, CohortResult, cohort
 from beltline.host.models.cohort.published import EDUCATION
-from beltline.host.models.cohort.result import CohortResult
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.utility import marginal_utility
 from beltline.host.solver.solve import solve
@@ -33,7 +31,7 @@ class Euler:
 
     Parameters
     ----------
-    model : Calibration
+    model : Cohort
         The cohort.
     consumption : (T, N_k, N_s) array
         Consumption; linear in cash on hand between the points of the endogenous grid.
@@ -41,12 +39,12 @@ class Euler:
         Distribution of the cohort; choices between two points are split between them so that the mean is the choice.
     """
 
-    model: Calibration
+    model: Cohort
     consumption: Array
     mass: Array
 
     @classmethod
-    def of(cls, model: Calibration) -> Euler:
+    def of(cls, model: Cohort) -> Euler:
         """Solve ``model`` on its own grid of assets."""
         gross, assets = 1.0 + model.interest, model.assets
         wealth = gross * assets[:, None] + model.incomes[:, None, :]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from beltline.host.models.lumpy_investment.model import lumpy_investment
-from beltline.host.models.lumpy_investment.result import MOMENTS, LumpyInvestmentResult
+from beltline.host.models.lumpy_investment.model import MOMENTS, LumpyInvestmentResult, lumpy_investment
 from beltline.host.solver.solve import solve
 from beltline.host.solver.solve_discrete import DEVICE as DISCRETE
 from beltline.host.solver.solve_general import DEVICES

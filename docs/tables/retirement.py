@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from beltline.host.models.retirement.closed_form import ClosedForm, late_probability
-from beltline.host.models.retirement.model import retirement
-from beltline.host.models.retirement.result import RetirementResult
+from beltline.host.models.retirement.model import RetirementResult, retirement
 from beltline.host.problem.alternative import Alternative
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.problem import Problem

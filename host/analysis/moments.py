@@ -152,29 +152,29 @@ def moments(
                 # The last period has no next one: it adds 0, and the sum is divided by all periods, as is usual.
                 return np.append(values[1:], 0.0)
 
-    return _moments(result, tables, noise, mean, ahead, text)
+    reference = "output" if "output" in tables else "consumption"
+    found = statistics(tables, noise, mean, ahead, reference)
+    return Moments(tuple(tables), *found, reference, text, heading("Moments", result))
 
 
-def _moments(
-    result: Result,
+def statistics(
     tables: Mapping[str, Array],
     noise: Mapping[str, float],
     mean: Callable[[Array], float],
     ahead: Callable[[Array], Array],
-    how: str,
-) -> Moments:
-    reference = "output" if "output" in tables else "consumption"
+    reference: str,
+) -> tuple[dict[str, float], dict[str, float], dict[str, float], dict[str, float]]:
+    """Return mean, standard deviation, autocorrelation and correlation with ``reference`` of each table by name, given
+    its error, the expectation of a table, and the expectation of the next period in each state.
+    """
     means = {name: mean(values) for name, values in tables.items()}
     gaps = {name: values - means[name] for name, values in tables.items()}
-    std = {name: float(np.sqrt(mean(gap**2))) for name, gap in gaps.items()}
+    std = {name: math.sqrt(mean(gap**2)) for name, gap in gaps.items()}
     std = {name: 0.0 if value <= noise[name] else value for name, value in std.items()}
-    return Moments(
-        names=tuple(tables),
-        mean=means,
-        std=std,
-        autocorrelation={n: _ratio(mean(gap * ahead(gap)), std[n], std[n]) for n, gap in gaps.items()},
-        correlation={n: _ratio(mean(gap * gaps[reference]), std[n], std[reference]) for n, gap in gaps.items()},
-        reference=reference,
-        how=how,
-        title=heading("Moments", result),
+    again = {n: _ratio(mean(gap * ahead(gap)), std[n], std[n]) for n, gap in gaps.items()}
+    return (
+        means,
+        std,
+        again,
+        {n: _ratio(mean(gap * gaps[reference]), std[n], std[reference]) for n, gap in gaps.items()},
     )

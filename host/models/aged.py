@@ -41,5 +41,4 @@ class AgedModel(Model, Generic[Solution]):
         problem = self.problem()
         states = len(problem.alternatives) * problem.states
         device, options, _ = placed(self.called, device, problem.points, states, more, taste=problem.taste > 0.0)
-        found: Solution = self.solution(self, solve(problem, device=device, progress=progress, **options))
-        return found
+        return self.solution(self, solve(problem, device=device, progress=progress, **options))

@@ -152,7 +152,7 @@ class ModelResult(Declared):
         """
         chosen = next(iter(self.figures)) if kind is None else kind
         check_kind(chosen, tuple(self.figures))
-        figure: Figure = service(f"{type(self).__name__}.plot")(self, path, chosen)
+        figure: Figure = service("ModelResult.plot")(self, path, chosen)
         return figure
 
     __str__ = __repr__ = as_text

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from beltline.host.plots.figures import SIZE, colours, drawn
+from beltline.host.plots.figures import colours, drawn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,26 +23,44 @@ GREY: dict[str, Any] = {"color": "0.4", "linewidth": 0.8}
 WIDTH = 1.6
 """Width of other lines, in points."""
 
-Draw = Callable[[Any, "Figure"], str]
-"""A function that draws a result on a figure and returns what the figure shows."""
 
-
-def plotter(kinds: Mapping[str, Draw], subject: Callable[[Any], str], sizes: Mapping[str, tuple[float, float]]) -> Any:
-    """Return the function that ``plot`` of a result calls: it draws a kind of figure, with a title.
-
-    The title is what the kind shows, the ``subject`` and, if the result is not solved, its status. ``sizes`` gives
-    width and height of kinds in inches, where they are not the usual ones.
+class Kind(NamedTuple):
+    """A kind of figure of the solution of a model: title, function that draws it on its axes, size in inches, and
+    arguments of ``Figure.subplots``.
     """
 
-    def plot(result: Any, path: str | os.PathLike[str] | None, kind: str) -> Figure:
-        def draw(figure: Figure) -> None:
-            shows = kinds[kind](result, figure)
-            figure.suptitle(f"{shows}, {subject(result)}{'' if result.success else f' ({result.status})'}")
+    title: str
+    draw: Callable[..., None]
+    size: tuple[float, float]
+    panels: dict[str, Any]
 
-        return drawn(draw, path, sizes.get(kind, SIZE))
 
-    vars(plot)["kinds"] = tuple(kinds)
-    return plot
+KINDS: dict[tuple[str, str], Kind] = {}
+"""The figures of solutions of models, by class and kind."""
+
+
+def draws(of: str, kind: str, title: str, size: tuple[float, float] = SMALL, **panels: Any) -> Callable[..., Any]:
+    """Return a decorator that declares the figure ``kind`` of the class ``of``; ``panels`` is for ``Figure.subplots``.
+
+    The function takes the solution and the axes.
+    """
+
+    def declared(draw: Callable[..., None]) -> Callable[..., None]:
+        KINDS[of, kind] = Kind(title, draw, size, panels)
+        return draw
+
+    return declared
+
+
+def plot_kind(result: Any, path: str | os.PathLike[str] | None, kind: str, subject: str) -> Figure:
+    """Draw a declared figure; its title is that of the kind, the ``subject`` and, if it is not solved, the status."""
+    shows = KINDS[type(result).__name__, kind]
+
+    def draw(figure: Figure) -> None:
+        shows.draw(result, *np.ravel(figure.subplots(**shows.panels)))
+        figure.suptitle(f"{shows.title}, {subject}{'' if result.success else f' ({result.status})'}")
+
+    return drawn(draw, path, shows.size)
 
 
 def label(axes: Axes, across: str, up: str, legend: bool = True) -> None:
@@ -55,7 +73,7 @@ def label(axes: Axes, across: str, up: str, legend: bool = True) -> None:
         axes.legend(fontsize="small")
 
 
-def beside(figure: Figure, handles: Sequence[Any] = ()) -> None:
+def beside(figure: Any, handles: Sequence[Any] = ()) -> None:
     """Put a legend beside the axes, so that it hides nothing: of ``handles``, or of everything that has a label."""
     more = {"handles": handles} if handles else {}
     figure.legend(loc="outside right center", fontsize="small", **more)
@@ -73,11 +91,9 @@ def spread(count: int, most: int) -> list[int]:
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(int)).tolist()
 
 
-def lorenz_panel(result: Any, figure: Figure) -> str:
+def lorenz_panel(result: Any, axes: Axes) -> None:
     """Draw the Lorenz curve of wealth of a result that has ``lorenz()`` and ``gini``."""
-    axes = figure.subplots()
     axes.plot(*result.lorenz(), color=colours(1)[0], label=f"wealth, Gini {result.gini:.3f}", linewidth=WIDTH)
     axes.plot([0, 1], [0, 1], linestyle="--", label="equality", **GREY)
     axes.set_aspect("equal")
     label(axes, "share of households, the poorest first", "share of wealth")
-    return "Lorenz curve"

@@ -84,3 +84,9 @@ def levels(what: str, logs: Array, causes: str) -> Array:
             f"in double precision: change {causes}"
         )
     return found
+
+
+def fixed(table: Array) -> Array:
+    """Return a table of a model after making it read-only."""
+    table.flags.writeable = False
+    return table

@@ -386,7 +386,7 @@ FAULTS = (
     ),
     Fault(
         "a worker may choose less cash on hand for the next age than the wage that he is paid",
-        "host/models/retirement/calibration.py",
+        "host/models/retirement/model.py",
         "low=self.paid",
         "low=0",
         ("tests/host/models/retirement/test_model.py::test_it_is_backward_induction_in_plain_numpy",),
@@ -400,14 +400,14 @@ FAULTS = (
     ),
     Fault(
         "capital without adjustment does not depreciate",
-        "host/models/lumpy_investment/calibration.py",
+        "host/models/lumpy_investment/model.py",
         "np.maximum(np.arange(self.points) - self.steps, 0)",
         "np.arange(self.points)",
         ("tests/host/models/lumpy_investment/test_model.py::test_it_is_value_iteration_in_plain_numpy",),
     ),
     Fault(
         "the hazard counts every firm as one that adjusts",
-        "host/models/lumpy_investment/result.py",
+        "host/models/lumpy_investment/model.py",
         "(mass * self.adjusts).ravel()",
         "mass.ravel()",
         ("tests/host/models/lumpy_investment/test_model.py::test_the_hazard_by_gap",),

@@ -13,14 +13,14 @@ TYPES = TESTS + "aiyagari_types/test_model.py::"
 FAULTS = (
     Fault(
         "the dead leave their savings without interest",
-        MODELS + "cohort/calibration.py",
+        MODELS + "cohort/model.py",
         "left[:, -1] = self.bequest_utility((1.0 + self.interest) * assets)",
         "left[:, -1] = self.bequest_utility(assets)",
         (COHORT + "test_it_is_backward_induction_in_plain_numpy",),
     ),
     Fault(
         "pensions are a share of the first labour income instead of the last",
-        MODELS + "cohort/calibration.py",
+        MODELS + "cohort/model.py",
         "pension = np.log(self.replacement * self.income[-1])",
         "pension = np.log(self.replacement * self.income[0])",
         (COHORT + "test_incomes_follow_profile_chain_and_pension",),
@@ -55,7 +55,7 @@ FAULTS = (
     ),
     Fault(
         "the Jacobian of a path ignores responses at earlier dates",
-        MODELS + "aiyagari_path/jacobian.py",
+        MODELS + "aiyagari_path/clearing.py",
         "found[t, 1:] += found[t - 1, :-1]",
         "found[t, 1:] += 0.0",
         (PATH + "test_answers_to_prices_are_those_of_small_changes",),
@@ -69,14 +69,14 @@ FAULTS = (
     ),
     Fault(
         "all kinds of households have the patience of the most patient",
-        MODELS + "aiyagari_types/calibration.py",
+        MODELS + "aiyagari_types/model.py",
         "replace(self.economy, beta=beta, eta=eta)",
         "replace(self.economy, eta=eta)",
         (TYPES + "test_the_most_patient_types_hold_most",),
     ),
     Fault(
         "a convex cost is computed from next capital instead of investment",
-        "host/models/lumpy_investment/calibration.py",
+        "host/models/lumpy_investment/model.py",
         "0.5 * self.convex * invested**2 / capital",
         "0.5 * self.convex * following**2 / capital",
         ("tests/host/models/lumpy_investment/test_convex.py::test_it_is_value_iteration_in_plain_numpy",),

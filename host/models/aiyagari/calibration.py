@@ -23,6 +23,7 @@ from beltline.host.problem.model_parameters import (
     POSITIVE,
     RISK_AVERSION,
     SHARE,
+    fixed,
     levels,
 )  # fmt: skip
 from beltline.host.problem.problem import Problem
@@ -61,9 +62,7 @@ class Calibration(Declared):
     @cached_property
     def assets(self) -> Array:
         """The grid of assets, ``(N_k,)``, in units of the good."""
-        found = grid_polynomial(0.0, self.high, self.grid, self.power)
-        found.flags.writeable = False
-        return found
+        return fixed(grid_polynomial(0.0, self.high, self.grid, self.power))
 
     def labour(self) -> tuple[Array, Array]:
         """Return labour in efficiency units by state, whose stationary mean is 1, and its Markov matrix."""

@@ -1,20 +1,223 @@
-"""The economy of Aiyagari (1994): uninsured income risk, saving, and an interest rate that clears the market."""
+"""The economy of Aiyagari (1994), and the search for the interest rate at which supply of capital equals demand."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import contextlib
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from beltline.host.devices import Device
+import numpy as np
+from scipy.optimize import brentq
+
+from beltline.host.analysis.chain import chain_distribution
+from beltline.host.analysis.long_run import MASS_MOVES, long_run
+from beltline.host.devices import REFERENCES, Device
+from beltline.host.models.aiyagari.bracket import GridEndsError, bracket, no_supply
 from beltline.host.models.aiyagari.calibration import Calibration
-from beltline.host.models.aiyagari.market import Market
-from beltline.host.models.aiyagari.result import Economy
+from beltline.host.models.aiyagari.result import MARKET_TOLERANCE, Economy, Step
 from beltline.host.models.base import Model
 from beltline.host.models.model_result import reading
+from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, check_progress
-from beltline.host.solver.options import UNNAMED
-from beltline.host.solver.processor_session import ProcessorSession
-from beltline.host.solver.session import Session
+from beltline.host.problem.concavity import concave_majorant
+from beltline.host.results.outcome import GRID_END_SHARE, Outcome
+from beltline.host.results.result import Result
+from beltline.host.solver.options import UNNAMED, machine_method
+from beltline.host.solver.processor_session import ProcessorSession, named
+from beltline.host.solver.rules import check_unnamed
+from beltline.host.solver.session import Session, in_session
+from beltline.host.solver.solve import solve
+from beltline.sim.progress import reporting
+
+RATE_TOLERANCE = 1e-6
+"""Accuracy of the interest rate: 0.01 basis points."""
+
+_UNSOLVED = tuple(outcome.value for outcome in (Outcome.LIMIT, Outcome.SATURATED, Outcome.INFEASIBLE, Outcome.STOPPED))
+"""Statuses of a household's problem after which the search for the rate is given up."""
+
+
+class _Ended(Exception):
+    """The search ends without an equilibrium; ``status`` and ``message`` give the reason."""
+
+    def __init__(self, status: Outcome, message: str) -> None:
+        self.status, self.message = status, message
+
+
+class Market(contextlib.AbstractContextManager["Market"]):
+    """The households' problem at one interest rate after the other, on one open device."""
+
+    def __init__(
+        self,
+        model: Calibration,
+        tol: float,
+        max_sweeps: int,
+        device: str | Device | Session | ProcessorSession,
+        verify: bool,
+        progress: Any,
+        more: dict[str, Any],
+    ) -> None:
+        self._model, self._tol, self._max_sweeps, self._verify = model, tol, max_sweeps, verify
+        self._steps: list[Step] = []
+        self._mass: Array | None = None
+        self._unique = True
+        self._household: Result | None = None
+        self._resources = contextlib.ExitStack()
+        self._report = self._resources.enter_context(reporting(progress))
+        method = more.pop("method", None)
+        self._session: Session | None = None
+        self._more: dict[str, Any] = {
+            name: more.pop(name) for name in ("value_bits", "amount_bits", "timeout") if name in more
+        }
+        where: Any = named(device)
+        if isinstance(where, str) and where == UNNAMED:
+            check_unnamed("shift" if method is None else method, more)
+            where = REFERENCES[0]
+        if isinstance(where, str) and where in REFERENCES:
+            self._device, self._more = where, self._more | {"method": method or "shift", **more}
+            return
+        self._method, self._start = machine_method(where, method, more)
+        self._session = self._resources.enter_context(in_session(where, more, progress))
+
+    def __exit__(self, *exception: object) -> None:
+        self._resources.close()
+
+    def _solve(self, interest: float, verify: bool, bent: bool) -> Result:
+        last, report = self._household, self._report
+        start = None
+        if last is not None and (bent or self._session is None):
+            start = concave_majorant(last.value, last.problem.grid)
+        problem = self._model.problem(interest, start)
+        where = f"step {len(self._steps) + 1}, r = {interest:.4%}"
+        progress: Any = False if report is None else lambda text: report(f"{where}: {text}")
+        if self._session is not None:
+            return self._session.solve(
+                problem, self._tol, self._max_sweeps,
+                start="problem" if bent else self._start if last is None else "last", method=self._method,
+                progress=progress, verify=verify, **self._more,
+            )  # fmt: skip
+        return solve(
+            problem, self._tol, self._max_sweeps, device=self._device, progress=progress, verify=verify, **self._more
+        )
+
+    def _step(self, interest: float, verify: bool = False, bent: bool = False) -> float:
+        """Solve at ``interest``; return the rate at which firms would demand the resulting supply, less ``interest``.
+
+        With ``bent``, a device of the accelerator, too, starts from the concave majorant of the last value.
+        """
+        model, begin = self._model, time.perf_counter()
+        household = self._solve(interest, verify, bent)
+        solved = time.perf_counter()
+        self._household = household
+        problem = household.problem
+        mass = self._mass
+        if mass is None:
+            mass = np.zeros(household.value.shape)
+            middle = min(int(np.searchsorted(problem.grid, model.capital(interest))), problem.points - 1)
+            mass[middle] = chain_distribution(problem.transition)
+        usable = household.sweeps > 0 and not (household.policy < 0).any()
+        moves = 0.0
+        if usable:
+            mass, moves, self._unique = long_run(household.policy, problem.transition, mass)
+        self._mass = mass
+        supply = float(problem.grid @ mass.sum(axis=1))
+        self._steps.append(
+            Step(
+                interest, supply, model.capital(interest), household.sweeps, household.clocks, solved - begin,
+                time.perf_counter() - solved, self._session.moved if self._session is not None else (),
+            )
+        )  # fmt: skip
+        if not usable or household.status in _UNSOLVED:
+            raise _Ended(Outcome.HOUSEHOLD, f"The problem of a household was not solved: {household.message}")
+        if moves > MASS_MOVES:
+            raise _Ended(
+                Outcome.DISTRIBUTION,
+                f"The distribution of households did not converge: a period still changes {moves:.3g} of it. On a "
+                f"coarse grid households hardly ever leave some grid points: raise grid.",
+            )
+        if self._report is not None:
+            self._report(f"step {len(self._steps)}: r = {interest:.4%}, supply of capital {supply:.4f}, "
+                         f"demand {model.capital(interest):.4f}")  # fmt: skip
+        return (model.rate(supply) if supply > 0 else math.inf) - interest
+
+    def clear(self) -> Economy:
+        """Bracket the rate, find it, and solve once more at this rate with verification."""
+        model = self._model
+        gaps: dict[float, float] = {}
+
+        def gap_at(interest: float) -> float:
+            # The root finder evaluates the ends of the bracket again.
+            if interest not in gaps:
+                gaps[interest] = min(self._step(interest), 1.0)
+            return gaps[interest]
+
+        status, problem = Outcome.SOLVED, ""
+        try:
+            low, high = self._bracket(gap_at)
+            rate = float(brentq(gap_at, low, high, xtol=RATE_TOLERANCE, rtol=1e-12))
+            self._step(rate, self._verify)
+            if self._household is not None and self._household.status == Outcome.NOT_VERIFIED.value:
+                # The last value was not concave, so the local search may have ended at another local maximum.
+                self._step(rate, verify=True, bent=True)
+        except _Ended as ended:
+            status, problem = ended.status, ended.message
+        household, mass = self._household, self._mass
+        assert household is not None
+        assert mass is not None
+        last = self._steps[-1]
+        economy = Economy(
+            model=model, interest=last.interest, household=household, distribution=mass, success=False,
+            status=status.value, message=problem, steps=tuple(self._steps),
+        )  # fmt: skip
+        if not problem:
+            status, message = self._verdict(economy)
+            economy = replace(economy, success=status == Outcome.SOLVED, status=status.value, message=message)
+        return economy
+
+    def _verdict(self, economy: Economy) -> tuple[Outcome, str]:
+        """Return how the search ended, given that it found a rate, and the message."""
+        model, household, last = self._model, economy.household, economy.steps[-1]
+        if not self._unique:
+            return Outcome.DISTRIBUTION, (
+                f"On this grid of {model.grid:,} points the long run depends on the initial assets of households: "
+                f"they never leave some grid points, so raise grid."
+            )
+        if not household.success:
+            return Outcome.HOUSEHOLD, f"The problem of the household is not solved: {household.message}"
+        if economy.at_top > GRID_END_SHARE:
+            return Outcome.GRID, (
+                f"{economy.at_top:.2%} of households choose the highest grid point, {model.high:g}, and at most "
+                f"{GRID_END_SHARE:.2%} may: raise high, or raise grid if few points lie between {model.high:g} and the "
+                f"assets of most households."
+            )
+        if not abs(economy.excess) <= MARKET_TOLERANCE:
+            return Outcome.MARKET, (
+                f"The market does not clear: at r = {last.interest:.4%} the supply of capital is {last.supply:.6g} and "
+                f"demand {last.demand:.6g}, an excess of {economy.excess:+.2%}, and at most {MARKET_TOLERANCE:.0%} is "
+                f"allowed. Supply jumps there because assets are grid points: raise grid above {model.grid:,} or "
+                f"states above {model.states}; if that does not help, lower tol below {self._tol:g}."
+            )
+        return Outcome.SOLVED, (
+            f"The market clears after {len(self._steps)} steps: supply of capital {last.supply:.6g}, demand "
+            f"{last.demand:.6g}."
+        )
+
+    def _bracket(self, gap_at: Callable[[float], float]) -> tuple[float, float]:
+        """Return a rate with excess demand for capital and one with excess supply."""
+        try:
+            ends = bracket(self._model.beta, self._model.delta, gap_at)
+        except GridEndsError:
+            last = self._steps[-1]
+            raise _Ended(
+                Outcome.MARKET,
+                f"Just below 1/beta - 1 the supply of capital is {last.supply:.4g} and demand {last.demand:.4g}: "
+                f"{no_supply(self._model.states)}",
+            ) from None
+        if ends is None:
+            raise _Ended(Outcome.MARKET, "No interest rate clears the market within the grid.")
+        return ends
 
 
 @dataclass(frozen=True)

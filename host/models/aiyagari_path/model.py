@@ -12,11 +12,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from beltline.host.models.aiyagari.model import aiyagari
-from beltline.host.models.aiyagari_path.calibration import PERIODS_LIMIT, Calibration, levels_by_date
 from beltline.host.models.aiyagari_path.clearing import Guess, clear
-from beltline.host.models.aiyagari_path.period import Household
-from beltline.host.models.aiyagari_path.result import PATH_TOLERANCE, REST_TOLERANCE, Rest, TransitionPath
-from beltline.host.models.aiyagari_path.steady_state import SteadyState, UnsolvedError, first_value, steady_state
+from beltline.host.models.aiyagari_path.result import (
+    PATH_TOLERANCE,
+    PERIODS_LIMIT,
+    REST_TOLERANCE,
+    Calibration,
+    Rest,
+    TransitionPath,
+    levels_by_date,
+)
+from beltline.host.models.aiyagari_path.steady_state import (
+    Household,
+    SteadyState,
+    UnsolvedError,
+    first_value,
+    steady_state,
+)
 from beltline.host.models.base import Model
 from beltline.host.models.model_result import reading
 from beltline.host.problem.checks import ProblemError, check_progress, shown, whole

@@ -1,23 +1,101 @@
-"""A steady state of the Aiyagari economy, of one or several types of households that choose between grid points."""
+"""Households that choose between grid points: a date, and a steady state of one or several types."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from beltline.host.analysis.between import monotone_cubics
+from beltline.host.analysis.between import maximise, monotone_cubics
 from beltline.host.analysis.chain import chain_distribution
 from beltline.host.analysis.long_run import MASS_MOVES, long_run
+from beltline.host.analysis.policy import shared
 from beltline.host.analysis.refine import settle
 from beltline.host.models.aiyagari.bracket import GridEndsError, bracket, no_supply
-from beltline.host.models.aiyagari_path.period import Household, Period
+from beltline.host.models.aiyagari.calibration import Calibration
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import utility
 from beltline.host.results.outcome import Outcome
+
+
+class Period(NamedTuple):
+    """Value and choices of households at one date; each array is ``(N_k, N_z)``.
+
+    Parameters
+    ----------
+    value : float64 array
+        Value in units of utility.
+    choice : float64 array
+        Assets of the next date, in units of the good; they may lie between grid points.
+    below : int32 array
+        Index of the grid point at or below each choice, at most ``N_k - 2``.
+    share : float64 array
+        Share of the mass that goes to the point above, such that the mean is the choice (Young 2010).
+    """
+
+    value: Array
+    choice: Array
+    below: NDArray[np.int32]
+    share: Array
+
+    def carry(self, mass: Array, chain: Array) -> Array:
+        """Return the distribution of households at the next date."""
+        return shared(mass, self.below, self.share, chain)
+
+
+@dataclass(frozen=True, eq=False)
+class Household:
+    """The household of an economy, for any prices.
+
+    Parameters
+    ----------
+    economy : Calibration
+        The economy.
+    problem : Problem
+        Its problem at some prices.
+    units : (N_z,) array
+        Labour by state.
+    """
+
+    economy: Calibration
+    problem: Problem
+    units: Array
+
+    @classmethod
+    def of(cls, economy: Calibration) -> Household:
+        """Return the household of ``economy``."""
+        return cls(economy, replace(economy.problem(), marginal_wealth=None, output=None), economy.labour()[0])
+
+    @property
+    def chain(self) -> Array:
+        """Markov matrix of labour, ``(N_z, N_z)``."""
+        return self.problem.transition
+
+    @property
+    def assets(self) -> Array:
+        """The grid of assets, ``(N_k,)``, units of the good."""
+        return self.problem.grid
+
+    def at(self, interest: float, wage: float) -> Problem:
+        """Return the household's problem at these prices."""
+        return replace(self.problem, wealth=self.wealth(interest, wage))
+
+    def wealth(self, interest: float, wage: float) -> Array:
+        """Return cash on hand at these prices, ``(N_k, N_z)``, in units of the good."""
+        return (1.0 + interest) * self.assets[:, None] + wage * self.units
+
+    def choose(self, interest: float, wage: float, ahead: Array) -> Period:
+        """Return the best choices at these prices, given the value of the next date, ``ahead``."""
+        found = maximise(self.at(interest, wage), ahead, monotone_cubics)
+        below = np.ascontiguousarray(found.cell.T)
+        share = np.clip(np.ascontiguousarray(found.at.T) / np.diff(self.assets)[below], 0.0, 1.0)
+        return Period(found.value, found.choice, below, share)
+
 
 MAX_STEPS = 200
 """Largest number of sweeps that maximise, for each household's problem."""
@@ -75,8 +153,7 @@ class SteadyState:
     @property
     def distribution(self) -> Array:
         """Distribution of the first type."""
-        found: Array = self.distributions[0]
-        return found
+        return self.distributions[0]
 
 
 class _Search:
@@ -209,5 +286,4 @@ def steady_state(
 def first_value(problem: Problem) -> Array:
     """Return a first guess: consume half of all cash on hand now, and income for ever after."""
     now = utility(0.5 * problem.wealth, problem.eta)
-    found: Array = now + problem.beta / (1.0 - problem.beta) * utility(problem.wealth[0].mean(), problem.eta)
-    return found
+    return now + problem.beta / (1.0 - problem.beta) * utility(problem.wealth[0].mean(), problem.eta)

@@ -1,38 +1,265 @@
-"""The Aiyagari economy with several types of households, who differ in patience or risk aversion."""
+"""The economy of Aiyagari (1994) with several types of households, who differ in patience or risk aversion."""
 
 from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from beltline.host.models.aiyagari.model import aiyagari
+from beltline.host.analysis.inequality import gini, lorenz
+from beltline.host.models.aiyagari.model import Aiyagari, aiyagari
 from beltline.host.models.aiyagari_path.model import check_arguments
-from beltline.host.models.aiyagari_path.period import Household
-from beltline.host.models.aiyagari_path.result import PATH_TOLERANCE
-from beltline.host.models.aiyagari_path.steady_state import SteadyState, UnsolvedError, first_value, steady_state
-from beltline.host.models.aiyagari_types.calibration import TYPES_LIMIT, Calibration
-from beltline.host.models.aiyagari_types.result import TypesEconomy
+from beltline.host.models.aiyagari_path.result import CUBICS, PATH_TOLERANCE
+from beltline.host.models.aiyagari_path.steady_state import (
+    Household,
+    SteadyState,
+    UnsolvedError,
+    first_value,
+    steady_state,
+)
 from beltline.host.models.base import Model
-from beltline.host.models.model_result import reading
-from beltline.host.problem.checks import real
-from beltline.host.problem.model_parameters import RISK_AVERSION, SHARE, count
+from beltline.host.models.model_result import STATUS, ModelResult, reading
+from beltline.host.problem.arrays import Array
+from beltline.host.problem.checks import ProblemError, place, real, table
+from beltline.host.problem.model_parameters import RISK_AVERSION, SHARE, Check, count
 from beltline.host.problem.problem import Problem
+from beltline.host.results.facts import ANY_NUMBER, COUNT, FLAG, MEASURE, TEXT
+from beltline.host.results.fields import Declared, array, fact, parameter
 from beltline.host.results.outcome import GRID_END_SHARE, Outcome
 from beltline.host.solver.options import UNNAMED
 from beltline.sim.progress import reporting
 
+TYPES_LIMIT = 1000
+"""Largest number of types, so that a mistyped number is refused before memory is allocated."""
+
+
+def _each(rule: Check) -> Check:
+    def check(name: str, values: Any) -> tuple[float, ...]:
+        given = table(name, values, 1)
+        if not 1 <= given.size <= TYPES_LIMIT:
+            raise ProblemError(f"{name} must have one number for each of 1 to {TYPES_LIMIT} types, not {given.size}")
+        return tuple(rule(place(name, (i,)), value) for i, value in enumerate(given.tolist()))
+
+    return check
+
+
+def _numbers(name: str, values: Any) -> tuple[float, ...]:
+    return tuple(table(name, values, 1).tolist())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TypesEconomy(ModelResult):
+    """The Aiyagari economy with several types of households, at the interest rate that clears its capital market.
+
+    Arrays are float64; they are nan if no equilibrium was found. ``n`` is the number of types.
+
+    ``model`` is the :class:`~beltline.host.models.aiyagari_types.model.AiyagariTypes` that was solved. It is solved if
+    the values of every type converged, its stationary distribution is unique, the market clears (``excess`` is at most
+    :data:`~beltline.host.models.aiyagari_path.result.PATH_TOLERANCE` in absolute value) and the grid is long enough
+    (``at_top`` is at most :data:`~beltline.host.results.outcome.GRID_END_SHARE`).
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> model = bl.aiyagari_types(grid=100, states=3, betas=[0.93, 0.96], weights=[0.8, 0.2])
+    >>> bl.solve(model, progress=False).choice.shape
+    (2, 100, 3)
+    """
+
+    archive_kind: ClassVar[str] = "aiyagari_types"
+    names: ClassVar[tuple[str, str]] = ("model", "")
+    figures: ClassVar[dict[str, str]] = {
+        "shares": "share of each type among households and in wealth",
+        "lorenz": "Lorenz curve of wealth among all households",
+    }
+
+    model: AiyagariTypes
+    interest: float = fact(ANY_NUMBER, "Net interest rate of a period")
+    excess: float = fact(ANY_NUMBER, "Excess supply of capital as a share of demand")
+    value: Array = array("type", "assets", "state", text="Value of each type", unit="units of utility")
+    choice: Array = array(
+        "type", "assets", "state", text="Assets that each type chooses for the next period, between grid points",
+        unit="units of the good",
+    )  # fmt: skip
+    distribution: Array = array(
+        "type", "assets", "state", text="Share of the households of each type in each state; adds up to 1 for each type"
+    )
+    success: bool = fact(FLAG, "Whether the economy is solved")
+    status: str = fact(STATUS, '``"solved"``, or which part of the economy is not')
+    message: str = fact(TEXT, "The status in a sentence and, after a failure, what to do")
+    steps: int = fact(COUNT, "Number of interest rates that were tried")
+    seconds: float = fact(MEASURE, "Wall-clock time of the host computer", "seconds")
+    sweeps: int = fact(COUNT, "Number of sweeps that maximise, of all types at all rates; 0 if not known", default=0)
+    residual: float = fact(
+        ANY_NUMBER, "Largest change of a value in the last sweep; nan if not known", default=math.nan
+    )
+
+    method: ClassVar[str] = CUBICS
+    error_bound: ClassVar[float] = math.inf
+
+    @property
+    def timing(self) -> dict[str, float]:
+        """Wall-clock seconds of the host computer."""
+        return {"solve": self.seconds}
+
+    @property
+    def assets(self) -> Array:
+        """The grid of assets, ``(N_k,)``, units of the good."""
+        return self.model.economy.assets
+
+    @property
+    def wage(self) -> float:
+        """Wage of a unit of labour."""
+        return self.model.economy.wage(self.interest)
+
+    @property
+    def mean_assets(self) -> Array:
+        """Mean assets of each type, ``(n,)``, in units of the good."""
+        return self.distribution.sum(axis=2) @ self.assets
+
+    @property
+    def capital(self) -> float:
+        """Capital per head that all households supply, in units of the good."""
+        return float(self.model.shares @ self.mean_assets)
+
+    @property
+    def output(self) -> float:
+        """Output per head, ``K**alpha``, in units of the good."""
+        return float(self.capital**self.model.economy.alpha)
+
+    @property
+    def consumption(self) -> Array:
+        """Consumption per head of each type, ``(n,)``, in units of the good."""
+        units, _ = self.model.economy.labour()
+        wealth = (1.0 + self.interest) * self.assets[:, None] + self.wage * units
+        return (self.distribution * (wealth - self.choice)).sum(axis=(1, 2))
+
+    @property
+    def wealth_shares(self) -> Array:
+        """Share of each type in total wealth, ``(n,)``; adds up to 1."""
+        return np.asarray(self.model.shares * self.mean_assets / self.capital)
+
+    @property
+    def households(self) -> Array:
+        """Share of all households at each grid point of assets, ``(N_k,)``; adds up to 1."""
+        return self.model.shares @ self.distribution.sum(axis=2)
+
+    @property
+    def gini(self) -> float:
+        """Gini coefficient of wealth among all households."""
+        return gini(self.assets, self.households)
+
+    @property
+    def ginis(self) -> Array:
+        """Gini coefficient of wealth within each type, ``(n,)``; nan if it has none."""
+        return np.array([
+            gini(self.assets, mass.sum(axis=1)) if mean > 0 else math.nan
+            for mass, mean in zip(self.distribution, self.mean_assets, strict=True)
+        ])  # fmt: skip
+
+    def lorenz(self) -> tuple[Array, Array]:
+        """Return the Lorenz curve of wealth among all households, in the form of :func:`beltline.lorenz`."""
+        return lorenz(self.assets, self.households)
+
+    @property
+    def at_limit(self) -> Array:
+        """Share of each type that chooses zero assets, ``(n,)``."""
+        return (self.distribution * (self.choice <= 0.0)).sum(axis=(1, 2))
+
+    @property
+    def at_top(self) -> float:
+        """Share of all households that choose the highest assets; if it is not small, raise ``high``."""
+        highest = (self.distribution * (self.choice >= self.assets[-1])).sum(axis=(1, 2))
+        return float(self.model.shares @ highest)
+
+    def _title(self) -> str:
+        economy, types = self.model.economy, len(self.model.betas)
+        size = f"{economy.grid:,} grid points x {economy.states} states"
+        return f"Aiyagari's economy with {types} types of households, {size}, on device cpu"
+
+    def _rows(self) -> list[tuple[str, str]]:
+        model, rows = self.model, [("steps", f"{self.steps} interest rates")]
+        if math.isfinite(self.interest):
+            top = 1 / model.economy.beta - 1
+            rows += [
+                ("interest", f"{self.interest:.4%} a period, 1/beta - 1 of the most patient type = {top:.4%}"),
+                ("capital", f"{self.capital:.5f} per head, wage {self.wage:.5f}, output {self.output:.5f}"),
+                ("wealth", f"Gini {self.gini:.4f}"),
+                (
+                    "market",
+                    f"excess supply {self.excess:+.1e} of demand (at most {PATH_TOLERANCE:g} in absolute value)",
+                ),
+                ("top of grid", f"chosen by a share of {self.at_top:.2g} (at most {GRID_END_SHARE:g})"),
+            ]
+            each = zip(
+                model.names, model.weights, self.wealth_shares, self.mean_assets, self.ginis, self.at_limit,
+                strict=True,
+            )  # fmt: skip
+            rows += [
+                (f"type {number}", f"{name}: {weight:.1%} of households, {share:.1%} of wealth, {mean:.4f} per head, "
+                                   f"Gini {within:.4f}; {limit:.1%} choose zero assets")
+                for number, (name, weight, share, mean, within, limit) in enumerate(each, start=1)
+            ]  # fmt: skip
+        return rows
+
+    def _coordinates(self) -> dict[str, Any]:
+        return {"assets": ("assets", self.assets, {"long_name": "assets a", "units": "units of the good"})}
+
+    def _sizes(self) -> dict[str, int]:
+        economy = self.model.economy
+        return {"type": len(self.model.betas), "assets": economy.grid, "state": economy.states}
+
 
 @dataclass(frozen=True)
-class AiyagariTypes(Calibration, Model):
+class AiyagariTypes(Declared, Model):
     """An economy with several types. :func:`beltline.aiyagari_types` makes it and explains its parameters."""
 
     kinds: ClassVar[tuple[str, ...]] = tuple(TypesEconomy.figures)
     finds_prices: ClassVar[bool] = True
+
+    economy: Aiyagari = parameter(
+        ..., lambda _, economy: economy,
+        "An Aiyagari economy with the ``beta`` of the most patient type and the ``eta`` of the first type", of=Aiyagari,
+    )  # fmt: skip
+    betas: tuple[float, ...] = parameter(..., _each(SHARE), "Discount factor of each type")
+    etas: tuple[float, ...] = parameter(..., _each(RISK_AVERSION), "Relative risk aversion of each type")
+    weights: tuple[float, ...] = parameter(..., _numbers, "Share of each type among all households; they add up to 1")
+
+    def validate(self) -> None:
+        """Check that there is a number for each type and that weights add up to 1; set preferences of the economy."""
+        for name in ("etas", "weights"):
+            count = len(getattr(self, name))
+            if count != len(self.betas):
+                raise ProblemError(f"{name} must have one number for each of the {len(self.betas)} types, not {count}")
+        if min(self.weights) <= 0 or abs(sum(self.weights) - 1.0) > 1e-12:
+            raise ProblemError(
+                f"weights must be above 0 and add up to 1, but the lowest is {min(self.weights):.6g} and their sum "
+                f"{sum(self.weights):.15g}"
+            )
+        object.__setattr__(self, "economy", replace(self.economy, beta=max(self.betas), eta=self.etas[0]))
+
+    @property
+    def economies(self) -> tuple[Aiyagari, ...]:
+        """The economy with the preferences of each type."""
+        return tuple(replace(self.economy, beta=beta, eta=eta) for beta, eta in zip(self.betas, self.etas, strict=True))
+
+    @property
+    def shares(self) -> Array:
+        """Share of each type among all households, ``(n,)``."""
+        return np.array(self.weights)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Name of each type in reports and figures: the preferences in which types differ."""
+        several = [("beta", self.betas), ("eta", self.etas)]
+        shown = [(name, values) for name, values in several if len(set(values)) > 1] or several[:1]
+        return tuple(
+            ", ".join(f"{name} {values[kind]:.4g}" for name, values in shown) for kind in range(len(self.betas))
+        )
 
     def problem(self) -> Problem:
         """Return the household's problem of the first type, at the interest rate of :meth:`Aiyagari.problem`."""

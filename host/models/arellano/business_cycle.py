@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.host.analysis.chain import chain_distribution
-from beltline.host.analysis.policy import PERIODS_LIMIT, policy_of
+from beltline.host.analysis.policy import PERIODS_LIMIT, Policy, policy_of
 from beltline.host.analysis.simulation import check_draws, follow
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import whole
@@ -101,7 +101,7 @@ def business_cycle(
         before_default = whole("before_default", before_default, wanted, lambda v: 1 <= v < periods)
     # Spreads are infinite where the price of the bonds that are sold is 0.
     with np.errstate(divide="ignore", invalid="ignore"):
-        sums = _simulated(economy, paths, periods, burn_in, seed, before_default)
+        sums = _sums(economy, paths, periods, burn_in, seed, before_default)
         total = sums.sum(axis=0)
         found, others = _moments(total[None])[0], _moments(total - sums)
         errors = np.sqrt((paths - 1) / paths * ((others - others.mean(axis=0)) ** 2).sum(axis=0))
@@ -115,17 +115,23 @@ def business_cycle(
     )
 
 
-def _simulated(economy: Any, paths: int, periods: int, burn_in: int, seed: int, before_default: int | None) -> Array:
+def simulated(policy: Policy, start: tuple[int, int, int], draws: Array) -> NDArray[np.int32]:
+    """Return what happens, the index of the bonds and the state of income in each quarter, ``(3, T)``, given uniform
+    random numbers, ``(T, 2)``, for the next income and for the return to good standing.
+    """
+    # What is taken is certain, so that the draws of alternatives do not matter.
+    return follow(policy, draws[:, [0, 1, 1]].T, start)[0][1:]
+
+
+def _sums(economy: Any, paths: int, periods: int, burn_in: int, seed: int, before_default: int | None) -> Array:
     """Return for each path the quarters of the sample, defaults, all quarters, and the sums of series and products."""
     policy, zero, chain = policy_of(economy.solution), economy.model.zero, economy.model.chain[1]
-    begin, series = np.cumsum(chain_distribution(chain)), _series(economy)
+    begin, series = np.cumsum(chain_distribution(chain)), series_of(economy)
     sums = np.empty((paths, 3 + 5 + 25))
     for path, source in enumerate(np.random.SeedSequence(seed).spawn(paths)):
         random = np.random.default_rng(source)
         s = min(int(np.searchsorted(begin, random.random(), side="right")), begin.size - 1)
-        # What is taken is certain, so that the draws of alternatives do not matter.
-        draws = random.random((burn_in + periods, 2))[:, [0, 1, 1]].T
-        _, what, points, states = follow(policy, draws, (zero, s, 0))[0][:, burn_in:]
+        what, points, states = simulated(policy, (zero, s, 0), random.random((burn_in + periods, 2)))[:, burn_in:]
         sampled = _sample(what, before_default)
         values = series[:, points[sampled], states[sampled]]
         sums[path, :3] = sampled.sum(), (what == DEFAULTED).sum(), periods
@@ -133,7 +139,7 @@ def _simulated(economy: Any, paths: int, periods: int, burn_in: int, seed: int, 
     return sums
 
 
-def _series(economy: Any) -> Array:
+def series_of(economy: Any) -> Array:
     """Return the five series by state, ``(5, N_B, N_y)``; nan in the default set."""
     income = np.broadcast_to(economy.income, economy.policy.shape)
     spread = np.take_along_axis(economy.spreads, np.maximum(economy.policy, 0), axis=0)

@@ -25,6 +25,7 @@ from beltline.host.problem.model_parameters import (
     RISK_AVERSION,
     SHARE,
     TO_ONE,
+    fixed,
     levels,
 )  # fmt: skip
 from beltline.host.problem.problem import Problem
@@ -80,7 +81,7 @@ class Calibration(Declared):
         """Bonds ``B``, ``(N_B,)``, in units of the good; debt is negative."""
         bonds = grid_uniform(-self.limit, self.limit, self.bonds)
         bonds[self.zero] = 0.0
-        return _fixed(bonds)
+        return fixed(bonds)
 
     @property
     def chain(self) -> tuple[Array, Array]:
@@ -95,7 +96,7 @@ class Calibration(Declared):
     @cached_property
     def default_income(self) -> Array:
         """Income in default, ``(N_y,)``: ``min(y, share E[y])``."""
-        return _fixed(np.minimum(self.chain[0], self.share * self.mean_income))
+        return fixed(np.minimum(self.chain[0], self.share * self.mean_income))
 
     def prices(self, defaults: NDArray[np.bool_]) -> Array:
         """Return the price of a bond that pays 1 in the next quarter unless the government defaults, ``(N_B, N_y)``.
@@ -170,15 +171,10 @@ class Calibration(Declared):
 def _income(incomes: int, rho: float, sigma: float, width: float) -> tuple[Array, Array, float]:
     """Return income, its Markov matrix and its mean, which economies with the same income process share."""
     logs, transition = tauchen(incomes, rho, sigma, width=width)
-    income = _fixed(levels("income", logs, "rho, sigma or width"))
+    income = fixed(levels("income", logs, "rho, sigma or width"))
     if incomes > 1 and (np.diag(transition) == 1.0).any():
         raise ProblemError(
             f"income must have one long run, but with incomes = {incomes}, rho = {rho:g} and width = {width:g} it "
             "never leaves some of its states: raise incomes or lower width"
         )
-    return income, _fixed(transition), float(chain_distribution(transition) @ income)
-
-
-def _fixed(table: Array) -> Array:
-    table.flags.writeable = False
-    return table
+    return income, fixed(transition), float(chain_distribution(transition) @ income)

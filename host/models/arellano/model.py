@@ -2,24 +2,254 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from beltline.gpu_ref.timing import timed
-from beltline.host.models.arellano.calibration import Calibration
-from beltline.host.models.arellano.result import DefaultEconomy
+from beltline.host.models.arellano.business_cycle import PATHS, BusinessCycle, business_cycle
+from beltline.host.models.arellano.calibration import ALTERNATIVES, Calibration
 from beltline.host.models.base import Model
 from beltline.host.models.machines import placed
-from beltline.host.models.model_result import reading
+from beltline.host.models.model_result import SolutionResult, reading
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, shown
 from beltline.host.problem.problem import Problem
+from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
 from beltline.host.solver.options import UNNAMED
 from beltline.host.solver.solve import solve
 from beltline.host.solver.verify import measured
+
+QUARTERS = 4
+"""Number of quarters in a year."""
+
+REPAY, DEFAULT, EXCLUDED = range(len(ALTERNATIVES))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DefaultEconomy(SolutionResult):
+    """The economy of Arellano (2008) at the bond prices at which lenders break even.
+
+    Arrays have ``N_B`` rows and ``N_y`` columns and are float64 unless noted. Rows are the bonds ``B`` of this quarter;
+    for prices, spreads and default probabilities they are the bonds ``B'`` of the next. Columns are today's income.
+
+    ``model`` is the :class:`~beltline.host.models.arellano.model.Arellano` that was solved, and ``solution`` the
+    :class:`~beltline.Result` of its problem: values and choices of the government's problem at the last prices.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> economy = bl.solve(bl.arellano(bonds=61, incomes=7), progress=False)
+    >>> economy.prices.shape, economy.default_value.shape
+    ((61, 7), (7,))
+    """
+
+    archive_kind: ClassVar[str] = "arellano"
+    figures: ClassVar[dict[str, str]] = {
+        "default": "default set by bonds and income",
+        "prices": "bond prices by bonds, at a low and at a high income",
+        "policy": "chosen bonds at the same incomes",
+    }
+
+    model: Calibration
+    solution: Result
+
+    @property
+    def bonds(self) -> Array:
+        """The grid of bonds, ``(N_B,)``, in units of the good; debt is negative."""
+        return self.model.grid
+
+    @property
+    def income(self) -> Array:
+        """Income by state, ``(N_y,)``, in units of the good per quarter."""
+        return self.model.chain[0]
+
+    @property
+    def prices(self) -> Array:
+        """Price ``q(B', y)``, ``(N_B, N_y)``, in units of the good, of a bond that pays 1 in the next quarter."""
+        found = self.solution.prices
+        return np.full((self.model.bonds, self.model.incomes), np.nan) if found is None else found
+
+    @property
+    def default_probability(self) -> Array:
+        """Probability of a default in the next quarter, given bonds ``B'`` and today's income, ``(N_B, N_y)``."""
+        return 1.0 - self.prices * (1.0 + self.model.interest)
+
+    @property
+    def spreads(self) -> Array:
+        """Interest rate on ``B'`` less that on a safe bond, ``(N_B, N_y)``, per year: ``q**-4 - (1 + r)**4``.
+
+        0.05 is 5 percentage points; it is infinite where the price is 0.
+        """
+        with np.errstate(divide="ignore"):
+            return self.prices ** -float(QUARTERS) - (1.0 + self.model.interest) ** QUARTERS
+
+    @property
+    def value(self) -> Array:
+        """Value of good standing, the larger of repaying and defaulting, ``(N_B, N_y)``, in units of utility."""
+        return self.solution.tables.value[0]
+
+    @property
+    def repay_value(self) -> Array:
+        """Value of repaying, ``(N_B, N_y)``, in units of utility; ``-inf`` where the government cannot repay."""
+        return self.solution.tables.values[REPAY]
+
+    @property
+    def default_value(self) -> Array:
+        """Value of defaulting, ``(N_y,)``, in units of utility; it does not depend on the debt."""
+        return self.solution.tables.values[DEFAULT][self.model.zero]
+
+    @property
+    def defaults(self) -> NDArray[np.bool_]:
+        """Default set, ``(N_B, N_y)``: where defaulting is better than repaying."""
+        return self.solution.taken(ALTERNATIVES[DEFAULT])
+
+    @property
+    def policy(self) -> NDArray[np.int32]:
+        """Index of the chosen ``B'`` where debt is repaid, ``(N_B, N_y)`` int32; -1 in the default set."""
+        return np.where(self.defaults, np.int32(-1), self.solution.tables.policy[REPAY])
+
+    @property
+    def policy_values(self) -> Array:
+        """Chosen ``B'`` where debt is repaid, ``(N_B, N_y)``, in units of the good; nan in the default set."""
+        return np.where(self.policy >= 0, self.bonds[self.policy], np.nan)
+
+    @property
+    def consumption(self) -> Array:
+        """Consumption of a government in good standing, ``(N_B, N_y)``, in units of the good."""
+        cost = np.take_along_axis(self.model.costs(self.prices), np.maximum(self.policy, 0), axis=0)
+        return np.where(self.defaults, self.model.default_income, self.income + self.bonds[:, None] - cost)
+
+    @cached_property
+    def reached(self) -> NDArray[np.bool_]:
+        """States of good standing, ``(N_B, N_y)``, that a government which starts without debt can reach."""
+        policy, found = self.policy, np.zeros(self.defaults.shape, bool)
+        rows = np.zeros(self.model.bonds, bool)
+        rows[self.model.zero] = True
+        while not found[rows].all():
+            found[rows] = True
+            chosen = policy[rows]
+            rows[chosen[chosen >= 0]] = True
+        return found
+
+    @property
+    def at_ends(self) -> bool:
+        """Whether a government that starts without debt can reach an end of the grid, which may then be too short."""
+        chosen = self.policy[self.reached]
+        return bool(((chosen == 0) | (chosen == self.model.bonds - 1)).any())
+
+    @property
+    def _flaw(self) -> str:
+        if not self.at_ends:
+            return ""
+        return (
+            f"A government that starts without debt chooses an end of the grid of bonds, {self.model.limit:g} on "
+            "either side, and might choose bonds beyond it: raise limit."
+        )
+
+    @property
+    def message(self) -> str:
+        """The status in one or two sentences and, after a failure, what to do."""
+        found = self.solution
+        if not found.success:
+            if found.status != Outcome.LIMIT:
+                return found.message
+            if found.price_change < found.tol:
+                return f"{found.message} Raise max_sweeps: the prices have converged, so the values will."
+            return f"{found.message} Values and prices that change together need not converge."
+        if self._flaw:
+            return self._flaw
+        moved = "left values that one more changes by" if found.verified else "changed values by"
+        text = (
+            f"The last of {found.sweeps:,} sweeps {moved} {found.residual:.3g} at most, and prices changed by "
+            f"{found.price_change:.3g}; the error bound is for these prices."
+        )
+        least = self.model.zero - 1
+        if self.defaults[least].all():
+            text += (
+                f" There is no borrowing, as even the smallest debt of the grid, {-self.bonds[least]:.3g}, is not "
+                "repaid at any income. If this debt is large, raise bonds or lower limit."
+            )
+        return text
+
+    def moments(
+        self,
+        paths: int = PATHS,
+        periods: int = 10_000,
+        burn_in: int = 1_000,
+        seed: int = 0,
+        before_default: int | None = None,
+    ) -> BusinessCycle:
+        """Simulate the economy and return business cycle moments with standard errors.
+
+        Each path starts in good standing without debt, with income from its stationary distribution. Moments are taken
+        over the quarters of all paths in which debt is repaid; the default rate is over all quarters.
+        :class:`~beltline.host.models.arellano.business_cycle.BusinessCycle` defines the moments.
+
+        Parameters
+        ----------
+        paths : int
+            Number of independent paths, at least 2; standard errors come from the jackknife over paths.
+        periods : int
+            Number of quarters of each path, at least 2.
+        burn_in : int
+            Number of quarters to simulate before these and drop.
+        seed : int
+            Seed of NumPy's random generator.
+        before_default : int, optional
+            Use only this number of quarters before each default, and only defaults before which there are at least as
+            many quarters of good standing, as in data samples that end with a default. By default all quarters.
+
+        Returns
+        -------
+        BusinessCycle
+
+        Raises
+        ------
+        ProblemError
+            An argument is out of range.
+        """
+        if not self.success:
+            warnings.warn(f"moments of a result that is not solved: {self.status}", stacklevel=2)
+        return business_cycle(self, paths, periods, burn_in, seed, before_default)
+
+    def _title(self) -> str:
+        size = f"{self.model.bonds:,} bonds x {self.model.incomes:,} incomes"
+        return f"Arellano's economy, {size}, on device {self.solution.device}"
+
+    def _rows(self) -> list[tuple[str, str]]:
+        found = self.solution
+        bound = f"max |V - V*| <= {found.error_bound:.3g} at "
+        bound += f"{'these prices' if found.verified else 'the prices of the last sweep'} (including rounding errors)"
+        if not math.isfinite(found.error_bound):
+            bound = self._bound()[1]
+        return [
+            ("residual", f"max |TV - V| = {found.residual:.3g} ({found.measured_by})"),
+            ("prices", f"last change {found.price_change:.3g} (tolerance {found.tol:g})"),
+            ("error bound", bound),
+            ("default set", f"{self.defaults.mean():.1%} of the states of good standing, "
+                            f"{self.defaults[self.reached].mean():.1%} of those that can be reached from no debt"),
+            ("largest debt", self._largest()),
+            *self._spent(),
+        ]  # fmt: skip
+
+    def _largest(self) -> str:
+        """Return the largest debt of the states that can be reached, as text for the report."""
+        debt = -float(self.bonds[self.reached.any(axis=1)].min())
+        return f"{debt:.4g}, which is {debt / self.model.mean_income:.1%} of mean quarterly income"
+
+    def _check_file(self) -> None:
+        super()._check_file()
+        shape = (self.model.bonds, self.model.incomes)
+        if self.prices.shape != shape:
+            raise ProblemError(f"array 'prices' has shape {self.prices.shape}, not {shape}")
+
 
 STARTS = {"cpu": "coarse", "gpu": "given"}
 """Default of ``start``, by device; on devices of the accelerator ``"coarse"``."""

@@ -15,20 +15,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from beltline.host.problem.arrays import Array
+from beltline.host.problem.checks import ProblemError
 
 
 @dataclass(frozen=True)
 class IncomeProcess:
     """Labour income of people with the same education.
 
-    Parameters
-    ----------
-    cubic : tuple of 4 float
-        Coefficients of log income, in thousands of dollars of 1992, on ``1``, ``age``, ``age**2`` and ``age**3``.
-    permanent, transitory : float
-        Variances of the annual shocks to log income.
-    replacement : float
-        Pension as a share of permanent income in the last year of work.
+    ``cubic`` has the coefficients of log income, in thousands of dollars of 1992, on ``1``, ``age``, ``age**2`` and
+    ``age**3``; ``permanent`` and ``transitory`` are variances of the annual shocks to it, and ``replacement`` the
+    pension as a share of permanent income in the last year of work.
     """
 
     cubic: tuple[float, float, float, float]
@@ -36,10 +32,15 @@ class IncomeProcess:
     transitory: float
     replacement: float
 
-    def income(self, ages: Array) -> Array:
-        """Return income without shocks at each age, in thousands of dollars of 1992."""
-        found: Array = np.exp(np.polynomial.polynomial.polyval(ages, self.cubic))
-        return found
+    def published(self, first: int, last: int) -> Array:
+        """Return income without shocks at the ages from ``first`` to ``last``, in thousands of dollars of 1992."""
+        youngest, oldest = PUBLISHED_AGES
+        if first < youngest or last > oldest:
+            raise ProblemError(
+                f"published incomes cover ages {youngest} to {oldest}, but first = {first} and retirement = {last}: "
+                f"pass income"
+            )
+        return np.exp(np.polynomial.polynomial.polyval(np.arange(first, last + 1.0), self.cubic))
 
 
 EDUCATION = {
@@ -70,3 +71,14 @@ SURVIVAL = (
 From ``survprob`` in the program of Cocco, Gomes and Maenhout, as copied in ruggerojapp/CGM-2005-RFS-Matlab-Octave. The
 paper takes it from the National Center for Health Statistics.
 """
+
+
+def life_table(first: int, last: int) -> tuple[float, ...]:
+    """Return the probability of surviving to the next age at each age from ``first`` to below ``last``."""
+    oldest = SURVIVAL_BEGINS + len(SURVIVAL)
+    if first < SURVIVAL_BEGINS or last > oldest:
+        raise ProblemError(
+            f"the life table has ages from {SURVIVAL_BEGINS} to {oldest}, not from first = {first} to last = {last}: "
+            f"pass survival"
+        )
+    return SURVIVAL[first - SURVIVAL_BEGINS : last - SURVIVAL_BEGINS]

@@ -23,6 +23,7 @@ from beltline.host.problem.model_parameters import (
     GRID_SIZE,
     POSITIVE,
     SHARE,
+    fixed,
     levels,
     number,
     one_of,
@@ -103,15 +104,15 @@ class Calibration(Declared):
     def workers(self) -> Array:
         """The grid of workers ``n`` of a firm, ``(N_n,)``; the first is 0."""
         if self.spacing == "log":
-            return _fixed(grid_log(0.0, self.high, self.grid))
-        return _fixed(grid_uniform(0.0, self.high, self.grid))
+            return fixed(grid_log(0.0, self.high, self.grid))
+        return fixed(grid_uniform(0.0, self.high, self.grid))
 
     @cached_property
     def chain(self) -> tuple[Array, Array]:
         """Productivity by state, ``(N_z,)``, and its Markov matrix, ``(N_z, N_z)``."""
         sigma = math.sqrt(self.variance * (1 - self.rho**2))
         logs, transition = tauchen(self.states, self.rho, sigma, self.drift / (1 - self.rho), self.width)
-        return _fixed(levels("productivity", logs, "drift, rho, variance or width")), _fixed(transition)
+        return fixed(levels("productivity", logs, "drift, rho, variance or width")), fixed(transition)
 
     @property
     def lowest(self) -> int:
@@ -124,7 +125,7 @@ class Calibration(Declared):
         """Probability of each productivity state for an entrant, ``(N_z,)``; the same for all of the lowest."""
         found = np.zeros(self.states)
         found[: self.lowest] = 1.0 / self.lowest
-        return _fixed(found)
+        return fixed(found)
 
     @property
     def producing(self) -> tuple[str, ...]:
@@ -133,8 +134,7 @@ class Calibration(Declared):
 
     def output(self) -> Array:
         """Return output ``z n**alpha``, ``(N_n, N_z)``, in units of the good, by workers and productivity."""
-        found: Array = self.chain[0] * self.workers[:, None] ** self.alpha
-        return found
+        return self.chain[0] * self.workers[:, None] ** self.alpha
 
     def problem(self, price: float = 1.0, start: Array | None = None) -> Problem:
         """Return a firm's problem at a price; ``x`` is the workers of the last period, ``x'`` those of this one.
@@ -185,8 +185,3 @@ class Calibration(Declared):
                 "drift": self.drift, "width": self.width, "fixed_cost": self.fixed_cost,
             },
         )  # fmt: skip
-
-
-def _fixed(table: Array) -> Array:
-    table.flags.writeable = False
-    return table

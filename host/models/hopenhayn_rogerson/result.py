@@ -111,8 +111,7 @@ class FirmEconomy(SolutionResult):
     @property
     def value(self) -> Array:
         """Value of a firm that produces, after its firing costs of the period, in units of the wage."""
-        found: Array = self.solution.tables.values[: len(self.model.producing)].max(axis=0)
-        return found
+        return self.solution.tables.values[: len(self.model.producing)].max(axis=0)
 
     @cached_property
     def policy(self) -> NDArray[np.int32]:

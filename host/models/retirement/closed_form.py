@@ -50,14 +50,12 @@ class Piecewise:
     def value(self, wealth: Array) -> Array:
         """Return the value at each wealth above 0, in units of utility."""
         k = self._intervals(wealth)
-        found: Array = self.weight[k] * np.log(wealth + self.shift[k]) + self.level[k]
-        return found
+        return self.weight[k] * np.log(wealth + self.shift[k]) + self.level[k]
 
     def consumption(self, wealth: Array) -> Array:
         """Return consumption at each wealth above 0, in units of the good."""
         k = self._intervals(wealth)
-        found: Array = (wealth + self.shift[k]) / self.weight[k]
-        return found
+        return (wealth + self.shift[k]) / self.weight[k]
 
     def _intervals(self, wealth: Array) -> NDArray[np.intp]:
         return np.searchsorted(self.begins, wealth, side="right") - 1
@@ -156,8 +154,7 @@ class ClosedForm:
 
     def value(self, age: int, wealth: ArrayLike) -> Array:
         """Return the value of a worker, in units of utility."""
-        found: Array = self.values(age, wealth).max(axis=0)
-        return found
+        return self.values(age, wealth).max(axis=0)
 
     def retired_value(self, age: int, wealth: ArrayLike) -> Array:
         """Return the value of a retired person, in units of utility."""
@@ -165,8 +162,7 @@ class ClosedForm:
 
     def periods(self, age: int, wealth: ArrayLike) -> NDArray[np.intp]:
         """Return how many more periods a worker works, this one included; 0 if the worker retires now."""
-        found: NDArray[np.intp] = self.values(age, wealth).argmax(axis=0)
-        return found
+        return self.values(age, wealth).argmax(axis=0)
 
     def consumption(self, age: int, wealth: ArrayLike) -> Array:
         """Return the consumption of a worker, in units of the good."""
@@ -254,5 +250,4 @@ def late_probability(wealth: ArrayLike, taste: float, wage: float, disutility: f
     ahead = taste * math.log1p(math.exp(-disutility / taste))
     gain = np.log(works) - disutility + beta * (np.log(given - works + wage) + ahead)
     gain -= np.log(rests) + beta * np.log(given - rests)
-    found: Array = 1.0 / (1.0 + np.exp(gain / taste))
-    return found
+    return 1.0 / (1.0 + np.exp(gain / taste))

@@ -13,11 +13,9 @@ from numpy.typing import NDArray
 from scipy.interpolate import PchipInterpolator
 
 import beltline as bl
-from beltline.host.models.aiyagari_path.clearing import respond
-from beltline.host.models.aiyagari_path.jacobian import jacobian
-from beltline.host.models.aiyagari_path.period import Household
+from beltline.host.models.aiyagari_path.clearing import jacobian, respond
 from beltline.host.models.aiyagari_path.result import PATH_TOLERANCE
-from beltline.host.models.aiyagari_path.steady_state import SteadyState, steady_state
+from beltline.host.models.aiyagari_path.steady_state import Household, SteadyState, steady_state
 
 Array = NDArray[np.float64]
 

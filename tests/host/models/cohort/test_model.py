@@ -177,9 +177,9 @@ def test_incomes_and_survival_of_ones_own() -> None:
     assert bl.cohort(education="college", replacement=0.5).replacement == 0.5
     assert len(bl.cohort().survival) == 79
     # The income profile has a hump, which is higher and later with more schooling.
-    peaks = {name: 20 + process.income(np.arange(20.0, 66.0)).argmax() for name, process in EDUCATION.items()}
+    peaks = {name: 20 + process.published(20, 65).argmax() for name, process in EDUCATION.items()}
     assert 35 <= peaks["no high school"] <= peaks["high school"] < peaks["college"] <= 55
-    at_fifty = [process.income(np.array([50.0]))[0] for process in EDUCATION.values()]
+    at_fifty = [process.published(50, 50)[0] for process in EDUCATION.values()]
     assert at_fifty == sorted(at_fifty)
 
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 import beltline as bl
-from beltline.host.models.hopenhayn_rogerson import calibration, equilibrium
-from beltline.host.models.hopenhayn_rogerson.model import HopenhaynRogerson
+from beltline.host.models.hopenhayn_rogerson.calibration import PRODUCING
+from beltline.host.models.hopenhayn_rogerson.model import WIDTH, HopenhaynRogerson
 
 Array = NDArray[np.float64]
 
@@ -264,7 +264,7 @@ def test_a_step_that_is_not_solved_ends_the_search(monkeypatch: pytest.MonkeyPat
         found: bl.Result = bl.solve(problem, **options | limit)  # type: ignore[assignment]
         return found
 
-    monkeypatch.setattr(equilibrium, "solve", short)
+    monkeypatch.setattr("beltline.host.models.hopenhayn_rogerson.model.solve", short)
     found = solved(tau=0.4)
     assert [step.tau for step in found.steps] == [0.0, 0.4]
     assert (found.success, found.status) == (False, "firm not solved")
@@ -275,7 +275,7 @@ def test_dear_dismissals_need_a_wider_search() -> None:
     found = solved(tau=1.0)
     assert found.success
     # The price is outside the first interval that is tried.
-    assert found.price > 1.0 + equilibrium.WIDTH
+    assert found.price > 1.0 + WIDTH
 
 
 def test_report(economy: bl.FirmEconomy) -> None:
@@ -374,7 +374,7 @@ def test_a_problem_is_of_the_general_form() -> None:
     assert isinstance(model, HopenhaynRogerson)
     result = bl.solve(model.problem(1.02), tol=1e-9, progress=False)
     assert result.success
-    assert result.alternatives == (*calibration.PRODUCING["before"], "exit")
+    assert result.alternatives == (*PRODUCING["before"], "exit")
     assert result.regimes == ("active", "closed")
     assert result.searched == 0
     # Firing costs at exit are paid in the next period.

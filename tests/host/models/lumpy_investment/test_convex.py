@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 import beltline as bl
-from beltline.host.models.lumpy_investment.result import MOMENTS
+from beltline.host.models.lumpy_investment.model import MOMENTS
 from docs.tables.lumpy_investment import by_both
 
 Array = NDArray[np.float64]

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import beltline as bl
-from beltline.host.models.lumpy_investment.result import MOMENTS
+from beltline.host.models.lumpy_investment.model import MOMENTS
 from docs.tables import lumpy_investment as lumpy_investment_tables
 from docs.tables.lumpy_investment import by_cost, by_steps, tables
 from support.paths import ROOT
