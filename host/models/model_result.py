@@ -76,6 +76,15 @@ class ModelResult(Declared):
         @property
         def timing(self) -> dict[str, float]: ...
 
+    @property
+    def error_bound(self) -> float:
+        """Proven upper bound on the error of values; infinite, as here, where no bound can be proven.
+
+        Values between grid points, from monotone cubics or an Euler equation, come from an operator of which no
+        contraction is known, and a law of motion that is estimated from a panel has sampling errors.
+        """
+        return math.inf
+
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Save model and solution to a file that :func:`beltline.load` reads.
 

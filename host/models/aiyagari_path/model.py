@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from beltline.gpu_ref.timing import timed
 from beltline.host.models.aiyagari.model import aiyagari
 from beltline.host.models.aiyagari_path.clearing import Guess, clear
 from beltline.host.models.aiyagari_path.result import (
@@ -94,6 +95,7 @@ class AiyagariPath(Calibration, Model):
         states: list[SteadyState] = []
         guess: Guess | None = None
         steps: tuple[float, ...] = ()
+        timing: dict[str, float] = {}
         status, message = Outcome.SOLVED, ""
         with reporting(progress) as report:
             household = Household.of(self.economy)
@@ -101,15 +103,21 @@ class AiyagariPath(Calibration, Model):
                 for level in (1.0, self.after):
                     if level != 1.0 or not states:
                         value = states[0].period.value if states else first_value(self.economy.problem())
-                        states.append(steady_state([household], np.ones(1), level, [value], tol, report))
-                guess, steps = clear(self, household, states[0], states[-1], PATH_TOLERANCE, max_steps, report)
+                        states.append(steady_state([household], np.ones(1), level, [value], tol, report, timing))
+                with timed(timing, "path"):
+                    guess, steps = clear(self, household, states[0], states[-1], PATH_TOLERANCE, max_steps, report)
             except UnsolvedError as unsolved:
                 status, message = unsolved.status, str(unsolved)
-        path = self._path(states, guess, steps, time.perf_counter() - begin)
+        path = self._path(states, guess, steps, time.perf_counter() - begin, timing)
         return _judged(path, status, message)
 
     def _path(
-        self, states: list[SteadyState], guess: Guess | None, steps: tuple[float, ...], seconds: float
+        self,
+        states: list[SteadyState],
+        guess: Guess | None,
+        steps: tuple[float, ...],
+        seconds: float,
+        timing: dict[str, float],
     ) -> TransitionPath:
         """Return what was found, without a status; arrays are nan if nothing was found."""
         size = (self.periods, self.economy.grid, self.economy.states)
@@ -131,6 +139,7 @@ class AiyagariPath(Calibration, Model):
             message="",
             steps=steps,
             seconds=seconds,
+            timing=timing,
             sweeps=sum(found.sweeps for found in states) + self.periods * len(steps),
             residual=max((found.residual for found in states), default=math.nan),
         )

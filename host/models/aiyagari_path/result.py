@@ -15,7 +15,7 @@ from beltline.host.models.model_result import STATUS, ModelResult
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, table
 from beltline.host.problem.model_parameters import POSITIVE
-from beltline.host.results.facts import ANY_NUMBER, COUNT, FLAG, LIST, MEASURE, TEXT, Rule
+from beltline.host.results.facts import ANY_NUMBER, COUNT, FLAG, LIST, MEASURE, SECONDS, TEXT, Rule
 from beltline.host.results.fields import Declared, array, fact, parameter, parts
 from beltline.host.results.outcome import GRID_END_SHARE
 
@@ -146,14 +146,17 @@ class TransitionPath(ModelResult):
     residual: float = fact(
         ANY_NUMBER, "Largest change of a value of a steady state in its last sweep; nan if not known", default=math.nan
     )
+    timing: dict[str, float] = fact(
+        SECONDS, "Wall-clock time of the host computer for values and distributions of steady states, and for the path",
+        "seconds", default=dict,
+    )  # fmt: skip
 
     method: ClassVar[str] = CUBICS
-    error_bound: ClassVar[float] = math.inf
 
-    @property
-    def timing(self) -> dict[str, float]:
-        """Wall-clock seconds of the host computer."""
-        return {"solve": self.seconds}
+    def validate(self) -> None:
+        """Complete the times of a file of an earlier version, which had no parts."""
+        if not self.timing:
+            object.__setattr__(self, "timing", {"solve": self.seconds})
 
     @property
     def assets(self) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from beltline.gpu_ref.timing import timed
 from beltline.host.analysis.between import maximise, monotone_cubics
 from beltline.host.analysis.chain import chain_distribution
 from beltline.host.analysis.long_run import MASS_MOVES, long_run
@@ -161,10 +162,10 @@ class _Search:
 
     def __init__(
         self, households: Sequence[Household], shares: Array, productivity: float, values: Sequence[Array], tol: float,
-        report: Callable[[str], None] | None,
+        report: Callable[[str], None] | None, timing: dict[str, float],
     ) -> None:  # fmt: skip
         self._households, self._shares, self._productivity = households, shares, productivity
-        self._values, self._tol, self._report = list(values), tol, report
+        self._values, self._tol, self._report, self._timing = list(values), tol, report, timing
         even = np.full(values[0].shape, 1.0 / values[0].shape[0]) * chain_distribution(households[0].chain)
         self._masses = [even] * len(households)
         self.tried: dict[float, SteadyState] = {}
@@ -183,7 +184,7 @@ class _Search:
         periods, residual = [], 0.0
         for kind, household in enumerate(self._households):
             period, self._values[kind], self._masses[kind], sweeps, change = stationary(
-                household, interest, wage, self._values[kind], self._masses[kind], self._tol
+                household, interest, wage, self._values[kind], self._masses[kind], self._tol, self._timing
             )
             periods.append(period)
             self.sweeps += sweeps
@@ -199,38 +200,22 @@ class _Search:
 
 
 def stationary(
-    household: Household, interest: float, wage: float, value: Array, mass: Array, tol: float
+    household: Household, interest: float, wage: float, value: Array, mass: Array, tol: float, timing: dict[str, float]
 ) -> tuple[Period, Array, Array, int, float]:
-    """Solve the household's problem at constant prices; return its choices, value and stationary distribution,
-    the number of sweeps and the last change.
-
-    Parameters
-    ----------
-    household
-        The household.
-    interest, wage
-        Prices.
-    value : (N_k, N_z) array
-        Value from which the iteration starts.
-    mass : (N_k, N_z) array
-        Distribution from which an iteration starts, if one is needed.
-    tol
-        Tolerance of values, in units of utility; see :func:`beltline.host.analysis.refine.settle`.
-
-    Raises
-    ------
-    UnsolvedError
-        The value did not converge, or there is no unique stationary distribution.
+    """Solve the household's problem at constant prices from a value and a distribution; return its choices, value and
+    stationary distribution, the number of sweeps and the last change, and add to ``timing``.
     """
-    _, value, change, sweeps = settle(household.at(interest, wage), value, monotone_cubics, tol, MAX_STEPS)
-    if not change < tol:
-        raise UnsolvedError(
-            Outcome.HOUSEHOLD,
-            f"At r = {interest:.4%} the values of choices between grid points do not converge: they still change by "
-            f"{change:.3g} after {MAX_STEPS} steps, and tol is {tol:g}: raise tol or grid.",
-        )
-    period = household.choose(interest, wage, value)
-    mass, moves, unique = long_run(period.below, household.chain, mass, period.share)
+    with timed(timing, "values"):
+        _, value, change, sweeps = settle(household.at(interest, wage), value, monotone_cubics, tol, MAX_STEPS)
+        if not change < tol:
+            raise UnsolvedError(
+                Outcome.HOUSEHOLD,
+                f"At r = {interest:.4%} the values of choices between grid points do not converge: they still change "
+                f"by {change:.3g} after {MAX_STEPS} steps, and tol is {tol:g}: raise tol or grid.",
+            )
+        period = household.choose(interest, wage, value)
+    with timed(timing, "distributions"):
+        mass, moves, unique = long_run(period.below, household.chain, mass, period.share)
     if not unique or moves > MASS_MOVES:
         raise UnsolvedError(
             Outcome.DISTRIBUTION,
@@ -246,28 +231,15 @@ def steady_state(
     values: Sequence[Array],
     tol: float,
     report: Callable[[str], None] | None,
+    timing: dict[str, float],
 ) -> SteadyState:
-    """Find the steady state of an economy at a constant ``productivity``.
+    """Find the steady state of an economy at a constant ``productivity`` and add to ``timing``.
 
-    Parameters
-    ----------
-    households, shares
-        Households of each type, and the share of the type among all; types differ in preferences.
-    productivity
-        Productivity.
-    values : sequence of (N_k, N_z) array
-        Value from which the first problem of each type starts; it should be near the solution at some rate.
-    tol
-        Tolerance of values, in units of utility; see :func:`beltline.host.analysis.refine.settle`.
-    report
-        A function that is called with a line of text for every rate that is tried, or None.
-
-    Raises
-    ------
-    UnsolvedError
-        A value did not converge, a stationary distribution is not unique, or no rate clears the market.
+    ``households`` and ``shares`` are those of each type; types differ in preferences. The first problem of each starts
+    from ``values``, which should be near the solution at some rate. ``report`` is called with a line of text for every
+    rate that is tried.
     """
-    search = _Search(households, shares, productivity, values, tol, report)
+    search = _Search(households, shares, productivity, values, tol, report, timing)
     firms, patience = households[0].economy, max(household.economy.beta for household in households)
     try:
         ends = bracket(patience, firms.delta, search.gap)

@@ -27,7 +27,7 @@ from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, place, real, table
 from beltline.host.problem.model_parameters import RISK_AVERSION, SHARE, Check, count
 from beltline.host.problem.problem import Problem
-from beltline.host.results.facts import ANY_NUMBER, COUNT, FLAG, MEASURE, TEXT
+from beltline.host.results.facts import ANY_NUMBER, COUNT, FLAG, MEASURE, SECONDS, TEXT
 from beltline.host.results.fields import Declared, array, fact, parameter
 from beltline.host.results.outcome import GRID_END_SHARE, Outcome
 from beltline.host.solver.options import UNNAMED
@@ -97,14 +97,16 @@ class TypesEconomy(ModelResult):
     residual: float = fact(
         ANY_NUMBER, "Largest change of a value in the last sweep; nan if not known", default=math.nan
     )
+    timing: dict[str, float] = fact(
+        SECONDS, "Wall-clock time of the host computer for values and distributions", "seconds", default=dict,
+    )  # fmt: skip
 
     method: ClassVar[str] = CUBICS
-    error_bound: ClassVar[float] = math.inf
 
-    @property
-    def timing(self) -> dict[str, float]:
-        """Wall-clock seconds of the host computer."""
-        return {"solve": self.seconds}
+    def validate(self) -> None:
+        """Complete the times of a file of an earlier version, which had no parts."""
+        if not self.timing:
+            object.__setattr__(self, "timing", {"solve": self.seconds})
 
     @property
     def assets(self) -> Array:
@@ -294,12 +296,12 @@ class AiyagariTypes(Declared, Model):
         tol = check_arguments("an economy with several types of households", tol, device, progress, more)
         begin = time.perf_counter()
         found: SteadyState | None = None
-        status, message = Outcome.SOLVED, ""
+        status, message, timing = Outcome.SOLVED, "", dict[str, float]()
         households = [Household.of(economy) for economy in self.economies]
         values = [first_value(household.problem) for household in households]
         with reporting(progress) as report:
             try:
-                found = steady_state(households, self.shares, 1.0, values, tol, report)
+                found = steady_state(households, self.shares, 1.0, values, tol, report, timing)
             except UnsolvedError as unsolved:
                 status, message = unsolved.status, str(unsolved)
         if found is not None:
@@ -317,6 +319,7 @@ class AiyagariTypes(Declared, Model):
             message=message,
             steps=0 if found is None else found.steps,
             seconds=time.perf_counter() - begin,
+            timing=timing,
             sweeps=0 if found is None else found.sweeps,
             residual=math.nan if found is None else found.residual,
         )

@@ -90,8 +90,8 @@ class FirmEconomy(SolutionResult):
 
     @property
     def timing(self) -> dict[str, float]:
-        """Wall-clock seconds of the host computer for all of these solves."""
-        return {"solve": sum(step.seconds for step in self.steps)}
+        """Wall-clock seconds of the host computer for solves at earlier prices, and for parts of the last solve."""
+        return {"earlier prices": sum(step.seconds for step in self.steps[:-1]), **self.solution.timing}
 
     @property
     def workers(self) -> Array:

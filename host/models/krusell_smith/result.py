@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -94,8 +93,6 @@ class Equilibrium(ModelResult):
     seed: int = fact(COUNT, "Seed of the shocks")
     timing: dict[str, float] = fact(SECONDS, "Wall-clock time of the host computer by part", "seconds")
     economy: Calibration = contained()
-
-    error_bound: ClassVar[float] = math.inf
 
     @property
     def sweeps(self) -> int:

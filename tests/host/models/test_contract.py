@@ -77,7 +77,7 @@ def test_a_solution_has_what_every_result_has(name: str) -> None:
     assert found.success, found.message
     assert found.message.endswith(".")
     assert (found.sweeps > 0, type(found.method), bool(found.method)) == (True, str, True)
-    assert found.timing
+    assert len(found.timing) > 1
     assert min(found.timing.values()) >= 0.0
     assert 0.0 <= found.residual < 1e-6
     assert found.error_bound >= found.residual
@@ -167,7 +167,7 @@ def test_files_that_no_solve_wrote(name: str, tmp_path: Path) -> None:
         refused(found, facts, arrays, path, f"{fact} of its solution must be ")
         facts, arrays = content(found)
         del holder(facts, plain)[fact]
-        if fact not in ("sweeps", "residual"):
+        if fact not in ("sweeps", "residual", *(["timing"] if name != "krusell-smith" else [])):
             refused(found, facts, arrays, path, f"its solution has no '{fact}'")
     model = model_of(found)
     parameters = {each for each, field in table_of(type(model)).items() if field.dims is None}

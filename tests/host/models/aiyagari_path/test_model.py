@@ -175,7 +175,7 @@ def test_a_shock_for_good_leads_to_the_new_steady_state() -> None:
 def test_answers_to_prices_are_those_of_small_changes() -> None:
     model = bl.aiyagari_path(**{**SMALL, "periods": 12}, shock=0.0)
     household = Household.of(model.economy)
-    rest: SteadyState = steady_state([household], np.ones(1), 1.0, [np.full((80, 3), -5.0)], 1e-10, None)
+    rest: SteadyState = steady_state([household], np.ones(1), 1.0, [np.full((80, 3), -5.0)], 1e-10, None, {})
     found = jacobian(model, household, rest)
     level = np.full(12, rest.capital)
     for date in (0, 1, 5, 11):
