@@ -23,29 +23,8 @@ def placed(
 ) -> tuple[Any, dict[str, Any], bool]:
     """Return the device that solves a model with alternatives, its options, and whether it is of the accelerator.
 
-    ``"emulator"`` and ``"rtl"`` are built for alternatives unless the user names the lanes of a build.
-
-    Parameters
-    ----------
-    called
-        What messages call the model.
-    device
-        What the user passed as ``device``.
-    points
-        Grid points of the model.
-    states
-        Number of states of the machine that the model needs: distinct alternatives times exogenous states.
-    options
-        Options of the user.
-    bounds
-        Whether the model has bounds of ``x'`` that depend on ``x``.
-    taste
-        Whether the model has taste shocks.
-
-    Raises
-    ------
-    ProblemError
-        There is no such device.
+    ``"emulator"`` and ``"rtl"`` are built for alternatives unless the user names the lanes of a build. Messages call
+    the model ``called``; it needs ``states`` of the machine, distinct alternatives times exogenous states.
     """
     if isinstance(device, str):
         if device == UNNAMED or device in REFERENCES:

@@ -22,22 +22,9 @@ def no_supply(states: int) -> str:
 def bracket(beta: float, delta: float, gap_at: Callable[[float], float]) -> tuple[float, float] | None:
     """Return a rate with excess demand for capital and one with excess supply, or None if there is no such pair.
 
-    On an infinite grid, supply rises without bound as the rate approaches ``1/beta - 1``.
-
-    Parameters
-    ----------
-    beta
-        Discount factor of households.
-    delta
-        Depreciation rate.
-    gap_at
-        A function of the rate ``r``: the rate at which firms would demand what households supply at ``r``, less ``r``.
-        Positive values are excess demand.
-
-    Raises
-    ------
-    GridEndsError
-        Demand exceeds supply even just below ``1/beta - 1``.
+    ``gap_at`` gives the rate at which firms would demand what households supply at a rate, less this rate: positive
+    values are excess demand. On an infinite grid, supply rises without bound as the rate approaches ``1/beta - 1``; if
+    demand exceeds it even just below, ``GridEndsError`` is raised.
     """
     top = 1 / beta - 1
     low, high = -delta, top

@@ -17,24 +17,14 @@ STEP = 1e-4
 
 
 def jacobian(model: Calibration, household: Household, steady: SteadyState) -> Array:
-    """Return ``d A_t / d K_s``, ``(T, T)``, around a steady state.
+    """Return ``d A_t / d K_s``, ``(T, T)``, around the steady state of the productivity after the last date, where
+    ``A_t`` is what households save at date ``t`` and ``K_s`` the capital of firms at date ``s``, from which both prices
+    follow.
 
-    ``A_t`` is what households save at date ``t``, and ``K_s`` the capital that firms use at date ``s``, from which both
-    prices follow.
-
-    Parameters
-    ----------
-    model
-        Calibration of the path, which gives the number of dates ``T``.
-    household
-        The household.
-    steady
-        The steady state of the productivity after the last date.
-
-    Sources
-    -------
-    Auclert, Bardoczy, Rognlie and Straub (2021), "Using the sequence-space Jacobian to solve and estimate
-    heterogeneous-agent models", Econometrica 89(5), 2375-2408.
+    In a steady state the response of choices to a price ``u`` dates ahead does not depend on the date, so one backward
+    pass gives all of them. Their effect on the distribution follows by iterating backwards on what a household is
+    expected to save: the fake-news algorithm of Auclert, Bardoczy, Rognlie and Straub (2021), "Using the sequence-space
+    Jacobian to solve and estimate heterogeneous-agent models", Econometrica 89(5), 2375-2408.
     """
     dates, steps = model.periods, np.diff(household.assets)
     mass, chain, rest = steady.distribution, household.chain, steady.period
@@ -75,20 +65,11 @@ SMALLEST_STEP = 1 / 64
 
 @dataclass(frozen=True, eq=False)
 class Guess:
-    """Choices and distributions of households, given a guess of capital at every date.
+    """Choices and distributions of households, given a guess of ``capital`` per head at every date, ``(T,)``.
 
-    Parameters
-    ----------
-    capital : (T,) float64 array
-        The guess: capital per head that firms use at each date, in units of the good; the first entry is given.
-    supply : (T + 1,) float64 array
-        Capital per head that households supply at the beginning of each date, and after the last date.
-    periods : tuple of T Period
-        Value and choices of households at each date.
-    distribution : (T + 1, N_k, N_z) float64 array
-        Share of households in each state at each date.
-    excess : (T + 1,) float64 array
-        Excess supply as a share of demand; after the last date demand is that of the final steady state.
+    ``supply`` and ``excess``, as a share of demand, are ``(T + 1,)``: at the beginning of each date and after the last,
+    when demand is that of the final steady state. ``periods`` has the choices at each date, and ``distribution``, ``(T
+    + 1, N_k, N_z)``, the share of households in each state.
     """
 
     capital: Array
@@ -137,17 +118,11 @@ def clear(
     max_steps: int,
     report: Callable[[str], None] | None,
 ) -> tuple[Guess, tuple[float, ...]]:
-    """Find capital at every date by Newton's method, with the Jacobian of the final steady state.
+    """Find capital at every date by Newton's method; return the best guess, and the largest excess after each
+    evaluation.
 
-    A step that would increase the largest excess is halved. The excess of the date after the last is not part of the
-    equations: only a longer path can reduce it.
-
-    Returns
-    -------
-    guess : Guess
-        The best guess.
-    steps : tuple of float
-        Largest absolute excess after each evaluation, that of the first guess included.
+    The Jacobian is that of the final steady state. A step that would increase the largest excess is halved. The excess
+    of the date after the last is not part of the equations: only a longer path can reduce it.
     """
     slopes = jacobian(model, household, final)[:-1, 1:] - np.eye(model.periods - 1)
     begin = initial.capital

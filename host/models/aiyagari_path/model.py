@@ -146,13 +146,7 @@ class AiyagariPath(Calibration, Model):
 
 
 def check_arguments(what: str, tol: object, device: object, progress: object, more: Mapping[str, object]) -> float:
-    """Check the arguments of a solve on the processor that has no sweep limit; return ``tol``.
-
-    Raises
-    ------
-    ProblemError
-        An argument is out of range, or is not supported by ``what``.
-    """
+    """Check the arguments of a solve on the processor that has no sweep limit; return ``tol``."""
     check_progress(progress)
     if device not in (UNNAMED, DEVICE):
         raise ProblemError(f"{what} is solved on device {DEVICE!r} only, not on {shown(device)}")

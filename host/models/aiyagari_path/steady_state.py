@@ -27,16 +27,8 @@ from beltline.host.results.outcome import Outcome
 class Period(NamedTuple):
     """Value and choices of households at one date; each array is ``(N_k, N_z)``.
 
-    Parameters
-    ----------
-    value : float64 array
-        Value in units of utility.
-    choice : float64 array
-        Assets of the next date, in units of the good; they may lie between grid points.
-    below : int32 array
-        Index of the grid point at or below each choice, at most ``N_k - 2``.
-    share : float64 array
-        Share of the mass that goes to the point above, such that the mean is the choice (Young 2010).
+    The assets of the next date, ``choice``, may lie between grid points: ``below``, at most ``N_k - 2``, is the index
+    of the one at or below, and ``share`` the share of the mass that goes to the one above (Young 2010).
     """
 
     value: Array
@@ -51,17 +43,7 @@ class Period(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Household:
-    """The household of an economy, for any prices.
-
-    Parameters
-    ----------
-    economy : Calibration
-        The economy.
-    problem : Problem
-        Its problem at some prices.
-    units : (N_z,) array
-        Labour by state.
-    """
+    """The household of an economy, for any prices: its problem at some, and its labour by state, ``units``."""
 
     economy: Calibration
     problem: Problem
@@ -115,24 +97,11 @@ class UnsolvedError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class SteadyState:
-    """A steady state: prices, and value, choices and stationary distribution of the households of each type.
+    """A steady state: prices, capital per head that households supply, and its excess as a share of demand.
 
-    Parameters
-    ----------
-    productivity : float
-        Productivity.
-    interest, wage, capital : float
-        Net interest rate of a period, wage of a unit of labour, and capital per head that households supply.
-    excess : float
-        Excess supply of capital as a share of demand.
-    periods : tuple of n Period
-        Value and choices of each type, ``(N_k, N_z)``.
-    distributions : (n, N_k, N_z) float64 array
-        Share of the households of each type in each state; adds up to 1 for each type.
-    residual : float
-        Largest change of a value in the last sweep.
-    steps, sweeps : int
-        Number of interest rates that were tried, and of sweeps that maximise at all of them.
+    ``periods`` has value and choices of each type, ``distributions``, ``(n, N_k, N_z)``, the share of its households in
+    each state, and ``residual`` the largest change of a value in the last sweep. ``steps`` counts interest rates that
+    were tried, ``sweeps`` the sweeps that maximise at all of them.
     """
 
     productivity: float

@@ -99,12 +99,8 @@ class Calibration(Declared):
         return fixed(np.minimum(self.chain[0], self.share * self.mean_income))
 
     def prices(self, defaults: NDArray[np.bool_]) -> Array:
-        """Return the price of a bond that pays 1 in the next quarter unless the government defaults, ``(N_B, N_y)``.
-
-        Parameters
-        ----------
-        defaults : (N_B, N_y) array of bool
-            Whether the government defaults in the next quarter, by bonds and income of that quarter.
+        """Return the price of a bond that pays 1 in the next quarter unless the government defaults, ``(N_B, N_y)``,
+        given where it does, ``(N_B, N_y)``, by bonds and income of that quarter.
         """
         return break_even(defaults, self.chain[1], self.interest)
 

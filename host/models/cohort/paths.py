@@ -71,16 +71,8 @@ class Paths:
 def carry(policy: NDArray[np.int32], chain: Array, survival: Sequence[float], beginning: Array) -> Array:
     """Return the share of a cohort in each state by age, ``(T, N_k, N_s)``; everybody starts at grid point 0.
 
-    Parameters
-    ----------
-    policy : (T, N_k, N_s) int32 array
-        Index of the assets that are chosen.
-    chain : (T - 1, N_s, N_s) array
-        Markov matrices of the income states, given survival.
-    survival : (T - 1,) sequence of float
-        Probabilities of surviving to the next age.
-    beginning : (N_s,) array
-        Share of each income state at the first age.
+    ``policy`` is by age, ``chain`` and ``survival`` are from each age to the next, and ``beginning`` is the share of
+    each income state at the first age.
     """
     mass = np.zeros(policy.shape)
     mass[0, 0] = beginning

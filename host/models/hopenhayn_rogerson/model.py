@@ -37,17 +37,7 @@ class _Unsolved(Exception):
 
 
 class Search:
-    """A firm's problem at one price after the other, each solved from the values of the last.
-
-    Parameters
-    ----------
-    model
-        Calibration of the economy.
-    options
-        Arguments of :func:`beltline.solve`.
-    report
-        A function that is called with lines on the progress, or None.
-    """
+    """A firm's problem at one price after the other, each solved from the values of the last."""
 
     def __init__(self, model: Calibration, options: dict[str, Any], report: Callable[[str], None] | None) -> None:
         self._model, self._options, self._report = model, options, report

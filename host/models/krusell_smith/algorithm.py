@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -26,7 +26,7 @@ from beltline.host.devices import DeviceError, Progress
 from beltline.host.models.krusell_smith.calibration import Calibration
 from beltline.host.models.krusell_smith.household import Household, NotSolved, TableHousehold, opened
 from beltline.host.models.krusell_smith.law import ConstantCapital, regressed, regression
-from beltline.host.models.krusell_smith.options import HouseholdOptions, LawOptions, PanelOptions
+from beltline.host.models.krusell_smith.options import Options
 from beltline.host.models.krusell_smith.panel import check_panel, simulator
 from beltline.host.models.krusell_smith.result import NEAR_TOP_SHARE, Equilibrium
 from beltline.host.problem.arrays import Array
@@ -39,49 +39,34 @@ SETTLED = 1e-3
 """Difference of law and estimate below which all further panels have the same start."""
 
 
-@dataclass(frozen=True)
-class Options:
-    """All options of a solve of the economy."""
-
-    panel: PanelOptions
-    law: LawOptions
-    household: HouseholdOptions
-
-
 def solve(economy: Calibration, options: Options, progress: Progress | Literal[False] | None = None) -> Equilibrium:
-    """Return the equilibrium; the method :meth:`beltline.KrusellSmith.solve` calls this and explains the options.
-
-    Raises
-    ------
-    ProblemError, DeviceError, MemoryError
-        As that method.
-    """
+    """Return the equilibrium; the method :meth:`beltline.KrusellSmith.solve` calls this and explains the options."""
     begins = economy.steady_capital
     if not begins < economy.top:
         raise ProblemError(
             f"top must be above {begins:.4g}, the capital with which the panel starts, not {economy.top:g}"
         )
-    options.panel.check_unemployment(economy.unemployment)
-    check_panel(options.panel.panel)
-    if options.household.reference:
-        reference_module(str(options.household.device))
-    with reporting(progress) as report, opened(economy, options.household) as household:
+    options.check_unemployment(economy.unemployment)
+    check_panel(options.panel)
+    if options.reference:
+        reference_module(str(options.device))
+    with reporting(progress) as report, opened(economy, options) as household:
         return _iterate(economy, household, options, report)
 
 
 def _iterate(economy: Calibration, household: Household, options: Options, report: Progress | None) -> Equilibrium:
     timing: dict[str, float] = {}
     begin = time.perf_counter()
-    drawn = _drawn(economy, options.panel, timing, report)
+    drawn = _drawn(economy, options, timing, report)
     with timed(timing, "load"):
-        simulate = simulator(options.panel.panel, drawn)
+        simulate = simulator(options.panel, drawn)
     parts = {"household": 0.0, "panel": 0.0}
     start: Any = economy.steady_capital
-    believed, tol = options.law.law, options.law.tol
+    believed, tol = options.law, options.tol
     same_start = False
     found: Equilibrium | None = None
     problem, failed = None, Outcome.HOUSEHOLD
-    for done in range(1, options.law.max_iterations + 1):
+    for done in range(1, options.max_iterations + 1):
         so_far = f"iteration {done}" + ("; " if found is None else f", law off by {found.change:.2g}; ")
         report_panel = None if report is None else lambda text, so_far=so_far: report(so_far + text)
         clock = time.perf_counter()
@@ -98,7 +83,7 @@ def _iterate(economy: Calibration, household: Household, options: Options, repor
         parts["household"] += time.perf_counter() - clock
         clock = time.perf_counter()
         report_period = None if report_panel is None else lambda t, to=report_panel: to(f"panel: period {t:,}")
-        run = simulate(policy, household.grid, economy.mean_grid, start, options.panel.interpolation, report_period)
+        run = simulate(policy, household.grid, economy.mean_grid, start, options.interpolation, report_period)
         parts["panel"] += time.perf_counter() - clock
         try:
             found = _estimated(economy, household, options, drawn, run, policy, start, believed, done)
@@ -113,7 +98,7 @@ def _iterate(economy: Calibration, household: Household, options: Options, repor
         if not same_start:
             # In single precision wealth may exceed the end of the grid by a rounding error.
             start = np.clip(run.wealth.astype(np.float64), household.grid[0], household.grid[-1])
-        believed = believed + options.law.relaxation * (found.law - believed)
+        believed = believed + options.relaxation * (found.law - believed)
     assert found is not None
     if found.success and isinstance(household, TableHousehold):
         # On a machine, the households of the iterations were not verified; the last one is.
@@ -156,9 +141,7 @@ def _short(found: Equilibrium) -> str:
     return ""
 
 
-def _drawn(
-    economy: Calibration, options: PanelOptions, timing: dict[str, float], report: Progress | None
-) -> shocks.Shocks:
+def _drawn(economy: Calibration, options: Options, timing: dict[str, float], report: Progress | None) -> shocks.Shocks:
     if report:
         report(f"drawing the shocks of {options.agents:,} agents")
     with timed(timing, "shocks"):
@@ -178,10 +161,10 @@ def _estimated(
     policy: Array, start: Any, believed: Array, done: int,
 ) -> Equilibrium:  # fmt: skip
     """Return the state of the solve after iteration ``done``, without a message and times."""
-    discard, device = options.panel.discard, options.household.device
+    discard, device = options.discard, options.device
     law, r2 = regression(run.capital[discard:], drawn.aggregate[discard:])
     change = float(np.abs(law - believed).max())
-    success = change < options.law.tol
+    success = change < options.tol
     return Equilibrium(
         success=success,
         status=(Outcome.CONVERGED if success else Outcome.ITERATIONS).value,
@@ -189,26 +172,26 @@ def _estimated(
         law=law,
         r2=r2,
         change=change,
-        tol=options.law.tol,
+        tol=options.tol,
         iterations=done,
-        relaxation=options.law.relaxation,
+        relaxation=options.relaxation,
         household_iterations=household.work,
         capital=run.capital,
         aggregate=drawn.aggregate,
         discard=discard,
         wealth=run.wealth,
-        employed=drawn.employment(options.panel.periods - 1),
+        employed=drawn.employment(options.periods - 1),
         start=np.broadcast_to(start, run.wealth.shape),
         grid=household.grid,
         policy=policy,
         below=run.below,
         above=run.above,
         outside=run.outside,
-        household=str(options.household.household),
+        household=str(options.household),
         device=device if isinstance(device, str) else "an open device",
-        interpolation=options.panel.interpolation,
-        panel=options.panel.panel,
-        seed=options.panel.seed,
+        interpolation=options.interpolation,
+        panel=options.panel,
+        seed=options.seed,
         timing={},
         economy=economy,
     )

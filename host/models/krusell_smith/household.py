@@ -14,7 +14,7 @@ from beltline.gpu_ref.krusell_smith import euler_iteration
 from beltline.host.analysis.policy import refined
 from beltline.host.devices import REFERENCES, Progress
 from beltline.host.models.krusell_smith.calibration import Calibration
-from beltline.host.models.krusell_smith.options import HouseholdOptions
+from beltline.host.models.krusell_smith.options import Options
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.problem import Problem
@@ -38,15 +38,8 @@ class NotSolved(Exception):
 
 
 class EulerHousehold:
-    """Solves the Euler equation by iteration.
-
-    This is :mod:`beltline.gpu_ref.krusell_smith.euler_iteration`, or on a CUDA device
-    :mod:`beltline.gpu_ref.krusell_smith.cuda_euler`.
-
-    Parameters
-    ----------
-    device
-        One of ``beltline.host.devices.REFERENCES``.
+    """Solves the Euler equation by iteration: :mod:`beltline.gpu_ref.krusell_smith.euler_iteration`, or ``cuda_euler``
+    there on a GPU.
     """
 
     def __init__(self, economy: Calibration, tol: float, device: str = "cpu") -> None:
@@ -96,15 +89,9 @@ class EulerHousehold:
 class TableHousehold:
     """Solves the Bellman equation as tables on a device; only the transition matrix changes from law to law.
 
-    Parameters
-    ----------
-    session
-        An open session, or the name of a solver in double precision.
-    refine
-        Whether the policy is improved between grid points (:func:`refined`).
-    options
-        Options of the solver in double precision; for a machine ``method`` and the ``start`` of the first solve, as
-        :func:`beltline.host.solver.options.machine_method` returns them.
+    ``session`` is an open one or the name of a solver in double precision, which ``options`` are for; those of a
+    machine are ``method`` and the ``start`` of the first solve. With ``refine`` the policy is improved between grid
+    points.
     """
 
     def __init__(
@@ -172,14 +159,8 @@ def _named(report: Progress | None) -> Progress | Literal[False]:
 
 
 @contextlib.contextmanager
-def opened(economy: Calibration, options: HouseholdOptions) -> Iterator[Household]:
-    """Open the device that ``options`` name and give the household on it; a device that was opened here is closed.
-
-    Raises
-    ------
-    ProblemError, DeviceError
-        The device cannot be opened, or does not have these options.
-    """
+def opened(economy: Calibration, options: Options) -> Iterator[Household]:
+    """Open the device that ``options`` name and give the household on it; a device that was opened here is closed."""
     device: Any = options.device
     if options.household == "euler":
         yield EulerHousehold(economy, options.tolerance, str(device))

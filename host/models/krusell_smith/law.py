@@ -17,13 +17,7 @@ class ConstantCapital(ProblemError):
 
 
 def regressed(aggregate: NDArray[np.int8], a: int) -> NDArray[np.bool_]:
-    """Return which periods are in aggregate state ``a``.
-
-    Raises
-    ------
-    ProblemError
-        There are fewer than three, too few to estimate a law.
-    """
+    """Return which periods are in aggregate state ``a``; refuse fewer than three, too few to estimate a law."""
     here: NDArray[np.bool_] = aggregate == a
     if here.sum() < 3:
         raise ProblemError(
@@ -34,28 +28,8 @@ def regressed(aggregate: NDArray[np.int8], a: int) -> NDArray[np.bool_]:
 
 
 def regression(capital: Array, aggregate: NDArray[np.int8]) -> tuple[Array, Array]:
-    """Estimate ``ln K' = b0 + b1 ln K`` for each aggregate state by least squares.
-
-    Parameters
-    ----------
-    capital
-        ``K``, one period more than ``aggregate``.
-    aggregate
-        Aggregate states.
-
-    Returns
-    -------
-    law : (2, 2) array
-        ``b0`` and ``b1`` of each state.
-    r2 : (2,) array
-        R squared of the two regressions.
-
-    Raises
-    ------
-    ProblemError
-        A state occurs in fewer than three periods.
-    ConstantCapital
-        ``K`` is constant in a state.
+    """Estimate ``ln K' = b0 + b1 ln K`` for each aggregate state by least squares; return the coefficients, ``(2, 2)``,
+    and the two R squared. ``capital`` has one period more than ``aggregate``.
     """
     log = np.log(capital)
     law, r2 = np.empty((2, 2)), np.empty(2)

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 
 from beltline.host.devices import Device, Progress
 from beltline.host.models.base import Model
-from beltline.host.models.krusell_smith.algorithm import Options, solve
+from beltline.host.models.krusell_smith.algorithm import solve
 from beltline.host.models.krusell_smith.calibration import CHOICES, UNCHANGED, Calibration
-from beltline.host.models.krusell_smith.options import HouseholdOptions, LawOptions, PanelOptions
+from beltline.host.models.krusell_smith.options import Options
 from beltline.host.models.krusell_smith.result import Equilibrium
 from beltline.host.models.model_result import reading
 from beltline.host.problem.checks import ProblemError, check_progress, shown
@@ -149,26 +149,15 @@ class KrusellSmith(Calibration, Model):
         """
         check_progress(progress)
         given = Options(
-            PanelOptions(
-                agents=agents, periods=periods, discard=discard, interpolation=interpolation, panel=panel, seed=seed
-            ),
-            LawOptions(tol=tol, relaxation=relaxation, max_iterations=max_iterations, law=law),
-            HouseholdOptions(
-                household=household, device=device, household_tol=household_tol, choices=choices, refine=refine,
-                options=_applicable(options),
-            ),
+            agents=agents, periods=periods, discard=discard, interpolation=interpolation, panel=panel, seed=seed,
+            tol=tol, relaxation=relaxation, max_iterations=max_iterations, law=law, household=household, device=device,
+            household_tol=household_tol, choices=choices, refine=refine, options=_applicable(options),
         )  # fmt: skip
         return solve(self, given, progress)
 
 
 def _applicable(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that are not None, after checking that a device or method could have them.
-
-    Raises
-    ------
-    ProblemError
-        An option does not apply, or is a parameter of the economy.
-    """
+    """Return the options that are not None, after checking that a device or method could have them."""
     given = {name: value for name, value in options.items() if value is not None}
     for name, value in given.items():
         if name in INAPPLICABLE:
@@ -216,8 +205,7 @@ def _refuse(unknown: dict[str, Any]) -> NoReturn:
     name = min(unknown)
     if name == "gamma":
         raise ProblemError(f"relative risk aversion is called eta, not gamma: use eta={shown(unknown[name])}")
-    options = {name for made in (PanelOptions, LawOptions, HouseholdOptions) for name in table_of(made)}
-    if name in options | {"progress", "method"}:
+    if name in table_of(Options).keys() | {"progress", "method"}:
         raise ProblemError(f"{name!r} is an option of the solve: use solve(krusell_smith(...), {name}=...)")
     raise ProblemError(f"{name!r} is not a parameter of the economy")
 

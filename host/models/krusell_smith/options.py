@@ -31,42 +31,6 @@ def _from(least: int) -> Check:
     return lambda name, value: whole(name, value, f"a whole number from {least}", lambda v: v >= least)
 
 
-@dataclass(frozen=True, kw_only=True)
-class PanelOptions(Declared):
-    """Options of the panel of households."""
-
-    agents: int = parameter(
-        10_000,
-        count(1, AGENTS_LIMIT),
-        "Number of households; the unemployed of both states must be whole numbers of them",
-    )
-    periods: int = parameter(1_100, count(10, PERIODS_LIMIT), "Number of quarters")
-    discard: int = parameter(100, count(0, PERIODS_LIMIT), "Number of quarters at the start that are not used")
-    interpolation: str = parameter(
-        "bicubic", one_of(INTERPOLATIONS), "One of ``beltline.gpu_ref.krusell_smith.panel.INTERPOLATIONS``"
-    )
-    panel: str = parameter("cpu", one_of(PANELS), 'Where the panel is simulated: ``"cpu"`` or ``"gpu"``')
-    seed: int = parameter(0, _from(0), "Seed of the shocks")
-
-    def validate(self) -> None:
-        """Check that periods are left."""
-        below = f"a whole number from 0 to below {self.periods} periods"
-        whole("discard", self.discard, below, lambda v: v < self.periods)
-
-    def check_unemployment(self, unemployment: tuple[float, float]) -> None:
-        """Check that the numbers of unemployed agents in both states are whole numbers.
-
-        Raises
-        ------
-        ProblemError
-            One of these numbers is not whole.
-        """
-        try:
-            shocks.whole_numbers(self.agents, np.asarray(unemployment))
-        except ValueError as error:
-            raise ProblemError(str(error)) from None
-
-
 def _law(name: str, law: Any) -> Array:
     found = table(name, law, 2)
     if found.shape != (2, 2):
@@ -74,56 +38,60 @@ def _law(name: str, law: Any) -> Array:
     return np.array(found)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class LawOptions(Declared):
-    """Options of the iteration on the law of motion."""
+def _resolved(device: Any) -> Any:
+    """Return the name of a device after checking it, or an open device."""
+    found: Any = named(device)
+    if not isinstance(found, str):
+        return found
+    return REFERENCES[0] if found == UNNAMED else known(found)
 
-    tol: float = parameter(
-        1e-7,
-        POSITIVE,
-        "The iteration ends when law and estimate differ by less than this in every coefficient; above 0",
-    )
-    relaxation: float = parameter(
-        0.4, DEPRECIATION, "Share of the distance to the estimate by which the law is changed, above 0 and at most 1"
-    )
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Options(Declared):
+    """Options of a solve, which :meth:`beltline.KrusellSmith.solve` explains."""
+
+    agents: int = parameter(10_000, count(1, AGENTS_LIMIT), "Number of households in the panel")
+    periods: int = parameter(1_100, count(10, PERIODS_LIMIT), "Number of quarters of the panel")
+    discard: int = parameter(100, count(0, PERIODS_LIMIT), "Number of quarters at its start that are not used")
+    interpolation: str = parameter("bicubic", one_of(INTERPOLATIONS), "Interpolation of the policy in the panel")
+    panel: str = parameter("cpu", one_of(PANELS), "Where the panel is simulated")
+    seed: int = parameter(0, _from(0), "Seed of the shocks")
+    tol: float = parameter(1e-7, POSITIVE, "Difference of law and estimate below which the iteration ends")
+    relaxation: float = parameter(0.4, DEPRECIATION, "Share of it by which the law is changed")
     max_iterations: int = parameter(100, _from(1), "Largest number of iterations")
     law: Any = parameter(UNCHANGED, _law, "First guess of the law, ``(2, 2)``")
-
-
-@dataclass(frozen=True, kw_only=True)
-class HouseholdOptions(Declared):
-    """Options of the household's problem."""
-
     household: str | None = parameter(
-        None, lambda name, value: value and one_of(HOUSEHOLDS)(name, value),
-        "``\"euler\"``: iteration on the Euler equation, on devices ``\"cpu\"`` and ``\"gpu\"``, where it is the "
-        "default. ``\"table\"``: value function iteration with ``4 N_K`` exogenous states, on every device",
-    )  # fmt: skip
+        None, lambda name, value: value and one_of(HOUSEHOLDS)(name, value), "Method for the household's problem"
+    )
     device: str | Device | Session | ProcessorSession = parameter(
-        UNNAMED, lambda _, device: _resolved(device), 'The name of a device, or an open one; ``"auto"`` is ``"cpu"``'
+        UNNAMED, lambda _, device: _resolved(device), "The name of its device, or an open one"
     )
     household_tol: float | None = parameter(
-        None, lambda name, tol: None if tol is None else POSITIVE(name, tol),
-        "Change of ``k'`` (by default 1e-8) or of ``V`` (by default 1e-7) below which to stop",
-    )  # fmt: skip
+        None, lambda name, tol: None if tol is None else POSITIVE(name, tol), "Its tolerance"
+    )
     choices: int = parameter(CHOICES, count(16, 65_536), "Number of grid points of a table")
-    refine: bool = parameter(
-        True, lambda _, refine: refine, "Whether the policy of a table is improved between grid points"
-    )
-    options: Mapping[str, Any] = parameter(
-        dict, lambda _, options: options, "Options of the device or of the solver in double precision, its method too"
-    )
+    refine: bool = parameter(True, lambda _, refine: refine, "Whether a table's policy is improved between grid points")
+    options: Mapping[str, Any] = parameter(dict, lambda _, options: options, "Options of the device or of the method")
 
     def validate(self) -> None:
-        """Choose the household if none is given, and check that its device has it."""
+        """Check that periods are left; choose the household if none is given, and check that its device has it."""
+        below = f"a whole number from 0 to below {self.periods} periods"
+        whole("discard", self.discard, below, lambda v: v < self.periods)
         if not self.household:
             object.__setattr__(self, "household", "euler" if self.reference else "table")
         if self.household == "euler" and not self.reference:
             raise ProblemError(f"household 'euler' is solved on device 'cpu' or 'gpu', not on {shown(self.device)}")
         if self.household == "euler" and self.options:
             name = min(self.options)
-            others = [each for kind in (PanelOptions, LawOptions, type(self)) for each in table_of(kind)]
-            raise ProblemError(f"household 'euler' has no options, but {name!r} is given{suggestion(name, others)}")
+            known = suggestion(name, table_of(Options))
+            raise ProblemError(f"household 'euler' has no options, but {name!r} is given{known}")
+
+    def check_unemployment(self, unemployment: tuple[float, float]) -> None:
+        """Check that the numbers of unemployed agents in both states are whole numbers."""
+        try:
+            shocks.whole_numbers(self.agents, np.asarray(unemployment))
+        except ValueError as error:
+            raise ProblemError(str(error)) from None
 
     @property
     def reference(self) -> bool:
@@ -133,14 +101,4 @@ class HouseholdOptions(Declared):
     @property
     def tolerance(self) -> float:
         """``household_tol``, or its default."""
-        if self.household_tol is not None:
-            return self.household_tol
-        return 1e-8 if self.household == "euler" else 1e-7
-
-
-def _resolved(device: Any) -> Any:
-    """Return the name of a device after checking it, or an open device."""
-    found: Any = named(device)
-    if not isinstance(found, str):
-        return found
-    return REFERENCES[0] if found == UNNAMED else known(found)
+        return self.household_tol or (1e-8 if self.household == "euler" else 1e-7)

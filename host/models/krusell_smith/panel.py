@@ -14,13 +14,7 @@ from beltline.host.problem.checks import ProblemError, shown
 
 
 def check_panel(name: str) -> None:
-    """Check that panels can be simulated on ``name``, ``"cpu"`` or ``"gpu"``.
-
-    Raises
-    ------
-    DeviceError
-        Panels cannot be simulated on ``name``; the message gives the reason.
-    """
+    """Check that panels can be simulated on ``name``, ``"cpu"`` or ``"gpu"``."""
     if name == "gpu" and (missing := importlib.import_module("beltline.gpu_ref.krusell_smith.cuda_panel").available()):
         raise DeviceError(f"panel 'gpu' cannot be used here: {missing}")
 

@@ -34,12 +34,7 @@ RICHEST = 1e9
 class Piecewise:
     """The value ``weight ln(M + shift) + level`` for a given number of periods of work, on intervals of wealth ``M``.
 
-    Parameters
-    ----------
-    begins : (intervals,) array
-        Lower ends of the intervals, the first 0, in units of the good.
-    weight, shift, level : (intervals,) array
-        Coefficients on each interval.
+    ``begins`` are their lower ends, the first 0.
     """
 
     begins: Array
@@ -229,15 +224,6 @@ def late_probability(wealth: ArrayLike, taste: float, wage: float, disutility: f
 
     At the last age the shocks add a constant to the value, so that consumption is the same as without them: with
     ``M > wage / beta`` it is ``(M + wage) / (1 + beta)`` for a worker and ``M / (1 + beta)`` for a worker who retires.
-
-    Parameters
-    ----------
-    wealth
-        Wealth ``M``, in units of the good, of any shape.
-    taste
-        Scale of the shocks, above 0, in units of utility.
-    wage, disutility, beta
-        As of :class:`ClosedForm`.
 
     Examples
     --------
