@@ -422,8 +422,8 @@ FAULTS = (
     Fault(
         "firms that exit stay in the distribution",
         "host/models/hopenhayn_rogerson/result.py",
-        "stays, produces = (~self.exits, never)",
-        "stays, produces = (never, never)",
+        "diags(~self.exits.ravel() * 1.0)",
+        "diags(0.9 + 0.1 * ~self.exits.ravel())",
         ("tests/host/models/hopenhayn_rogerson/test_model.py::test_it_is_value_iteration_in_plain_numpy",),
     ),
     Fault(

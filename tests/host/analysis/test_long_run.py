@@ -24,7 +24,7 @@ def test_the_mass_is_the_limit_of_iteration(seed: int) -> None:
     assert found @ (1.0 - step.sum(axis=1)) == pytest.approx(entering.sum(), rel=1e-12)
 
 
-def test_there_is_none_where_some_never_leave_and_states_that_nobody_reaches_do_not_matter() -> None:
+def test_there_is_none_where_some_never_leave() -> None:
     entering = np.array([1.0, 0.0, 0.0, 0.0])
     step = np.array([[0.0, 0.9, 0.1, 0.0], [0.0, 0.9, 0.1, 0.0], [0.0, 0.2, 0.8, 0.0], [0.0, 0.0, 0.0, 1.0]])
     assert renewed(csr_matrix(step), entering) is None
