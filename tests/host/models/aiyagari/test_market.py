@@ -7,7 +7,6 @@ import re
 import pytest
 
 import beltline as bl
-from beltline.host.cli.main import main
 from beltline.host.models.aiyagari.result import MARKET_TOLERANCE
 from beltline.host.results.outcome import GRID_END_SHARE
 
@@ -46,12 +45,3 @@ def test_a_grid_that_ends_too_early_is_no_success(device: str) -> None:
     longer = bl.solve(bl.aiyagari(grid=200, high=40.0), tol=1e-5, device=device, progress=False)
     assert longer.success, longer.message
     assert longer.at_top <= GRID_END_SHARE
-
-
-def test_the_command_line_reports_it(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["--grid", "200", "--high", "10", "--tol", "1e-5", "--device", "cpu"]
-    assert main(["solve", "aiyagari", *words]) == 1
-    assert re.match(
-        r"beltline solve: not solved: 1\.\d\d% of households choose the highest grid point, 10, ",
-        capsys.readouterr().err,
-    )
