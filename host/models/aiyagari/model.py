@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.optimize import brentq
 
 from beltline.host.analysis.chain import chain_distribution
 from beltline.host.analysis.long_run import MASS_MOVES, long_run
 from beltline.host.devices import REFERENCES, Device
-from beltline.host.models.aiyagari.bracket import GridEndsError, bracket, no_supply
+from beltline.host.models.aiyagari.bracket import UnsolvedError, clearing_rate
 from beltline.host.models.aiyagari.calibration import Calibration
 from beltline.host.models.aiyagari.result import MARKET_TOLERANCE, Economy, Step
 from beltline.host.models.base import Model
@@ -37,13 +34,6 @@ RATE_TOLERANCE = 1e-6
 
 _UNSOLVED = tuple(outcome.value for outcome in (Outcome.LIMIT, Outcome.SATURATED, Outcome.INFEASIBLE, Outcome.STOPPED))
 """Statuses of a household's problem after which the search for the rate is given up."""
-
-
-class _Ended(Exception):
-    """The search ends without an equilibrium; ``status`` and ``message`` give the reason."""
-
-    def __init__(self, status: Outcome, message: str) -> None:
-        self.status, self.message = status, message
 
 
 class Market(contextlib.AbstractContextManager["Market"]):
@@ -103,7 +93,7 @@ class Market(contextlib.AbstractContextManager["Market"]):
         )
 
     def _step(self, interest: float, verify: bool = False, bent: bool = False) -> float:
-        """Solve at ``interest``; return the rate at which firms would demand the resulting supply, less ``interest``.
+        """Solve at ``interest``; return the supply of capital.
 
         With ``bent``, a device of the accelerator, too, starts from the concave majorant of the last value.
         """
@@ -130,9 +120,9 @@ class Market(contextlib.AbstractContextManager["Market"]):
             )
         )  # fmt: skip
         if not usable or household.status in _UNSOLVED:
-            raise _Ended(Outcome.HOUSEHOLD, f"The problem of a household was not solved: {household.message}")
+            raise UnsolvedError(Outcome.HOUSEHOLD, f"The problem of a household was not solved: {household.message}")
         if moves > MASS_MOVES:
-            raise _Ended(
+            raise UnsolvedError(
                 Outcome.DISTRIBUTION,
                 f"The distribution of households did not converge: a period still changes {moves:.3g} of it. On a "
                 f"coarse grid households hardly ever leave some grid points: raise grid.",
@@ -140,29 +130,20 @@ class Market(contextlib.AbstractContextManager["Market"]):
         if self._report is not None:
             self._report(f"step {len(self._steps)}: r = {interest:.4%}, supply of capital {supply:.4f}, "
                          f"demand {model.capital(interest):.4f}")  # fmt: skip
-        return (model.rate(supply) if supply > 0 else math.inf) - interest
+        return supply
 
     def clear(self) -> Economy:
-        """Bracket the rate, find it, and solve once more at this rate with verification."""
+        """Find the rate, and solve once more at this rate with verification."""
         model = self._model
-        gaps: dict[float, float] = {}
-
-        def gap_at(interest: float) -> float:
-            # The root finder evaluates the ends of the bracket again.
-            if interest not in gaps:
-                gaps[interest] = min(self._step(interest), 1.0)
-            return gaps[interest]
-
         status, problem = Outcome.SOLVED, ""
         try:
-            low, high = self._bracket(gap_at)
-            rate = float(brentq(gap_at, low, high, xtol=RATE_TOLERANCE, rtol=1e-12))
+            rate = clearing_rate(model, self._step, (RATE_TOLERANCE, 1e-12))
             self._step(rate, self._verify)
             if self._household is not None and self._household.status == Outcome.NOT_VERIFIED.value:
                 # The last value was not concave, so the local search may have ended at another local maximum.
                 self._step(rate, verify=True, bent=True)
-        except _Ended as ended:
-            status, problem = ended.status, ended.message
+        except UnsolvedError as ended:
+            status, problem = ended.status, str(ended)
         household, mass = self._household, self._mass
         assert household is not None
         assert mass is not None
@@ -203,21 +184,6 @@ class Market(contextlib.AbstractContextManager["Market"]):
             f"The market clears after {len(self._steps)} steps: supply of capital {last.supply:.6g}, demand "
             f"{last.demand:.6g}."
         )
-
-    def _bracket(self, gap_at: Callable[[float], float]) -> tuple[float, float]:
-        """Return a rate with excess demand for capital and one with excess supply."""
-        try:
-            ends = bracket(self._model.beta, self._model.delta, gap_at)
-        except GridEndsError:
-            last = self._steps[-1]
-            raise _Ended(
-                Outcome.MARKET,
-                f"Just below 1/beta - 1 the supply of capital is {last.supply:.4g} and demand {last.demand:.4g}: "
-                f"{no_supply(self._model.states)}",
-            ) from None
-        if ends is None:
-            raise _Ended(Outcome.MARKET, "No interest rate clears the market within the grid.")
-        return ends
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from beltline.gpu_ref.timing import timed
+from beltline.host.models.aiyagari.bracket import UnsolvedError
 from beltline.host.models.aiyagari.model import aiyagari
 from beltline.host.models.aiyagari_path.clearing import Guess, clear
 from beltline.host.models.aiyagari_path.result import (
@@ -26,7 +27,6 @@ from beltline.host.models.aiyagari_path.result import (
 from beltline.host.models.aiyagari_path.steady_state import (
     Household,
     SteadyState,
-    UnsolvedError,
     first_value,
     steady_state,
 )

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from beltline.gpu_ref.timing import timed
 from beltline.host.analysis.between import maximise, monotone_cubics
@@ -16,7 +15,7 @@ from beltline.host.analysis.chain import chain_distribution
 from beltline.host.analysis.long_run import MASS_MOVES, long_run
 from beltline.host.analysis.policy import shared
 from beltline.host.analysis.refine import settle
-from beltline.host.models.aiyagari.bracket import GridEndsError, bracket, no_supply
+from beltline.host.models.aiyagari.bracket import UnsolvedError, clearing_rate
 from beltline.host.models.aiyagari.calibration import Calibration
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.problem import Problem
@@ -87,14 +86,6 @@ RATE_TOLERANCE = 1e-12
 """Accuracy of the interest rate; supply is a smooth function of it."""
 
 
-class UnsolvedError(Exception):
-    """No steady state was found; ``status`` and the message give the reason."""
-
-    def __init__(self, status: Outcome, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-
-
 @dataclass(frozen=True, eq=False)
 class SteadyState:
     """A steady state: prices, capital per head that households supply, and its excess as a share of demand.
@@ -140,12 +131,11 @@ class _Search:
         self.tried: dict[float, SteadyState] = {}
         self.sweeps = 0
 
-    def gap(self, interest: float) -> float:
-        """Return the rate at which firms would demand what is supplied at ``interest``, less ``interest``."""
+    def supply(self, interest: float) -> float:
+        """Return the capital per head that is supplied at ``interest``."""
         if interest not in self.tried:
             self.tried[interest] = self._at(interest)
-        supply, firms = self.tried[interest].capital, self._households[0].economy
-        return min(firms.rate(supply, self._productivity) - interest, 1.0) if supply > 0 else 1.0
+        return self.tried[interest].capital
 
     def _at(self, interest: float) -> SteadyState:
         firms, productivity = self._households[0].economy, self._productivity
@@ -209,17 +199,10 @@ def steady_state(
     rate that is tried.
     """
     search = _Search(households, shares, productivity, values, tol, report, timing)
-    firms, patience = households[0].economy, max(household.economy.beta for household in households)
-    try:
-        ends = bracket(patience, firms.delta, search.gap)
-    except GridEndsError:
-        of = " of the most patient type" if len(households) > 1 else ""
-        raise UnsolvedError(
-            Outcome.MARKET, f"Just below 1/beta - 1{of} supply is below demand: {no_supply(firms.states)}"
-        ) from None
-    if ends is None:
-        raise UnsolvedError(Outcome.MARKET, "No interest rate clears the market within the grid.")
-    search.gap(float(brentq(search.gap, *ends, xtol=RATE_TOLERANCE, rtol=8.9e-16, maxiter=200)))
+    patience = max(household.economy.beta for household in households) if len(households) > 1 else None
+    search.supply(
+        clearing_rate(households[0].economy, search.supply, (RATE_TOLERANCE, 8.9e-16), productivity, patience)
+    )
     best = min(search.tried.values(), key=lambda found: abs(found.excess))
     return replace(best, steps=len(search.tried), sweeps=search.sweeps)
 

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from beltline.host.analysis.inequality import gini, lorenz
+from beltline.host.models.aiyagari.bracket import UnsolvedError
 from beltline.host.models.aiyagari.model import Aiyagari, aiyagari
 from beltline.host.models.aiyagari_path.model import check_arguments
 from beltline.host.models.aiyagari_path.result import CUBICS, PATH_TOLERANCE
 from beltline.host.models.aiyagari_path.steady_state import (
     Household,
     SteadyState,
-    UnsolvedError,
     first_value,
     steady_state,
 )

@@ -238,7 +238,7 @@ COMMANDS: dict[str, tuple[str, str, tuple[str, str], tuple[str, str]]] = {
     "aiyagari-types": (
         "--grid 40 --states 2 --sigma 0.4 --types 2",
         "Aiyagari's economy with 2 types of households, 40 grid points x 2 states, on device cpu",
-        ("--high 2", "Just below 1/beta - 1 of the most patient type supply is below demand"),
+        ("--high 2", "Just below 1/beta - 1 of the most patient type the supply of capital is"),
         ("--spread 0.5", "spread must be a number from 0 and below 0.04"),
     ),
     "arellano": (

@@ -107,9 +107,7 @@ def test_a_grid_that_ends_too_early_is_no_success(tmp_path: Path) -> None:
     )
     short = solved(grid=60, high=3.0, types=2)
     assert (short.success, short.status) == (False, "market not solved")
-    assert short.message.startswith(
-        "Just below 1/beta - 1 of the most patient type supply is below demand: the grid ends too"
-    )
+    assert short.message.startswith("Just below 1/beta - 1 of the most patient type the supply of capital is ")
     assert str(bl.load(short.save(tmp_path / "a.npz"))) == str(short)
 
 
