@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 import re
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
@@ -221,6 +222,171 @@ def test_every_parameter_is_checked_and_explained(name: str) -> None:
             continue
         with pytest.raises(bl.ProblemError, match=rf"^{each.name}(\[0\])? must be "):
             replace(model, **{each.name: ["wrong", "wrong"] if isinstance(value, tuple) else "wrong"})
+
+
+REFUSED: dict[str, list[tuple[dict[str, Any], str]]] = {
+    "aiyagari": [
+        ({"grid": 1}, "grid must be a whole number from 2 to 1048576, not 1"),
+        ({"beta": 1}, "beta must be a number above 0 and below 1, not 1"),
+        ({"delta": 0}, "delta must be a number above 0 and at most 1, not 0"),
+        ({"sigma": 0.0}, "sigma must be a number above 0, not 0.0"),
+        ({"power": 0.5}, "power must be a number from 1, not 0.5"),
+        ({"high": -1}, "high must be a number above 0, not -1"),
+    ],
+    "aiyagari-path": [
+        ({"grid": 1}, "grid must be a whole number from 2 to 1048576, not 1"),
+        ({"shock": -1.0}, "shock must be a number above -1, not -1.0"),
+        ({"persistence": 1.5}, "persistence must be a number from 0 to 1, not 1.5"),
+        ({"periods": 1}, "periods must be a whole number from 2 to 10000, not 1"),
+        ({"periods": 120, "productivity": [1.0] * 121}, "productivity must have 1 to periods = 120 dates, not 121"),
+        ({"productivity": [1.0, 0.0]}, "productivity must be above 0, but at date 1 it is 0"),
+        ({"beta": 1}, "beta must be a number above 0 and below 1, not 1"),
+    ],
+    "aiyagari-types": [
+        ({"types": 0}, "types must be a whole number from 1 to 1000, not 0"),
+        ({"spread": 0.04},
+         "spread must be a number from 0 and below 0.04, so that all betas are above 0 and below 1, not 0.04"),
+        ({"betas": [0.9, 1.0]}, "betas[1] must be a number above 0 and below 1, not 1.0"),
+        ({"betas": [0.9, 0.95], "etas": [0.0, 2.0]}, "etas[0] must be a number above 0 and at most 16, not 0.0"),
+        ({"betas": []}, "betas must have one number for each of 1 to 1000 types, not 0"),
+        ({"etas": [2.0]}, "etas must have one number for each of the 3 types, not 1"),
+        ({"weights": [0.5, 0.5]}, "weights must have one number for each of the 3 types, not 2"),
+        ({"weights": [0.5, 0.5, 0.5]},
+         "weights must be above 0 and add up to 1, but the lowest is 0.5 and their sum 1.5"),
+        ({"high": -1}, "high must be a number above 0, not -1"),
+    ],
+    "arellano": [
+        ({"bonds": 250}, "bonds must be an odd number from 3 to 1048575, so that 0 is one of them, not 250"),
+        ({"bonds": 1}, "bonds must be an odd number from 3 to 1048575, so that 0 is one of them, not 1"),
+        ({"incomes": 0}, "incomes must be a whole number from 1 to 1024, not 0"),
+        ({"beta": 1.0}, "beta must be a number above 0 and below 1, not 1.0"),
+        ({"eta": 0}, "eta must be a number above 0 and at most 16, not 0"),
+        ({"interest": -1}, "interest must be a number above -1, not -1"),
+        ({"reentry": 1.5}, "reentry must be a number from 0 to 1, not 1.5"),
+        ({"rho": 1.0}, "rho must be a number above -1 and below 1, not 1.0"),
+        ({"sigma": 0.0}, "sigma must be a number above 0, not 0.0"),
+        ({"sigma": 200.0},
+         "income must be a number above 0 in every state, but exp(-1834) is 0 or infinite in double "
+         "precision: change rho, sigma or width"),
+        ({"share": 0.0}, "share must be a number above 0, not 0.0"),
+        ({"width": -1}, "width must be a number above 0, not -1"),
+        ({"limit": math.inf}, "limit must be a number above 0, not inf"),
+        ({"incomes": 2},
+         "income must have one long run, but with incomes = 2, rho = 0.945 and width = 3 it never leaves some "
+         "of its states: raise incomes or lower width"),
+    ],
+    "cohort": [
+        ({"grid": 1}, "grid must be a whole number from 2 to 1048576, not 1"),
+        ({"education": "phd"}, "education must be one of 'no high school', 'high school', 'college', not 'phd'"),
+        ({"first": 21.5}, "first must be an age from 0 to 149, not 21.5"),
+        ({"last": 20}, "last must be an age above first = 21, at most 150, not 20"),
+        ({"retirement": 101}, "retirement must be an age from first = 21 to last = 100, not 101"),
+        ({"retirement": 66}, "published incomes cover ages 20 to 65, but first = 21 and retirement = 66: pass income"),
+        ({"first": 18, "survival": np.full(82, 0.99)},
+         "published incomes cover ages 20 to 65, but first = 18 and retirement = 65: pass income"),
+        ({"first": 18}, "the life table has ages from 20 to 100, not from first = 18 to last = 100: pass survival"),
+        ({"income": [1.0, 2.0]}, "income must have one number for each age from 21 to 65, 45, not 2"),
+        ({"income": [1.0] * 44 + [0.0]}, "income must be above 0, but at age 65 it is 0"),
+        ({"survival": [1.5] * 79}, "survival must be above 0 and at most 1, but at age 21 it is 1.5"),
+        ({"beta": 1.0}, "beta must be a number above 0 and below 1, not 1.0"),
+        ({"rho": 1.01}, "rho must be a number above -1 and at most 1, not 1.01"),
+        ({"replacement": 0}, "replacement must be a number above 0, not 0"),
+        ({"luxury": 0.0}, "luxury must be a number above 0, not 0.0"),
+        ({"bequest": -1}, "bequest must be a number from 0, not -1"),
+        ({"transitory": "no"}, "transitory must be a number from 0, not 'no'"),
+    ],
+    "hopenhayn-rogerson": [
+        ({"tau": -0.1}, "tau must be a number from 0, not -0.1"),
+        ({"tau": math.inf}, "tau must be a number from 0, not inf"),
+        ({"grid": 1}, "grid must be a whole number from 2 to 1048576, not 1"),
+        ({"states": 0}, "states must be a whole number from 1 to 1024, not 0"),
+        ({"beta": 1.0}, "beta must be a number above 0 and below 1, not 1.0"),
+        ({"alpha": 1.0}, "alpha must be a number above 0 and below 1, not 1.0"),
+        ({"rho": 1.0}, "rho must be a number above -1 and below 1, not 1.0"),
+        ({"variance": 0.0}, "variance must be a number above 0, not 0.0"),
+        ({"drift": math.nan}, "drift must be a finite number, not nan"),
+        ({"width": 0.0}, "width must be a number above 0, not 0.0"),
+        ({"fixed_cost": -1.0}, "fixed_cost must be a number from 0, not -1.0"),
+        ({"share": 1.5}, "share must be a number above 0 and at most 1, not 1.5"),
+        ({"share": 0.04}, "share must leave entrants a state, but 0.04 of 20 is less than one"),
+        ({"rho": 0.9999},
+         "productivity must be a number above 0 in every state, but exp(777.8) is 0 or infinite in double "
+         "precision: change drift, rho, variance or width"),
+        ({"employment": 0.0}, "employment must be a number above 0, not 0.0"),
+        ({"high": 0.0}, "high must be a number above 0, not 0.0"),
+        ({"spacing": "even"}, "spacing must be one of 'log', 'uniform', not 'even'"),
+        ({"exits": "never"}, "exits must be one of 'before', 'after', not 'never'"),
+    ],
+    "lumpy-investment": [
+        ({"steps": 0}, "steps must be a whole number from 1 to 1048576, not 0"),
+        ({"states": 0}, "states must be a whole number from 1 to 1024, not 0"),
+        ({"alpha": 1.0}, "alpha must be a number above 0 and below 1, not 1.0"),
+        ({"delta": 0.0}, "delta must be a number above 0 and below 1, not 0.0"),
+        ({"fixed": -0.1}, "fixed must be a number from 0, not -0.1"),
+        ({"sigma": 200.0},
+         "productivity must be a number above 0 in every state, but exp(-1376) is 0 or infinite in double "
+         "precision: change rho, sigma or width"),
+        ({"low": 0.0}, "low must be a number above 0, not 0.0"),
+        ({"high": 0.01}, "high must be a number above low = 0.02, not 0.01"),
+        ({"steps": 100000},
+         "the grid from low = 0.02 to high = 50 must have more than steps = 100000 points and at most "
+         "1,048,576, not 10,781,277"),
+    ],
+    "retirement": [
+        ({"grid": 2}, "grid must be a whole number from 3 to 1048576, not 2"),
+        ({"ages": 0}, "ages must be a whole number from 1 to 65536, not 0"),
+        ({"wage": 0.05}, "wage must be a number above low = 0.1, not 0.05"),
+        ({"disutility": -1}, "disutility must be a number from 0, not -1"),
+        ({"beta": 1.0}, "beta must be a number above 0 and below 1, not 1.0"),
+        ({"interest": -1}, "interest must be a number above -1, not -1"),
+        ({"taste": "no"}, "taste must be a number from 0, not 'no'"),
+        ({"low": 0}, "low must be a number above 0, not 0"),
+        ({"high": 20.0}, "high must be a number above wage = 20, not 20.0"),
+    ],
+}  # fmt: skip
+"""Parameters that each model refuses, and the sentence."""
+
+
+@pytest.mark.parametrize(("name", "wrong", "sentence"), [(name, *each) for name in REFUSED for each in REFUSED[name]])
+def test_parameters_out_of_range(name: str, wrong: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}$"):
+        MODELS[name][0](**wrong)
+
+
+REFUSED_BY_SOLVE: dict[str, list[tuple[dict[str, Any], str]]] = {
+    "aiyagari-path": [
+        ({"device": "emulator"}, "a path of an economy is solved on device 'cpu' only, not on 'emulator'"),
+        ({"method": "warm"}, "a path of an economy does not support method"),
+        ({"tol": 0}, "tol must be a number above 0, not 0"),
+        ({"max_steps": 0}, "max_steps must be a whole number from 1, not 0"),
+    ],
+    "hopenhayn-rogerson": [
+        ({"device": "f3"}, "device must be one of 'auto', "),
+        ({"update": print}, "update must not be given: the price is set by the value of entry, which equals its cost"),
+        ({"start": "coarse"}, "a problem of the general form has no option 'start': it takes steps, update"),
+        ({"tol": 0.0}, "tol must be"),
+        ({"progress": 3}, "progress must be"),
+    ],
+    "aiyagari-types": [
+        ({"device": "emulator"}, "an economy with several types of households is solved on device 'cpu' only, not on "),
+        ({"method": "warm"}, "an economy with several types of households does not support method"),
+    ],
+    "lumpy-investment": [
+        ({"device": "rtl"}, "lumpy investment is solved on device 'cpu' or 'gpu', not on 'rtl'"),
+        ({"update": print}, "update must not be given: lumpy investment has no prices to update"),
+    ],
+    "retirement": [({"steps": 3}, "steps needs an infinite horizon, and this problem has 6 ages")],
+}
+"""Options that the solve of a small model refuses, and the begin of the sentence."""
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "sentence"), [(name, *each) for name in REFUSED_BY_SOLVE for each in REFUSED_BY_SOLVE[name]]
+)
+def test_what_a_solve_refuses(name: str, wrong: dict[str, Any], sentence: str) -> None:
+    make, parameters, _ = MODELS[name]
+    with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}"):
+        bl.solve(make(**parameters), **wrong)
 
 
 COMMANDS: dict[str, tuple[str, str, tuple[str, str], tuple[str, str]]] = {

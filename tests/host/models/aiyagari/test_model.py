@@ -383,22 +383,6 @@ def test_progress_says_which_step_it_is(device: str) -> None:
     assert any(re.match(rf"step {len(steps)}, r = [\d.]+%: verifying", line) for line in lines)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({"grid": 1}, "grid must be a whole number from 2 to 1048576, not 1"),
-        ({"beta": 1}, "beta must be a number above 0 and below 1, not 1"),
-        ({"delta": 0}, "delta must be a number above 0 and at most 1, not 0"),
-        ({"sigma": 0.0}, "sigma must be a number above 0, not 0.0"),
-        ({"power": 0.5}, "power must be a number from 1, not 0.5"),
-        ({"high": -1}, "high must be a number above 0, not -1"),
-    ],
-)
-def test_refusals(arguments: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}$"):
-        bl.aiyagari(**arguments)
-
-
 def test_a_rate_without_an_end_is_refused() -> None:
     with pytest.raises(bl.ProblemError, match=r"^interest must be a number above -delta = -0\.08 and below 1/beta - 1"):
         bl.aiyagari().problem(0.05)

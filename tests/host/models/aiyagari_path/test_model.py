@@ -226,37 +226,6 @@ def test_a_grid_that_ends_too_early_is_no_success(tmp_path: Path) -> None:
     assert str(again) == str(short)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "sentence"),
-    [
-        ({"grid": 1}, "grid must be a whole number from 2 to 1048576, not 1"),
-        ({"shock": -1.0}, "shock must be a number above -1, not -1.0"),
-        ({"persistence": 1.5}, "persistence must be a number from 0 to 1, not 1.5"),
-        ({"periods": 1}, "periods must be a whole number from 2 to 10000, not 1"),
-        ({"productivity": [1.0] * 121}, "productivity must have 1 to periods = 120 dates, not 121"),
-        ({"productivity": [1.0, 0.0]}, "productivity must be above 0, but at date 1 it is 0"),
-        ({"beta": 1}, "beta must be a number above 0 and below 1, not 1"),
-    ],
-)
-def test_refusals(wrong: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}$"):
-        bl.aiyagari_path(**{**SMALL, **wrong})
-
-
-@pytest.mark.parametrize(
-    ("wrong", "sentence"),
-    [
-        ({"device": "emulator"}, "a path of an economy is solved on device 'cpu' only, not on 'emulator'"),
-        ({"method": "warm"}, "a path of an economy does not support method"),
-        ({"tol": 0}, "tol must be a number above 0, not 0"),
-        ({"max_steps": 0}, "max_steps must be a whole number from 1, not 0"),
-    ],
-)
-def test_what_a_solve_refuses(wrong: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}$"):
-        bl.solve(bl.aiyagari_path(**SMALL), **wrong)
-
-
 def test_figures_show_the_tables(path: bl.TransitionPath) -> None:
     assert re.search(
         r"  market        largest excess supply [\d.e-]+ of demand, at date \d+ \(at most 1e-06", str(path)

@@ -111,38 +111,5 @@ def test_a_grid_that_ends_too_early_is_no_success(tmp_path: Path) -> None:
     assert str(bl.load(short.save(tmp_path / "a.npz"))) == str(short)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "sentence"),
-    [
-        ({"types": 0}, "types must be a whole number from 1 to 1000, not 0"),
-        (
-            {"spread": 0.04},
-            "spread must be a number from 0 and below 0.04, so that all betas are above 0 and below 1, not 0.04",
-        ),
-        ({"betas": [0.9, 1.0]}, "betas[1] must be a number above 0 and below 1, not 1.0"),
-        ({"betas": [0.9, 0.95], "etas": [0.0, 2.0]}, "etas[0] must be a number above 0 and at most 16, not 0.0"),
-        ({"betas": []}, "betas must have one number for each of 1 to 1000 types, not 0"),
-        ({"etas": [2.0]}, "etas must have one number for each of the 3 types, not 1"),
-        ({"weights": [0.5, 0.5]}, "weights must have one number for each of the 3 types, not 2"),
-        (
-            {"weights": [0.5, 0.5, 0.5]},
-            "weights must be above 0 and add up to 1, but the lowest is 0.5 and their sum 1.5",
-        ),
-        ({"high": -1}, "high must be a number above 0, not -1"),
-    ],
-)
-def test_refusals(wrong: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}$"):
-        bl.aiyagari_types(**wrong)
-
-
-def test_what_a_solve_refuses() -> None:
-    what = "an economy with several types of households"
-    with pytest.raises(bl.ProblemError, match=f"^{what} is solved on device 'cpu' only, not on 'emulator'$"):
-        bl.solve(bl.aiyagari_types(), device="emulator")
-    with pytest.raises(bl.ProblemError, match=f"^{what} does not support method$"):
-        bl.solve(bl.aiyagari_types(), method="warm")
-
-
 def test_the_report_names_the_types(economy: bl.TypesEconomy) -> None:
     assert re.search(r"  type 3        beta 0\.96, eta 3: 20\.0% of households, [\d.]+% of wealth", str(economy))

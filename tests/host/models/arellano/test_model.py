@@ -361,38 +361,6 @@ def test_prices_are_not_to_be_given() -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"bonds": 250}, "bonds must be an odd number from 3 to 1048575, so that 0 is one of them, not 250"),
-        ({"bonds": 1}, "bonds must be an odd number from 3 to 1048575, so that 0 is one of them, not 1"),
-        ({"incomes": 0}, "incomes must be a whole number from 1 to 1024, not 0"),
-        ({"beta": 1.0}, "beta must be a number above 0 and below 1, not 1.0"),
-        ({"eta": 0}, "eta must be a number above 0 and at most 16, not 0"),
-        ({"interest": -1}, "interest must be a number above -1, not -1"),
-        ({"reentry": 1.5}, "reentry must be a number from 0 to 1, not 1.5"),
-        ({"rho": 1.0}, "rho must be a number above -1 and below 1, not 1.0"),
-        ({"sigma": 0.0}, "sigma must be a number above 0, not 0.0"),
-        (
-            {"sigma": 200.0},
-            "income must be a number above 0 in every state, but exp(-1834) is 0 or infinite in double precision: "
-            "change rho, sigma or width",
-        ),
-        ({"share": 0.0}, "share must be a number above 0, not 0.0"),
-        ({"width": -1}, "width must be a number above 0, not -1"),
-        ({"limit": math.inf}, "limit must be a number above 0, not inf"),
-        (
-            {"incomes": 2},
-            "income must have one long run, but with incomes = 2, rho = 0.945 and width = 3 it never leaves some of "
-            "its states: raise incomes or lower width",
-        ),
-    ],
-)
-def test_refusals(arguments: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}$"):
-        bl.arellano(**arguments)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
         ({"paths": 1}, "paths must be a whole number from 2 to 100000000, not 1"),
         ({"periods": 1.5}, "periods must be a whole number from 2 to 100000000, not 1.5"),
         ({"burn_in": -1}, "burn_in must be a whole number from 0 to 100000000, not -1"),

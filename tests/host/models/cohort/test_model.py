@@ -183,42 +183,6 @@ def test_incomes_and_survival_of_ones_own() -> None:
     assert at_fifty == sorted(at_fifty)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "sentence"),
-    [
-        ({"grid": 1}, "grid must be a whole number from 2 to 1048576, not 1"),
-        (
-            {"education": "phd"},
-            "education must be one of 'no high school', 'high school', 'college', not 'phd'",
-        ),
-        ({"first": 21.5}, "first must be an age from 0 to 149, not 21.5"),
-        ({"last": 20}, "last must be an age above first = 21, at most 150, not 20"),
-        ({"retirement": 101}, "retirement must be an age from first = 21 to last = 100, not 101"),
-        (
-            {"retirement": 66},
-            "published incomes cover ages 20 to 65, but first = 21 and retirement = 66: pass income",
-        ),
-        (
-            {"first": 18, "survival": np.full(82, 0.99)},
-            "published incomes cover ages 20 to 65, but first = 18 and retirement = 65: pass income",
-        ),
-        ({"first": 18}, "the life table has ages from 20 to 100, not from first = 18 to last = 100: pass survival"),
-        ({"income": [1.0, 2.0]}, "income must have one number for each age from 21 to 65, 45, not 2"),
-        ({"income": [1.0] * 44 + [0.0]}, "income must be above 0, but at age 65 it is 0"),
-        ({"survival": [1.5] * 79}, "survival must be above 0 and at most 1, but at age 21 it is 1.5"),
-        ({"beta": 1.0}, "beta must be a number above 0 and below 1, not 1.0"),
-        ({"rho": 1.01}, "rho must be a number above -1 and at most 1, not 1.01"),
-        ({"replacement": 0}, "replacement must be a number above 0, not 0"),
-        ({"luxury": 0.0}, "luxury must be a number above 0, not 0.0"),
-        ({"bequest": -1}, "bequest must be a number from 0, not -1"),
-        ({"transitory": "no"}, "transitory must be a number from 0, not 'no'"),
-    ],
-)
-def test_parameters_out_of_range(wrong: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}$"):
-        bl.cohort(**wrong)
-
-
 def test_a_machine_solves_what_the_processor_solves(people: bl.CohortResult) -> None:
     """With 20 product states, whose wealth and transitions differ at each age."""
     found = bl.solve(people.model, device="emulator", progress=False)

@@ -315,53 +315,6 @@ def test_figures(economy: bl.FirmEconomy, kind: str) -> None:
         assert ((drawn == 1) == wanted).all()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({"tau": -0.1}, "tau must be a number from 0, not -0.1"),
-        ({"tau": math.inf}, "tau must be a number from 0, not inf"),
-        ({"grid": 1}, "grid must be a whole number from 2 to 1048576, not 1"),
-        ({"states": 0}, "states must be a whole number from 1 to 1024, not 0"),
-        ({"beta": 1.0}, "beta must be a number above 0 and below 1, not 1.0"),
-        ({"alpha": 1.0}, "alpha must be a number above 0 and below 1, not 1.0"),
-        ({"rho": 1.0}, "rho must be a number above -1 and below 1, not 1.0"),
-        ({"variance": 0.0}, "variance must be a number above 0, not 0.0"),
-        ({"drift": math.nan}, "drift must be a finite number, not nan"),
-        ({"width": 0.0}, "width must be a number above 0, not 0.0"),
-        ({"fixed_cost": -1.0}, "fixed_cost must be a number from 0, not -1.0"),
-        ({"share": 1.5}, "share must be a number above 0 and at most 1, not 1.5"),
-        ({"share": 0.04}, "share must leave entrants a state, but 0.04 of 20 is less than one"),
-        (
-            {"rho": 0.9999},
-            "productivity must be a number above 0 in every state, but exp(777.8) is 0 or infinite in double "
-            "precision: change drift, rho, variance or width",
-        ),
-        ({"employment": 0.0}, "employment must be a number above 0, not 0.0"),
-        ({"high": 0.0}, "high must be a number above 0, not 0.0"),
-        ({"spacing": "even"}, "spacing must be one of 'log', 'uniform', not 'even'"),
-        ({"exits": "never"}, "exits must be one of 'before', 'after', not 'never'"),
-    ],
-)
-def test_refusals(arguments: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}$"):
-        bl.hopenhayn_rogerson(**arguments)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({"device": "f3"}, "device must be one of 'auto', "),
-        ({"update": print}, "update must not be given: the price is set by the value of entry, which equals its cost"),
-        ({"start": "coarse"}, "a problem of the general form has no option 'start': it takes steps, update"),
-        ({"tol": 0.0}, "tol must be"),
-        ({"progress": 3}, "progress must be"),
-    ],
-)
-def test_refusals_of_a_solve(arguments: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}"):
-        bl.solve(bl.hopenhayn_rogerson(**SMALL), **arguments)
-
-
 def test_progress_names_the_price() -> None:
     reported: list[str] = []
     bl.solve(bl.hopenhayn_rogerson(**SMALL), progress=reported.append)
