@@ -30,7 +30,6 @@ SAME_NAMES = {
     "load": "a solution of any kind from its file, and each economy",
     "options": "of a solve, and of one of Krusell and Smith's economy",
     "result": "of a problem, and of each economy",
-    "plot": "of each economy",
 }
 """File names that occur several times, and their common meaning."""
 
