@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.gpu_ref.timing import timed
+from beltline.host.models.aged import placed
 from beltline.host.models.arellano.business_cycle import PATHS, BusinessCycle, business_cycle
 from beltline.host.models.arellano.calibration import ALTERNATIVES, Calibration
 from beltline.host.models.base import Model
-from beltline.host.models.machines import placed
 from beltline.host.models.model_result import SolutionResult, reading
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, shown

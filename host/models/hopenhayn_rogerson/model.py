@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 
 from scipy.optimize import brentq
 
+from beltline.host.models.aged import placed
 from beltline.host.models.base import Model
 from beltline.host.models.hopenhayn_rogerson.calibration import Calibration
 from beltline.host.models.hopenhayn_rogerson.result import FirmEconomy, Step, share
-from beltline.host.models.machines import placed
 from beltline.host.models.model_result import reading
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, check_progress
