@@ -10,11 +10,11 @@ __version__ = "0.1.0"
 
 provide(
     {
-        "ModelResult.plot": "beltline.host.models.plots:plot",
         "Result.plot": "beltline.host.plots.result_plot:plot",
         "Result.save": "beltline.host.results.save:save",
         "Result.transitions": "beltline.host.analysis.transitions:transitions",
         "Result.to_xarray": "beltline.host.results.dataset:to_xarray",
+        "ModelResult.plot": "beltline.host.models.plots:plot",
         "Refined.plot": "beltline.host.plots.refined:plot",
         "load.aiyagari": "beltline.host.models.aiyagari.model:read",
         "load.aiyagari_path": "beltline.host.models.aiyagari_path.model:read",

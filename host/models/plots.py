@@ -14,7 +14,7 @@ from beltline.host.models.aiyagari_path.result import PATH_TOLERANCE, REST_TOLER
 from beltline.host.models.hopenhayn_rogerson.calibration import BEFORE
 from beltline.host.models.krusell_smith.calibration import AGGREGATES, EMPLOYMENT
 from beltline.host.plots.figures import INTERVALS, SIZE, colours, density_panel, legend_labels
-from beltline.host.plots.panels import GREY, WIDTH, beside, draws, label, lines, lorenz_panel, plot_kind, spread
+from beltline.host.plots.panels import GREY, KINDS, WIDTH, beside, draws, label, lines, lorenz_panel, plot_kind, spread
 from beltline.host.plots.regions import region_panel
 from beltline.host.problem.arrays import Array
 
@@ -491,3 +491,6 @@ def _retirement_threshold(result: RetirementResult, axes: Axes) -> None:
 @draws("RetirementResult", "probability", "Retirement")
 def _retirement_probability(result: RetirementResult, axes: Axes) -> None:
     _retirement_by_wealth(result, axes, result.retirement_probability, "probability that a worker retires")
+
+
+vars(plot)["kinds"] = tuple(dict.fromkeys(kind for _, kind in KINDS))

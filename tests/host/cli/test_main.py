@@ -335,9 +335,9 @@ def test_an_unknown_kind_is_answered_with_the_kinds_of_the_result(
 
 
 EVERY_KIND = (
-    "'policy', 'regions', 'consumption', 'euler', 'distribution', 'irf', 'ages', 'life', 'paths', 'inequality', "
-    "'default', 'prices', 'market', 'lorenz', 'law', 'path', 'wealth', 'band', 'hazard', 'investment', 'threshold', "
-    "'probability', 'shares'"
+    "'policy', 'regions', 'consumption', 'euler', 'distribution', 'irf', 'ages', 'life', 'lorenz', 'market', 'path', "
+    "'inequality', 'shares', 'default', 'prices', 'paths', 'law', 'wealth', 'band', 'hazard', 'investment', "
+    "'threshold', 'probability'"
 )
 
 
