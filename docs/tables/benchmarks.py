@@ -42,10 +42,11 @@ MOST_PAIRS = 2_000_000
 HEAD = """# Benchmarks
 
 `python -m docs.tables.benchmarks` prints this page: `bl.solve` beside what else solves the same problem, in one
-process, by turns. *asked* is the goal that the project has set itself; a time that misses it is bold. Every solve is verified.
-`bl.solve` ends where no choice moves and the residual is rounding (default: at 1e-8), its rivals at 1e-10. JAX searches
-all choices, with 50 Howard steps; QuantEcon solves all pairs of states and choices, whose tables are made before. EGM
-interpolates a smooth policy, so that its answer is not exact on the grid; its values are not compared.
+process, by turns. *asked* is the goal that the project has set itself; a time that misses it is bold. Every solve is
+verified. `bl.solve` ends where no choice moves and the residual is rounding (default: at 1e-8), its rivals at 1e-10.
+JAX searches all choices, with 50 Howard steps; QuantEcon solves all pairs of states and choices, whose tables are
+made before. EGM interpolates a smooth policy, so that its answer is not exact on the grid; its values are not
+compared.
 """
 
 
