@@ -143,7 +143,7 @@ def _repair(
     count = wealth.size
     moved = np.zeros(count, np.int32)
     evaluations = 0
-    use_cache = tags.shape[0] > 0
+    use_cache, slow = tags.shape[0] > 0, eta != 0.0 and eta != 2.0
     for number in range(1, limit + 1):
         changes = 0
         for p in range(number % 2, count, 2):
@@ -159,8 +159,21 @@ def _repair(
                     cost, ev, wealth[p], eta, low, high, remaining, tags[x], cached[x]
                 )
                 evaluations += computed
-            else:
+            elif high - low > 2 or slow:
                 best, index, at_low, at_high = best_between(cost, wealth[p], ev, eta, low, high)
+                evaluations += high - low + 1
+            else:
+                # Without a branch, since the next one depends on the data: three divisions take less than a branch
+                # that the processor guesses wrong.
+                middle = min(low + 1, high)
+                at_low = crra(wealth[p] - cost[low], eta) + ev[low]
+                inside = crra(wealth[p] - cost[middle], eta) + ev[middle]
+                at_high = crra(wealth[p] - cost[high], eta) + ev[high]
+                better = inside > at_low
+                best, index = inside if better else at_low, middle if better else low
+                better = at_high > best
+                best, index = at_high if better else best, high if better else index
+                index = index if best > -np.inf else -1
                 evaluations += high - low + 1
             if index < 0:
                 return False, evaluations

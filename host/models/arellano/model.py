@@ -393,13 +393,18 @@ class Arellano(Calibration, Model):
         return replace(self, bonds=bonds) if bonds >= COARSEST else None
 
     def _begun(self, coarser: Arellano, before: Result) -> Problem:
-        """Return the problem with the interpolated prices and values of a coarser economy as its start."""
+        """Return the problem with the interpolated values of a coarser economy, and prices from them, as its start.
+
+        A default set from interpolated values has hardly a wrong state, while prices jump where it ends.
+        """
 
         def between(table: Array) -> Array:
             return np.stack([np.interp(self.grid, coarser.grid, column) for column in table.T], axis=1)
 
-        assert before.prices is not None
-        return self.problem(between(before.prices), np.stack([between(v) for v in before.tables.value]))
+        repay, default, _ = before.tables.values
+        # Where the government cannot repay, any number below 0 will do.
+        prices = self.prices(between(np.maximum(repay - default, -1.0)) < 0.0)
+        return self.problem(prices, np.stack([between(v) for v in before.tables.value]))
 
 
 arellano = Arellano
