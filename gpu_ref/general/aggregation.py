@@ -20,12 +20,11 @@ no other is made.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from beltline.compiled import njit
 from beltline.gpu_ref.general.candidates import Indexes
 from beltline.gpu_ref.general.packed import Packed
-from beltline.gpu_ref.general.policy_evaluation import Choices, evaluation_steps
-from beltline.gpu_ref.general.sweep import Found
 from beltline.gpu_ref.tables import Array
 
 CYCLE = 3
@@ -42,67 +41,26 @@ LEAST_RATE = 1e-12
 """
 
 
-def evaluated(packed: Packed, found: Found, choices: Choices, sigma: float, steps: int, step_tol: float) -> Array:
-    """Return the value after at most ``steps`` evaluation steps of a policy, with corrections, ``(N_r, N_z, N_k)``.
-
-    Parameters
-    ----------
-    packed, sigma
-        As for :func:`beltline.gpu_ref.general.policy_evaluation.evaluation_steps`.
-    found
-        The sweep that found the policy; its value is finite.
-    choices
-        Its choices, with the tables of that sweep.
-    steps
-        Largest number of steps, at least 1.
-    step_tol
-        Steps end when one changes the value by no more than this, units of utility.
-    """
-    last = evaluation_steps(packed, found.value, choices, sigma, 1)
-    steps_left = steps - 1
-    moves = _moves(packed, found, sigma) if steps_left > 1 and last.largest > step_tol else None
-    while moves is not None and steps_left > 1 and last.largest > step_tol:
-        count = min(steps_left, CYCLE)
-        steps_left -= count
-        begin = last.value + _correction(moves, last.mean)[:, :, None]
-        after = evaluation_steps(packed, begin, choices, sigma, count)
-        if not after.largest < last.largest:
-            moves = None
-            break
-        last = after
-    if steps_left and moves is None and last.largest > step_tol:
-        return evaluation_steps(packed, last.value, choices, sigma, steps_left).value
-    return last.value
-
-
-def _moves(packed: Packed, found: Found, sigma: float) -> Array | None:
-    """Return ``I - M`` in factors, ``(N_r N_z, N_r N_z)``; ``None`` if it is too large or ``M`` is no contraction."""
-    regimes, states, _ = found.value.shape
-    if regimes * states > LARGEST:
-        return None
-    system = np.empty((regimes * states, regimes * states))
-    taken = found.probabilities if sigma > 0.0 else found.values[:, :, :0]
-    return system if _eliminated(packed, found.choice, taken, system) else None
-
-
 @njit(cache=True)
-def _eliminated(packed: Packed, choice: Indexes, taken: Array, system: Array) -> bool:
+def factorised(packed: Packed, choice: Indexes, probabilities: Array, points: NDArray[np.int64], system: Array) -> bool:
     """Fill ``system`` with ``I - M`` and factorise it in place (LU, factors below the diagonal).
 
-    Returns whether ``M`` is a contraction. ``choice`` is ``(N_r, N_z, N_k)``; ``taken`` has probabilities, ``(N_d, N_z,
-    N_k)``, and is empty without taste shocks. No pivoting is needed, since rows of ``M`` are not negative and sum to
-    less than 1.
+    Returns whether ``M`` is a contraction; not if ``system`` has no rows. ``choice`` is ``(N_r, N_z, N_k)``;
+    ``probabilities`` are ``(N_d, N_z, N_k)``, and empty without taste shocks. Means are over ``points``. No pivoting is
+    needed, since rows of ``M`` are not negative and sum to less than 1.
     """
-    regimes, states, grid = choice.shape
+    regimes, states, _ = choice.shape
+    if system.shape[0] == 0:
+        return False
     system[:] = 0.0
     for d in range(packed.kind.size):
         r = packed.regime[d]
         for s in range(states):
             share = 0.0
-            for x in range(grid):
-                share += taken[d, s, x] if taken.size else 1.0 if choice[r, s, x] == d else 0.0
+            for x in points:
+                share += probabilities[d, s, x] if probabilities.size else 1.0 if choice[r, s, x] == d else 0.0
             for q in range(regimes):
-                weight = share / grid * packed.beta[d, s] * packed.mix[d, q]
+                weight = share / points.size * packed.beta[d, s] * packed.mix[d, q]
                 if weight != 0.0:
                     system[r * states + s, q * states : (q + 1) * states] -= weight * packed.transition[d, s]
     for k in range(regimes * states):
@@ -125,8 +83,8 @@ def _eliminated(packed: Packed, choice: Indexes, taken: Array, system: Array) ->
 
 
 @njit(cache=True)
-def _correction(system: Array, mean: Array) -> Array:
-    """Return ``(I - M)^-1 M D``, ``(N_r, N_z)``, as ``(I - M)^-1 D - D``, with the factors of :func:`_eliminated`."""
+def correction(system: Array, mean: Array) -> Array:
+    """Return ``(I - M)^-1 M D``, ``(N_r, N_z)``, as ``(I - M)^-1 D - D``, with the factors of :func:`factorised`."""
     found = mean.copy()
     right = found.reshape(-1)
     for k in range(right.size):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from beltline.gpu_ref.general.aggregation import evaluated
+from beltline.gpu_ref.general.aggregation import LARGEST
 from beltline.gpu_ref.general.form import Alternative, Form, Indexes
 from beltline.gpu_ref.general.packed import pack, put
-from beltline.gpu_ref.general.policy_evaluation import evaluation_steps, fixed
+from beltline.gpu_ref.general.policy_evaluation import evaluated
 from beltline.gpu_ref.general.policy_system import solved
 from beltline.gpu_ref.general.solution import Iterate
-from beltline.gpu_ref.general.sweep import Found, swept
+from beltline.gpu_ref.general.sweep import Found, chunks_of, swept
 from beltline.gpu_ref.tables import Array
+from beltline.gpu_ref.threads import threads, threads_for
 
 
 class Operator:
@@ -56,10 +57,15 @@ class Operator:
         With ``step_tol``, steps alternate with corrections (:mod:`beltline.gpu_ref.general.aggregation`), and end once
         a step changes the value by no more than this.
         """
-        choices = fixed(self._packed, found.policy, self._form.eta, self._form.sigma)
-        if step_tol is None:
-            return evaluation_steps(self._packed, found.value, choices, self._form.sigma, steps).value
-        return evaluated(self._packed, found, choices, self._form.sigma, steps, step_tol)
+        form, (regimes, states, grid) = self._form, found.value.shape
+        size = regimes * states if step_tol is not None and regimes * states <= LARGEST else 0
+        # A step takes a few operations per state and next exogenous state, a sweep some fifty more: threads pay later.
+        used = threads_for(grid * states * (states + 8) // 100)
+        with threads(used):
+            return evaluated(
+                self._packed, found.value, found.policy, found.choice, found.probabilities, form.eta, form.sigma, steps,
+                -1.0 if step_tol is None else step_tol, np.empty((size, size)), chunks_of(states, used),
+            )  # fmt: skip
 
     def solve(self, found: Found, V: Array, step_tol: float) -> Array | None:
         """Return the value of the policy of ``found``, ``(N_r, N_z, N_k)``, by solution of a linear system.

@@ -1,4 +1,10 @@
-"""Policy evaluation, compiled: steps of value iteration in which every choice of ``x'`` is fixed."""
+"""Policy evaluation, compiled: steps of value iteration in which every choice of ``x'`` is fixed.
+
+With corrections (:mod:`beltline.gpu_ref.general.aggregation`) the choice of the alternative is fixed, too, and steps
+are taken only at *recurrent* grid points. Take away all points that nobody chooses, then those that nobody chooses any
+more, and so on: what remains is a set that no choice leaves. Each point that was taken away leads only to points that
+stayed longer. So after the steps, one pass over those points in the reverse order gives their values exactly.
+"""
 
 from __future__ import annotations
 
@@ -8,150 +14,255 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.compiled import njit, prange
+from beltline.gpu_ref.general.aggregation import CYCLE, correction, factorised
 from beltline.gpu_ref.general.candidates import Indexes
 from beltline.gpu_ref.general.packed import TABLE, Packed
 from beltline.gpu_ref.general.sweep import expected, log_sum, mixed_values
 from beltline.gpu_ref.tables import Array
-from beltline.gpu_ref.threads import threads, threads_for
 from beltline.gpu_ref.utility import crra
+
+LEAST_PART = 1 / 64
+"""Groups with at most this share of the grid points are not taken away: a pass takes time for each group."""
 
 
 class Choices(NamedTuple):
-    """A fixed policy, with its utilities and working memory.
+    """A fixed policy, with its utilities and working memory; grid points are in any order.
 
     Attributes
     ----------
     policy
-        ``(N_d, N_z, N_k)``, ``int32``: index of ``x'``; -1 where there is none.
+        ``(N_d, N_z, N_k)``, ``uint32``: place of ``x'`` in that order; any place where there is none.
     utility
-        ``(N_d, N_z, N_k)``: utility of what these choices leave to consume, at the tables given to :func:`fixed`.
+        ``(N_d, N_z, N_k)``: utility of what these choices leave to consume; ``-inf`` where there is none.
     reach
-        ``(N_d, 2)``: the lowest and the highest ``x'`` chosen.
-    values
-        ``(N_d, N_z, N_k)``: values of alternatives after the last step.
+        ``(N_d, 2)``: the first and the last place chosen.
+    ev, values
+        ``(N_d, N_z, N_k)``: expectations and values of alternatives of the last step.
     probabilities
         The same shape: choice probabilities after the last step, with taste shocks; otherwise empty.
     """
 
-    policy: Indexes
+    policy: NDArray[np.uint32]
     utility: Array
     reach: NDArray[np.int64]
+    ev: Array
     values: Array
     probabilities: Array
 
 
-class Step(NamedTuple):
-    """Outcome of evaluation steps.
-
-    Attributes
-    ----------
-    value
-        ``(N_r, N_z, N_k)``, units of utility.
-    mean
-        ``(N_r, N_z)``: mean over ``x`` of the change in the last step.
-    largest
-        Largest absolute change in the last step; infinite if one is not a number.
-    """
-
-    value: Array
-    mean: Array
-    largest: float
-
-
 @njit(cache=True)
-def _utilities(packed: Packed, policy: Indexes, eta: float) -> tuple[Array, NDArray[np.int64]]:
-    """Return utilities of a fixed policy, ``(N_d, N_z, N_k)``, and its lowest and highest ``x'``, ``(N_d, 2)``."""
-    utility = np.empty(policy.shape)
+def _order(policy: Indexes, taken: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return grid points, recurrent ones first, then as they are evaluated, and the ends of the groups, from 0.
+
+    Points of a group lead only to those of the groups before; those of the first group to that group.
+    """
     count, states, grid = policy.shape
-    reach = np.zeros((count, 2), np.int64)
+    chosen = np.zeros(grid, np.int64)
     for d in range(count):
-        if packed.kind[d] == TABLE:
-            utility[d] = packed.wealth[d]
-            continue
-        least, most = grid - 1, 0
         for s in range(states):
             for x in range(grid):
-                i = policy[d, s, x]
-                utility[d, s, x] = crra(packed.wealth[d, s, x] - packed.cost[d, s, i], eta) if i >= 0 else -np.inf
-                if i >= 0:
-                    least, most = min(least, i), max(most, i)
-        reach[d] = min(least, most), most
-    return utility, reach
-
-
-def fixed(packed: Packed, policy: Indexes, eta: float, sigma: float) -> Choices:
-    """Prepare the evaluation of ``policy``, ``(N_d, N_z, N_k)``, at the tables in ``packed``."""
-    utility, reach = _utilities(packed, policy, eta)
-    values = np.empty_like(utility)
-    return Choices(policy, utility, reach, values, np.empty_like(utility if sigma > 0.0 else utility[:, :0]))
+                if taken[d, s, x] and policy[d, s, x] >= 0:
+                    chosen[policy[d, s, x]] += 1
+    order, ends = np.empty(grid, np.int64), np.empty(grid + 2, np.int64)
+    groups, begin, end = 0, grid, grid
+    for x in range(grid):
+        if chosen[x] == 0:
+            begin -= 1
+            order[begin] = x
+    while end - begin > LEAST_PART * grid:
+        ends[groups] = end
+        groups, last = groups + 1, begin
+        for place in range(begin, end):
+            for d in range(count):
+                for s in range(states):
+                    i = policy[d, s, order[place]]
+                    if taken[d, s, order[place]] and i >= 0:
+                        chosen[i] -= 1
+                        if chosen[i] == 0:
+                            begin -= 1
+                            order[begin] = i
+        end = last
+    # Points of a last, small group remain at the end of the first.
+    place = 0
+    for x in range(grid):
+        if chosen[x] > 0:
+            order[place] = x
+            place += 1
+    ends[groups], ends[groups + 1] = end, 0
+    return order, ends[: groups + 2][::-1].copy()
 
 
 @njit(cache=True)
-def _evaluate_state(
-    packed: Packed, V: Array, mixed: Array, choices: Choices, sigma: float, value: Array, s: int
-) -> None:
-    """Make one evaluation step in exogenous state ``s``."""
-    count, _, grid = choices.policy.shape
-    ev = np.empty(grid)
-    value[:, s] = -np.inf
+def _choices(
+    packed: Packed, policy: Indexes, taken: NDArray[np.bool_], order: NDArray[np.int64], eta: float, sigma: float
+) -> Choices:
+    """Compute utilities of a policy, with grid points in ``order``."""
+    count, states, grid = policy.shape
+    utility, places = np.empty(policy.shape), np.zeros(policy.shape, np.uint32)
+    place_of, reach = np.empty(grid, np.int32), np.zeros((count, 2), np.int64)
+    for place in range(grid):
+        place_of[order[place]] = place
     for d in range(count):
-        own, utilities, chosen = choices.values[d, s], choices.utility[d, s], choices.policy[d, s]
-        best = value[packed.regime[d], s]
-        if packed.kind[d] == TABLE:
-            own[:] = utilities
-        else:
-            begin, end = choices.reach[d]
-            expected(packed, V, mixed, d, s, begin, end, ev)
-            if begin == end:
-                only = ev[begin]
-                for x in range(grid):
-                    own[x] = utilities[x] + only
-            else:
-                for x in range(grid):
-                    own[x] = utilities[x] + ev[max(chosen[x], 0)]
-        for x in range(grid):
-            best[x] = max(best[x], own[x])
+        first, last = grid - 1, 0
+        for s in range(states):
+            wealth, cost, chosen, counts = packed.wealth[d, s], packed.cost[d, s], policy[d, s], taken[d, s]
+            for place in range(grid):
+                x = order[place]
+                i, u = chosen[x], -np.inf
+                if packed.kind[d] == TABLE:
+                    u = wealth[x] if counts[x] else u
+                elif i >= 0 and counts[x]:
+                    u = crra(wealth[x] - cost[i], eta)
+                    places[d, s, place] = place_of[i]
+                    first, last = min(first, place_of[i]), max(last, place_of[i])
+                utility[d, s, place] = u
+        reach[d] = min(first, last), last
+    probabilities = np.empty(policy.shape if sigma > 0.0 else (count, 0, grid))
+    return Choices(places, utility, reach, np.zeros(policy.shape), np.empty(policy.shape), probabilities)
+
+
+@njit(cache=True)
+def _some_states(
+    packed: Packed, V: Array, mixed: Array, choices: Choices, sigma: float, value: Array, known: tuple[int, int],
+    asked: tuple[int, int], states: tuple[int, int],
+) -> None:  # fmt: skip
+    """Make one step in the exogenous states from the first to before the last of ``states``, as :func:`_step`."""
+    # The compiler vectorises loops only if it knows that indexes are not negative.
+    begin, end = np.uint64(asked[0]), np.uint64(asked[1])
+    for r in range(V.shape[0]):
+        for s in range(states[0], states[1]):
+            for x in range(begin, end):
+                value[r, s, x] = -np.inf
+    for d in range(packed.kind.size):
+        ev, own, utility, place = choices.ev[d], choices.values[d], choices.utility[d], choices.policy[d]
+        best = value[packed.regime[d]]
+        reach = max(known[0], choices.reach[d, 0]), min(known[1], choices.reach[d, 1] + 1)
+        if packed.kind[d] != TABLE and reach[0] < reach[1]:
+            block = V[packed.leads_to[d]] if packed.leads_to[d] >= 0 else mixed[d]
+            expected(block, packed.transition[d], packed.beta[d], packed.kappa[d], states, reach, ev)
+        for s in range(states[0], states[1]):
+            for x in range(begin, end):
+                # Expectations of alternatives without a choice are zeros.
+                own[s, x] = utility[s, x] + ev[s, place[s, x]]
+                best[s, x] = max(best[s, x], own[s, x])
     if sigma > 0.0:
         for r in range(V.shape[0]):
-            log_sum(packed, choices.values, r, s, sigma, value[r, s], choices.probabilities)
+            for s in range(states[0], states[1]):
+                log_sum(
+                    packed.regime, choices.values, r, s, sigma, value[r, s, begin:end], choices.probabilities, asked[0]
+                )  # fmt: skip
 
 
 @njit(parallel=True, cache=True)
-def _evaluate_once(packed: Packed, V: Array, mixed: Array, choices: Choices, sigma: float, value: Array) -> None:
-    """Make one step from ``V`` with every ``x'`` fixed, into ``value``, both ``(N_r, N_z, N_k)``."""
-    for s in prange(V.shape[1]):
-        _evaluate_state(packed, V, mixed, choices, sigma, value, s)
+def _step(
+    packed: Packed, V: Array, mixed: Array, choices: Choices, sigma: float, value: Array, known: tuple[int, int],
+    asked: tuple[int, int], chunks: int,
+) -> None:  # fmt: skip
+    """Make one step from ``V`` into ``value``, ``(N_r, N_z, N_k)``, at the places ``asked``, the last not included.
+
+    Expectations are computed at the places ``known``; those of others are those of earlier steps.
+    """
+    states = V.shape[1]
+    for chunk in prange(chunks):
+        some = chunk * states // chunks, (chunk + 1) * states // chunks
+        _some_states(packed, V, mixed, choices, sigma, value, known, asked, some)
 
 
 @njit(cache=True)
-def _steps(packed: Packed, V: Array, choices: Choices, sigma: float, steps: int) -> tuple[Array, Array, float]:
-    """Take ``steps`` steps from ``V``, at least one; returns the fields of :class:`Step`.
+def _steps(
+    packed: Packed, V: Array, choices: Choices, sigma: float, steps: int, chunks: int
+) -> tuple[Array, Array, float]:  # fmt: skip
+    """Take ``steps`` steps, at least one, from ``V``, ``(N_r, N_z, n)``, at the first ``n`` places.
 
-    A compiled function must not return a named tuple to Python: its class is called for that, and an interrupt that
-    arrived meanwhile, and is raised in this call, ends the process by a segmentation fault.
+    These places must lead only to each other. Returns the value; the mean change in the last step, ``(N_r, N_z)``; and
+    the largest, infinite if one is not a number.
     """
-    regimes, states, grid = V.shape
+    regimes, states, size = V.shape
     value, before = np.empty_like(V), V
     for number in range(steps):
         if number == 1:
             value, before = np.empty_like(V), value
         elif number > 1:
             value, before = before, value
-        _evaluate_once(packed, before, mixed_values(packed, before, choices.reach), choices, sigma, value)
+        mixed = mixed_values(packed, before, choices.reach)
+        _step(packed, before, mixed, choices, sigma, value, (0, size), (0, size), chunks)
     mean, largest = np.empty((regimes, states)), 0.0
     for r in range(regimes):
         for s in range(states):
             total = 0.0
-            for x in range(grid):
+            for x in range(size):
                 change = value[r, s, x] - before[r, s, x]
                 total += change
                 largest = max(largest, abs(change) if abs(change) < np.inf else np.inf)
-            mean[r, s] = total / grid
+            mean[r, s] = total / size
     return value, mean, largest
 
 
-def evaluation_steps(packed: Packed, V: Array, choices: Choices, sigma: float, steps: int) -> Step:
-    """Take ``steps`` evaluation steps, at least one, from ``V``, ``(N_r, N_z, N_k)``, with every ``x'`` fixed."""
-    # A step takes a few operations per state and next exogenous state, a sweep some fifty more: threads pay later.
-    with threads(threads_for(V[0].size * (V.shape[1] + 8) // 100)):
-        return Step(*_steps(packed, V, choices, sigma, steps))
+@njit(cache=True)
+def evaluated(
+    packed: Packed, V: Array, policy: Indexes, choice: Indexes, probabilities: Array, eta: float, sigma: float,
+    steps: int, step_tol: float, system: Array, chunks: int,
+) -> Array:  # fmt: skip
+    """Return the value of a policy after at most ``steps`` steps, at least 1, ``(N_r, N_z, N_k)``.
+
+    Parameters
+    ----------
+    packed
+        The tables for which the policy was found.
+    V, policy, choice, probabilities
+        As in :class:`~beltline.gpu_ref.general.sweep.Found`: value, units of utility, which is finite, and choices.
+    eta, sigma
+        Curvature of utility, and scale of taste shocks.
+    step_tol
+        Steps end when one changes the value by no more than this, units of utility. If negative, all steps are taken at
+        all grid points, with any choice of alternatives, and without corrections.
+    system
+        ``(N_r N_z, N_r N_z)``: working memory for corrections; without rows there are none.
+    chunks
+        Into how many parts to divide exogenous states for threads.
+    """
+    count, _, grid = policy.shape
+    taken, order = np.ones(policy.shape, np.bool_), np.arange(grid)
+    if step_tol < 0.0:
+        choices = _choices(packed, policy, taken, order, eta, sigma)
+        return _steps(packed, V, choices, sigma, steps, chunks)[0]
+    if sigma == 0.0:
+        for d in range(count):
+            taken[d] = choice[packed.regime[d]] == d
+    order, ends = _order(policy, taken)
+    choices, size = _choices(packed, policy, taken, order, eta, sigma), ends[1]
+    value, mean, largest = _steps(packed, _at(V, order[:size]), choices, sigma, 1, chunks)
+    steps -= 1
+    corrects = steps > 1 and largest > step_tol and factorised(packed, choice, probabilities, order[:size], system)
+    while corrects and steps > 1 and largest > step_tol:
+        number = min(steps, CYCLE)
+        steps -= number
+        begin = value + correction(system, mean).reshape((*mean.shape, 1))
+        after, mean, last = _steps(packed, begin, choices, sigma, number, chunks)
+        corrects = last < largest
+        if corrects:
+            value, largest = after, last
+    if steps and not corrects and largest > step_tol:
+        value = _steps(packed, value, choices, sigma, steps, chunks)[0]
+    placed, found = np.empty_like(V), np.empty_like(V)
+    placed[:, :, :size] = value
+    for group in range(1, ends.size - 1):
+        known, asked = (ends[group - 1], ends[group]), (ends[group], ends[group + 1])
+        mixed = mixed_values(packed, placed, choices.reach)
+        _step(packed, placed, mixed, choices, sigma, placed, known, asked, chunks)
+    for r in range(V.shape[0]):
+        for s in range(V.shape[1]):
+            for place in range(grid):
+                found[r, s, order[place]] = placed[r, s, place]
+    return found
+
+
+@njit(cache=True)
+def _at(V: Array, points: NDArray[np.int64]) -> Array:
+    """Return the columns ``points`` of a value, ``(N_r, N_z, n)``."""
+    found = np.empty((V.shape[0], V.shape[1], points.size))
+    for r in range(V.shape[0]):
+        for s in range(V.shape[1]):
+            for place in range(points.size):
+                found[r, s, place] = V[r, s, points[place]]
+    return found

@@ -92,7 +92,7 @@ def mixed_values(packed: Packed, V: Array, reach: NDArray[np.int64]) -> Array:
     for d in range(packed.kind.size):
         if packed.kind[d] == TABLE or packed.leads_to[d] >= 0:
             continue
-        begin, end = reach[d]
+        begin, end = reach[d, 0], min(reach[d, 1], V.shape[2] - 1)
         for t in range(V.shape[1]):
             row = mixed[d, t]
             row[begin : end + 1] = 0.0
@@ -103,42 +103,48 @@ def mixed_values(packed: Packed, V: Array, reach: NDArray[np.int64]) -> Array:
     return mixed
 
 
-@njit(cache=True)
-def expected(packed: Packed, V: Array, mixed: Array, d: int, s: int, begin: int, end: int, ev: Array) -> None:
-    """Fill ``ev[begin : end + 1]`` with ``kappa + beta sum_s' Q(s, s') sum_r mix(r) V_r(x', s')``.
+def chunks_of(states: int, used: int) -> int:
+    """Return into how many chunks to divide exogenous states, so that ``used`` threads have about the same work."""
+    return 1 if used == 1 else min(states, 4 * used)
 
-    Outside that range ``ev`` gets the entry of ``begin``. Sums run in the order of ``s'``, whatever the range is.
+
+@njit(cache=True)
+def expected(
+    block: Array, transition: Array, beta: Array, kappa: Array, states: tuple[int, int], reach: tuple[int, int],
+    ev: Array,
+) -> None:  # fmt: skip
+    """Fill ``ev``, ``(N_z, N_k)``, with ``kappa + beta sum_s' Q(s, s') V(x', s')`` at some ``s`` and ``x'``.
+
+    ``block``, ``(N_z, N_k)``, is ``V``; ``states`` and ``reach`` are the first ``s`` and ``x'`` and those after the
+    last ones. Sums run in the order of ``s'``.
     """
-    block = V[packed.leads_to[d]] if packed.leads_to[d] >= 0 else mixed[d]
-    # With slices the compiler knows that indexes are not negative, and vectorises the loops.
-    part = ev[begin : end + 1]
-    part[:] = 0.0
-    chances = packed.transition[d, s]
-    states = V.shape[1]
-    # Four states at a time, added in the same order: each sum is read and written once for four products.
-    for t in range(0, states - 3, 4):
-        a, b, c, e = chances[t], chances[t + 1], chances[t + 2], chances[t + 3]
-        one, two = block[t, begin : end + 1], block[t + 1, begin : end + 1]
-        three, four = block[t + 2, begin : end + 1], block[t + 3, begin : end + 1]
-        for i in range(part.size):
-            part[i] = (((part[i] + a * one[i]) + b * two[i]) + c * three[i]) + e * four[i]
-    for t in range(states - states % 4, states):
-        chance, row = chances[t], block[t, begin : end + 1]
-        for i in range(part.size):
-            part[i] += chance * row[i]
-    beta, kappa = packed.beta[d, s], packed.kappa[d, s]
-    for i in range(part.size):
-        part[i] = part[i] * beta + kappa
-    ev[:begin] = ev[begin]
-    ev[end + 1 :] = ev[begin]
+    # The compiler vectorises loops only if it knows that indexes are not negative.
+    begin, end = np.uint64(reach[0]), np.uint64(reach[1])
+    count = transition.shape[0]
+    for s in range(states[0], states[1]):
+        for i in range(begin, end):
+            ev[s, i] = 0.0
+        # Four states at a time, added in the same order: each sum is read and written once for four products.
+        for t in range(0, count - 3, 4):
+            a, b, c, e = transition[s, t], transition[s, t + 1], transition[s, t + 2], transition[s, t + 3]
+            for i in range(begin, end):
+                ev[s, i] = (((ev[s, i] + a * block[t, i]) + b * block[t + 1, i]) + c * block[t + 2, i]) + e * block[
+                    t + 3, i
+                ]
+        for t in range(count - count % 4, count):
+            chance = transition[s, t]
+            for i in range(begin, end):
+                ev[s, i] += chance * block[t, i]
+        for i in range(begin, end):
+            ev[s, i] = ev[s, i] * beta[s] + kappa[s]
 
 
 @njit(cache=True)
-def _best_of(packed: Packed, values: Array, r: int, s: int, value: Array, choice: Indexes) -> None:
+def _best_of(regimes: NDArray[np.int64], values: Array, r: int, s: int, value: Array, choice: Indexes) -> None:
     """Fill the value and the number of the best alternative of regime ``r``, the first of equals, ``(N_k,)`` each."""
     first = True
-    for d in range(packed.regime.size):
-        if packed.regime[d] == r:
+    for d in range(regimes.size):
+        if regimes[d] == r:
             own = values[d, s]
             if first:
                 value[:] = own
@@ -151,16 +157,19 @@ def _best_of(packed: Packed, values: Array, r: int, s: int, value: Array, choice
 
 
 @njit(cache=True)
-def log_sum(packed: Packed, values: Array, r: int, s: int, sigma: float, value: Array, probabilities: Array) -> None:
+def log_sum(
+    regimes: NDArray[np.int64], values: Array, r: int, s: int, sigma: float, value: Array, probabilities: Array,
+    begin: int = 0,
+) -> None:  # fmt: skip
     """Turn the largest ``v_d`` of regime ``r`` into ``sigma log sum_d exp(v_d / sigma)``, and fill the probabilities.
 
-    The largest ``v_d`` is subtracted from the exponents, so that none overflows. Where it is not finite, it stays.
+    ``value`` has the points from ``begin`` on. The largest ``v_d`` is subtracted from the exponents, so that none overflows. Where it is not finite, it stays.
     """
     total = np.zeros(value.size)
     for number in range(2):
-        for d in range(packed.regime.size):
-            if packed.regime[d] == r:
-                own, chance = values[d, s], probabilities[d, s]
+        for d in range(regimes.size):
+            if regimes[d] == r:
+                own, chance = values[d, s, begin:], probabilities[d, s, begin:]
                 for x in range(own.size):
                     if abs(value[x]) < np.inf:
                         if number == 0:
@@ -215,9 +224,9 @@ def _aggregate(packed: Packed, V: Array, s: int, sigma: float, with_slack: bool,
     finite = True
     for r in range(V.shape[0]):
         value = found.value[r, s]
-        _best_of(packed, found.values, r, s, value, found.choice[r, s])
+        _best_of(packed.regime, found.values, r, s, value, found.choice[r, s])
         if sigma > 0.0:
-            log_sum(packed, found.values, r, s, sigma, value, found.probabilities)
+            log_sum(packed.regime, found.values, r, s, sigma, value, found.probabilities)
         before = V[r, s]
         for x in range(value.size):
             change = max(change, abs(value[x] - before[x]))
@@ -229,62 +238,80 @@ def _aggregate(packed: Packed, V: Array, s: int, sigma: float, with_slack: bool,
 
 
 @njit(cache=True)
-def _one_state(
+def _some_states(
     packed: Packed, V: Array, mixed: Array, eta: float, sigma: float, negative: bool, largest_value: float,
-    with_slack: bool, guess: Indexes, found: Found, s: int,
+    with_slack: bool, guess: Indexes, found: Found, states: tuple[int, int], ev: Array,
 ) -> None:  # fmt: skip
-    """Maximise all alternatives in exogenous state ``s``."""
-    count, states, grid = packed.low.shape
-    ev = np.empty(grid)
-    for d in range(count):
-        value, policy, slack = found.values[d, s], found.policy[d, s], found.slack[d, s]
+    """Maximise all alternatives in the exogenous states from the first to before the last of ``states``."""
+    for d in range(packed.kind.size):
         if packed.kind[d] == TABLE:
-            value[:] = packed.wealth[d, s]
-            policy[:] = -1
-            slack[:] = 0.0
+            for s in range(states[0], states[1]):
+                found.values[d, s] = packed.wealth[d, s]
+                found.policy[d, s] = -1
+                found.slack[d, s] = 0.0
             continue
         begin, end = packed.reach[d]
-        expected(packed, V, mixed, d, s, begin, end, ev)
-        # Largest rounding error of the expectation, and of the logarithm if that is the utility.
-        terms = (states + V.shape[0] + 6) * packed.beta[d, s] * largest_value + 2.0 * abs(packed.kappa[d, s])
-        ev_error = 1.001 * DOUBLE * (terms + (1.0 if eta == 1.0 else 0.0))
-        tags, cached = packed.tags[d, s], packed.cached[d, s]
-        stale = packed.stale[d, s]
-        if packed.kind[d] == FORCED:
-            utility = cached.reshape(-1)[:grid]
-            if stale:
-                found.counts[d, s, 0] = forced_utility(
-                    packed.cost[d, s], packed.wealth[d, s], eta, negative, packed.low[d, s], utility
-                )
-            part = ev[begin : end + 1]
-            least, most = part.min(), part.max()
-            forced(utility, ev, eta, ev_error, packed.low[d, s], least, most, with_slack, value, policy, slack)
-            packed.stale[d, s] = False
-        else:
-            # A utility of eta = 0 or 2 (a division) is computed as fast as it is read from the cache.
-            if packed.new_tables[d, s] or eta == 0.0 or eta == 2.0:
-                tags, cached = tags[:0], cached[:0]
-            elif stale:
-                tags[:] = -1
-                packed.stale[d, s] = False
-            evaluations, divided, in_full, packed.many_moved[d, s] = searched(
-                packed.cost[d, s], ev, packed.wealth[d, s], eta, negative, ev_error, packed.low[d, s],
-                packed.high[d, s], packed.first[d, s], packed.last[d, s], packed.all_allowed[d, s], tags, cached,
-                guess[d, s], packed.many_moved[d, s], with_slack, value, policy, slack,
+        block = V[packed.leads_to[d]] if packed.leads_to[d] >= 0 else mixed[d]
+        expected(block, packed.transition[d], packed.beta[d], packed.kappa[d], states, (begin, end + 1), ev)
+        for s in range(states[0], states[1]):
+            _one_alternative(
+                packed, eta, negative, largest_value, with_slack, guess, found, d, s, ev[s, begin : end + 1], ev[s]
             )  # fmt: skip
-            found.counts[d, s] = evaluations, divided, in_full
-        packed.new_tables[d, s] = False
-    _aggregate(packed, V, s, sigma, with_slack, found)
+    for s in range(states[0], states[1]):
+        _aggregate(packed, V, s, sigma, with_slack, found)
+
+
+@njit(cache=True)
+def _one_alternative(
+    packed: Packed, eta: float, negative: bool, largest_value: float, with_slack: bool, guess: Indexes, found: Found,
+    d: int, s: int, part: Array, ev: Array,
+) -> None:  # fmt: skip
+    """Maximise one alternative in one exogenous state, given its expectations ``ev``, in reach those of ``part``."""
+    value, policy, slack = found.values[d, s], found.policy[d, s], found.slack[d, s]
+    begin, end = packed.reach[d]
+    ev[:begin] = ev[begin]
+    ev[end + 1 :] = ev[begin]
+    # Largest rounding error of the expectation, and of the logarithm if that is the utility.
+    terms = (packed.beta.shape[1] + found.value.shape[0] + 6) * packed.beta[d, s] * largest_value
+    ev_error = 1.001 * DOUBLE * (terms + 2.0 * abs(packed.kappa[d, s]) + (1.0 if eta == 1.0 else 0.0))
+    tags, cached = packed.tags[d, s], packed.cached[d, s]
+    stale = packed.stale[d, s]
+    if packed.kind[d] == FORCED:
+        utility = cached.reshape(-1)[: ev.size]
+        if stale:
+            found.counts[d, s, 0] = forced_utility(
+                packed.cost[d, s], packed.wealth[d, s], eta, negative, packed.low[d, s], utility
+            )
+        least, most = part.min(), part.max()
+        forced(utility, ev, eta, ev_error, packed.low[d, s], least, most, with_slack, value, policy, slack)
+        packed.stale[d, s] = False
+    else:
+        # A utility of eta = 0 or 2 (a division) is computed as fast as it is read from the cache.
+        if packed.new_tables[d, s] or eta == 0.0 or eta == 2.0:
+            tags, cached = tags[:0], cached[:0]
+        elif stale:
+            tags[:] = -1
+            packed.stale[d, s] = False
+        evaluations, divided, in_full, packed.many_moved[d, s] = searched(
+            packed.cost[d, s], ev, packed.wealth[d, s], eta, negative, ev_error, packed.low[d, s],
+            packed.high[d, s], packed.first[d, s], packed.last[d, s], packed.all_allowed[d, s], tags, cached,
+            guess[d, s], packed.many_moved[d, s], with_slack, value, policy, slack,
+        )  # fmt: skip
+        found.counts[d, s] = evaluations, divided, in_full
+    packed.new_tables[d, s] = False
 
 
 @njit(parallel=True, cache=True)
 def _sweep(
     packed: Packed, V: Array, mixed: Array, eta: float, sigma: float, negative: bool, largest_value: float,
-    with_slack: bool, guess: Indexes, found: Found,
+    with_slack: bool, guess: Indexes, found: Found, chunks: int,
 ) -> None:  # fmt: skip
-    """Run :func:`_one_state` for all exogenous states, in parallel."""
-    for s in prange(V.shape[1]):
-        _one_state(packed, V, mixed, eta, sigma, negative, largest_value, with_slack, guess, found, s)
+    """Run :func:`_some_states` for all exogenous states, in parallel."""
+    _, states, grid = V.shape
+    ev = np.empty((states, grid))
+    for chunk in prange(chunks):
+        some = chunk * states // chunks, (chunk + 1) * states // chunks
+        _some_states(packed, V, mixed, eta, sigma, negative, largest_value, with_slack, guess, found, some, ev)
 
 
 def swept(
@@ -308,9 +335,12 @@ def swept(
         counts=np.zeros((count, states, 3), np.int64),
     )
     largest_value = float(np.abs(V).max()) if with_slack else 0.0
-    with threads(threads_for(states * grid)):
+    used = threads_for(states * grid)
+    with threads(used):
         mixed = mixed_values(packed, V, packed.reach)
-        _sweep(packed, V, mixed, eta, sigma, negative, largest_value, with_slack, guess, found)
+        _sweep(
+            packed, V, mixed, eta, sigma, negative, largest_value, with_slack, guess, found, chunks_of(states, used)
+        )  # fmt: skip
     return found
 
 

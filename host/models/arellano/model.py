@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from beltline.gpu_ref.general.solve import solve as iterate
 from beltline.gpu_ref.timing import timed
 from beltline.host.models.aged import placed
 from beltline.host.models.arellano.business_cycle import PATHS, BusinessCycle, business_cycle
@@ -19,11 +20,13 @@ from beltline.host.models.base import Model
 from beltline.host.models.model_result import SolutionResult, reading
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, shown
+from beltline.host.problem.general import start_of
 from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
 from beltline.host.solver.options import UNNAMED
 from beltline.host.solver.solve import solve
+from beltline.host.solver.solve_general import STEPS
 from beltline.host.solver.verify import measured
 
 QUARTERS = 4
@@ -257,8 +260,8 @@ STARTS = {"cpu": "coarse", "gpu": "given"}
 STATES_AN_INCOME = 2
 """States of a machine for each income: repayment, and default, which is the same as exclusion after it."""
 
-COARSEST = 15
-"""Smallest number of bonds of a coarse grid."""
+COARSER, COARSEST = 8, 15
+"""Ratio of the numbers of bonds of two grids, and the smallest number of bonds of a coarse one."""
 
 COARSE_TOL = 1e-2
 """Tolerance of solves on coarse grids, which serve to locate the default set and the prices."""
@@ -330,8 +333,8 @@ class Arellano(Calibration, Model):
             whose sweep engine must take alternatives: prices move after every ``update_every`` sweeps (10 by default),
             while values stay on the machine. Without ``lanes=`` the devices ``"emulator"`` and ``"rtl"`` are built so.
         start : str, optional
-            ``"coarse"``, the default except on ``"gpu"``: start from the interpolated values and prices of the same
-            economy with a quarter of the bonds, which starts in the same way, down to :data:`COARSEST` bonds.
+            ``"coarse"``, the default except on ``"gpu"``: start from the interpolated values of the same economy with a
+            quarter of the bonds, solved on the processor, which starts in the same way, down to :data:`COARSEST` bonds.
             ``"given"``, the default on ``"gpu"`` and used if ``"coarse"`` does not converge: start from values of 0 and
             the price of a safe bond.
         verify : bool
@@ -365,13 +368,12 @@ class Arellano(Calibration, Model):
         """Return the result with the problem that it started from; ``coarse`` is that of :data:`STARTS`."""
         found: Any = None
         more = {"tol": tol, "verify": verify, "update": self.update, **options}
-        coarser = self._coarser() if coarse else None
-        if coarser is not None:
-            before = coarser._solved(max(tol, COARSE_TOL), True, False, options)
-            if before.success:
-                found = solve(self._begun(coarser, before), **more)
-                spent = sum(before.timing.values())
-                found = replace(found, timing={"coarser grids": spent, **found.timing})
+        spent: dict[str, float] = {}
+        with timed(spent, "coarser grids"):
+            begun = self._begun(options["max_sweeps"]) if coarse else None
+        if begun is not None:
+            found = solve(begun, **more)
+            found = replace(found, timing=spent | found.timing)
         if found is None or not found.success:
             plain: Any = solve(self.problem(), **more)
             found = plain if found is None or plain.success else found
@@ -379,32 +381,39 @@ class Arellano(Calibration, Model):
 
     def _at_last_prices(self, found: Result) -> Result:
         """Return the result with the problem at its last prices, and residual and bound measured for this problem."""
+        if found.price_change == 0.0:
+            return found
         result = replace(found, problem=self.problem(found.prices))
-        if not result.verified or found.price_change == 0.0:
+        if not result.verified:
             return result
         timing = dict(found.timing)
         with timed(timing, "verify"):
             quality = measured(result.problem, result.tables, found.residual)
         return replace(result, residual=quality.residual, error_bound=quality.error_bound, timing=timing)
 
-    def _coarser(self) -> Arellano | None:
-        """Return the same economy with a quarter of the bonds, or None if these were too few."""
-        bonds = self.bonds // 4 | 1
-        return replace(self, bonds=bonds) if bonds >= COARSEST else None
-
-    def _begun(self, coarser: Arellano, before: Result) -> Problem:
+    def _begun(self, max_sweeps: int) -> Problem | None:
         """Return the problem with the interpolated values of a coarser economy, and prices from them, as its start.
 
-        A default set from interpolated values has hardly a wrong state, while prices jump where it ends.
+        A default set from interpolated values has hardly a wrong state, while prices jump where it ends. ``None`` if
+        a coarser economy has too few bonds, or no solution is found on the processor.
         """
+        if self.bonds // COARSER < COARSEST:
+            return None
+        coarser = replace(self, bonds=self.bonds // COARSER | 1)
+        begun = coarser._begun(max_sweeps) or coarser.problem()
+        found = iterate(
+            begun.form, start_of(begun), tol=COARSE_TOL, max_sweeps=max_sweeps, steps=STEPS, update=coarser.update
+        )
+        if not found.success:
+            return None
 
         def between(table: Array) -> Array:
             return np.stack([np.interp(self.grid, coarser.grid, column) for column in table.T], axis=1)
 
-        repay, default, _ = before.tables.values
+        repay, default, _ = found.values
         # Where the government cannot repay, any number below 0 will do.
         prices = self.prices(between(np.maximum(repay - default, -1.0)) < 0.0)
-        return self.problem(prices, np.stack([between(v) for v in before.tables.value]))
+        return self.problem(prices, np.stack([between(v) for v in found.value]))
 
 
 arellano = Arellano
