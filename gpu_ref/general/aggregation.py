@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from beltline.compiled import njit
 from beltline.gpu_ref.general.candidates import Indexes
+from beltline.gpu_ref.general.form import Form
 from beltline.gpu_ref.general.packed import Packed
 from beltline.gpu_ref.tables import Array
 
@@ -36,31 +37,52 @@ take longer than the steps they save.
 """
 
 
+MOVED = 0.1
+"""While no share moves by more than this, the factors of ``I - M`` are kept: they take as long as several steps."""
+
 LEAST_RATE = 1e-12
 """Corrections are made if 1 exceeds the row sums of ``M`` by more than this. Nearer to 1 they would be rounding errors.
 """
 
 
+def memory(form: Form) -> tuple[Array, Array]:
+    """Return ``shares`` and ``system`` of :func:`factorised` for a first call; empty if the system is too large."""
+    regimes, _, states = form.shape
+    size = regimes * states if regimes * states <= LARGEST else 0
+    return np.full((len(form.alternatives), states), np.inf), np.empty((size, size))
+
+
 @njit(cache=True)
-def factorised(packed: Packed, choice: Indexes, probabilities: Array, points: NDArray[np.int64], system: Array) -> bool:
+def factorised(
+    packed: Packed, choice: Indexes, probabilities: Array, points: NDArray[np.int64], shares: Array, system: Array
+) -> bool:
     """Fill ``system`` with ``I - M`` and factorise it in place (LU, factors below the diagonal).
 
-    Returns whether ``M`` is a contraction; not if ``system`` has no rows. ``choice`` is ``(N_r, N_z, N_k)``;
-    ``probabilities`` are ``(N_d, N_z, N_k)``, and empty without taste shocks. Means are over ``points``. No pivoting is
-    needed, since rows of ``M`` are not negative and sum to less than 1.
+    Returns whether ``M`` is a contraction; not if ``system`` has no rows. If shares are much the same as ``shares``,
+    ``(N_d, N_z)``, of the factors in ``system``, these are kept. ``choice`` is ``(N_r, N_z, N_k)``; ``probabilities``
+    are ``(N_d, N_z, N_k)``, and empty without taste shocks. Means are over ``points``. No pivoting is needed, since
+    rows of ``M`` are not negative and sum to less than 1.
     """
     regimes, states, _ = choice.shape
     if system.shape[0] == 0:
         return False
+    now, moved = np.empty_like(shares), 0.0
+    for d in range(packed.kind.size):
+        for s in range(states):
+            share, chosen = 0.0, choice[packed.regime[d], s]
+            for x in points:
+                share += probabilities[d, s, x] if probabilities.size else 1.0 if chosen[x] == d else 0.0
+            now[d, s] = share / points.size
+            moved = max(moved, abs(now[d, s] - shares[d, s]))
+    if moved <= MOVED:
+        return True
+    shares[:] = np.inf
     system[:] = 0.0
     for d in range(packed.kind.size):
         r = packed.regime[d]
         for s in range(states):
-            share = 0.0
-            for x in points:
-                share += probabilities[d, s, x] if probabilities.size else 1.0 if choice[r, s, x] == d else 0.0
             for q in range(regimes):
-                weight = share / points.size * packed.beta[d, s] * packed.mix[d, q]
+                weight = now[d, s] * packed.beta[d, s] * packed.mix[d, q]
                 if weight != 0.0:
                     system[r * states + s, q * states : (q + 1) * states] -= weight * packed.transition[d, s]
     for k in range(regimes * states):
@@ -79,6 +101,7 @@ def factorised(packed: Packed, choice: Indexes, probabilities: Array, points: ND
                 own = system[i, k + 1 :]
                 for j in range(own.size):
                     own[j] -= factor * row[j]
+    shares[:] = now
     return True
 
 

@@ -40,13 +40,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.compiled import njit
-from beltline.gpu_ref.brackets import ROUNDS, best_between, row_slack
+from beltline.gpu_ref.brackets import best_between, row_slack
 from beltline.gpu_ref.general.candidates import BY_COST, UNORDERED, Indexes, numbered, rows_in_order
 from beltline.gpu_ref.tables import Array
 from beltline.gpu_ref.utility import crra, power_error
 
-MANY_MOVED = 4
-"""If more than one row in this many changes its choice in a sweep, the next sweep starts with divide and conquer."""
+FAR = 1.0
+"""If choices change by more than this number of points on average, the next sweep starts with divide and conquer."""
+
+ROUNDS = 24
+"""Number of half-rounds (odd rows, then even rows) before divide and conquer takes over."""
 
 
 @njit(cache=True)
@@ -217,8 +220,7 @@ def _in_order(
     Returns
     -------
     evaluations, divided, many_moved, proven
-        Number of utilities computed; whether divide and conquer was used; whether many choices moved
-        (:data:`MANY_MOVED`); whether the outcome is proven. It is not if rounding and overflow leave no policy that is
+        Number of utilities computed; whether divide and conquer was used; whether choices moved :data:`FAR`; whether the outcome is proven. It is not if rounding and overflow leave no policy that is
         allowed and does not fall.
     """
     rows, least, most = rows_in_order(cost, wealth, first, last, remaining, negative, all_allowed)
@@ -263,12 +265,12 @@ def _in_order(
     for p in range(rows.size):
         value[rows[p]] = best[p]
         policy[rows[p]] = remaining[chosen[p]]
-        moved += policy[rows[p]] != guess[rows[p]]
+        moved += abs(policy[rows[p]] - guess[rows[p]])
     if with_slack:
         found = np.empty(rows.size)
         row_slack(continuation, eta, ev_error, best, chosen, margins, found)
         slack[rows] = found
-    return evaluations, divided, MANY_MOVED * moved > rows.size, proof
+    return evaluations, divided, moved > FAR * rows.size, proof
 
 
 @njit(cache=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from beltline.gpu_ref.general.aggregation import LARGEST
+from beltline.gpu_ref.general.aggregation import memory
 from beltline.gpu_ref.general.form import Alternative, Form, Indexes
 from beltline.gpu_ref.general.packed import pack, put
 from beltline.gpu_ref.general.policy_evaluation import evaluated
@@ -32,6 +32,7 @@ class Operator:
         self._tables = [one.at(age) for one in form.alternatives]
         regimes = [one.regime for one in form.alternatives]
         self._packed = pack(list(zip(regimes, self._tables, strict=True)), form.shape[0])
+        self._corrections = memory(form)
 
     def replace(self, form: Form, age: int = 0) -> None:
         """Take the tables of another problem with the same alternatives, or of another age."""
@@ -57,14 +58,13 @@ class Operator:
         With ``step_tol``, steps alternate with corrections (:mod:`beltline.gpu_ref.general.aggregation`), and end once
         a step changes the value by no more than this.
         """
-        form, (regimes, states, grid) = self._form, found.value.shape
-        size = regimes * states if step_tol is not None and regimes * states <= LARGEST else 0
+        form, (_, states, grid) = self._form, found.value.shape
         # A step takes a few operations per state and next exogenous state, a sweep some fifty more: threads pay later.
         used = threads_for(grid * states * (states + 8) // 100)
         with threads(used):
             return evaluated(
                 self._packed, found.value, found.policy, found.choice, found.probabilities, form.eta, form.sigma, steps,
-                -1.0 if step_tol is None else step_tol, np.empty((size, size)), chunks_of(states, used),
+                -1.0 if step_tol is None else step_tol, *self._corrections, chunks_of(states, used),
             )  # fmt: skip
 
     def solve(self, found: Found, V: Array, step_tol: float) -> Array | None:

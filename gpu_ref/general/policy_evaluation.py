@@ -154,18 +154,32 @@ def _some_states(
 
 
 @njit(parallel=True, cache=True)
-def _step(
+def _in_parallel(
     packed: Packed, V: Array, mixed: Array, choices: Choices, sigma: float, value: Array, known: tuple[int, int],
+    asked: tuple[int, int], chunks: int,
+) -> None:  # fmt: skip
+    """As :func:`_step`, for several chunks."""
+    states = V.shape[1]
+    for chunk in prange(chunks):
+        some = chunk * states // chunks, (chunk + 1) * states // chunks
+        _some_states(packed, V, mixed, choices, sigma, value, known, asked, some)
+
+
+@njit(cache=True)
+def _step(
+    packed: Packed, V: Array, choices: Choices, sigma: float, value: Array, known: tuple[int, int],
     asked: tuple[int, int], chunks: int,
 ) -> None:  # fmt: skip
     """Make one step from ``V`` into ``value``, ``(N_r, N_z, N_k)``, at the places ``asked``, the last not included.
 
     Expectations are computed at the places ``known``; those of others are those of earlier steps.
     """
-    states = V.shape[1]
-    for chunk in prange(chunks):
-        some = chunk * states // chunks, (chunk + 1) * states // chunks
-        _some_states(packed, V, mixed, choices, sigma, value, known, asked, some)
+    mixed = mixed_values(packed, V, choices.reach)
+    if chunks == 1:
+        # A parallel loop takes about ten microseconds to begin, on one thread, too.
+        _some_states(packed, V, mixed, choices, sigma, value, known, asked, (0, V.shape[1]))
+    else:
+        _in_parallel(packed, V, mixed, choices, sigma, value, known, asked, chunks)
 
 
 @njit(cache=True)
@@ -184,8 +198,7 @@ def _steps(
             value, before = np.empty_like(V), value
         elif number > 1:
             value, before = before, value
-        mixed = mixed_values(packed, before, choices.reach)
-        _step(packed, before, mixed, choices, sigma, value, (0, size), (0, size), chunks)
+        _step(packed, before, choices, sigma, value, (0, size), (0, size), chunks)
     mean, largest = np.empty((regimes, states)), 0.0
     for r in range(regimes):
         for s in range(states):
@@ -201,7 +214,7 @@ def _steps(
 @njit(cache=True)
 def evaluated(
     packed: Packed, V: Array, policy: Indexes, choice: Indexes, probabilities: Array, eta: float, sigma: float,
-    steps: int, step_tol: float, system: Array, chunks: int,
+    steps: int, step_tol: float, shares: Array, system: Array, chunks: int,
 ) -> Array:  # fmt: skip
     """Return the value of a policy after at most ``steps`` steps, at least 1, ``(N_r, N_z, N_k)``.
 
@@ -216,8 +229,9 @@ def evaluated(
     step_tol
         Steps end when one changes the value by no more than this, units of utility. If negative, all steps are taken at
         all grid points, with any choice of alternatives, and without corrections.
-    system
-        ``(N_r N_z, N_r N_z)``: working memory for corrections; without rows there are none.
+    shares, system
+        ``(N_d, N_z)``, at first infinite, and ``(N_r N_z, N_r N_z)``: memory of corrections between calls for the same
+        transitions; if ``system`` has no rows there are none.
     chunks
         Into how many parts to divide exogenous states for threads.
     """
@@ -233,7 +247,8 @@ def evaluated(
     choices, size = _choices(packed, policy, taken, order, eta, sigma), ends[1]
     value, mean, largest = _steps(packed, _at(V, order[:size]), choices, sigma, 1, chunks)
     steps -= 1
-    corrects = steps > 1 and largest > step_tol and factorised(packed, choice, probabilities, order[:size], system)
+    corrects = steps > 1 and largest > step_tol
+    corrects = corrects and factorised(packed, choice, probabilities, order[:size], shares, system)
     while corrects and steps > 1 and largest > step_tol:
         number = min(steps, CYCLE)
         steps -= number
@@ -248,8 +263,7 @@ def evaluated(
     placed[:, :, :size] = value
     for group in range(1, ends.size - 1):
         known, asked = (ends[group - 1], ends[group]), (ends[group], ends[group + 1])
-        mixed = mixed_values(packed, placed, choices.reach)
-        _step(packed, placed, mixed, choices, sigma, placed, known, asked, chunks)
+        _step(packed, placed, choices, sigma, placed, known, asked, chunks)
     for r in range(V.shape[0]):
         for s in range(V.shape[1]):
             for place in range(grid):
