@@ -265,7 +265,7 @@ def _in_order(
     for p in range(rows.size):
         value[rows[p]] = best[p]
         policy[rows[p]] = remaining[chosen[p]]
-        moved += abs(policy[rows[p]] - guess[rows[p]])
+        moved += abs(policy[rows[p]] - guess[rows[p]]) if guess[rows[p]] >= 0 else 0
     if with_slack:
         found = np.empty(rows.size)
         row_slack(continuation, eta, ev_error, best, chosen, margins, found)

@@ -21,8 +21,8 @@ from beltline.gpu_ref.general.sweep import expected, log_sum, mixed_values
 from beltline.gpu_ref.tables import Array
 from beltline.gpu_ref.utility import crra
 
-LEAST_PART = 1 / 64
-"""Groups with at most this share of the grid points are not taken away: a pass takes time for each group."""
+LEAST_GROUP = 8
+"""Fewer points than this are not taken away: their values take as long as some steps at so many points."""
 
 
 class Choices(NamedTuple):
@@ -69,7 +69,7 @@ def _order(policy: Indexes, taken: NDArray[np.bool_]) -> tuple[NDArray[np.int64]
         if chosen[x] == 0:
             begin -= 1
             order[begin] = x
-    while end - begin > LEAST_PART * grid:
+    while end - begin >= LEAST_GROUP:
         ends[groups] = end
         groups, last = groups + 1, begin
         for place in range(begin, end):

@@ -23,7 +23,7 @@ MOVING_STEPS = 5
 other tables.
 """
 
-CORRECTED_STEPS = 3
+CORRECTED_STEPS = 6
 """The same limit for steps with corrections between them (:mod:`beltline.gpu_ref.general.aggregation`)."""
 
 STEP_TOL_SHARE = 0.1

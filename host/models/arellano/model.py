@@ -263,8 +263,8 @@ STATES_AN_INCOME = 2
 COARSER, COARSEST = 8, 15
 """Ratio of the numbers of bonds of two grids, and the smallest number of bonds of a coarse one."""
 
-COARSE_TOL = 1e-2
-"""Tolerance of solves on coarse grids, which serve to locate the default set and the prices."""
+COARSE_TOL, COARSE_SWEEPS = 1e-2, 12
+"""Tolerance and largest number of sweeps on coarse grids, which serve to locate the default set."""
 
 
 @dataclass(frozen=True)
@@ -370,7 +370,7 @@ class Arellano(Calibration, Model):
         more = {"tol": tol, "verify": verify, "update": self.update, **options}
         spent: dict[str, float] = {}
         with timed(spent, "coarser grids"):
-            begun = self._begun(options["max_sweeps"]) if coarse else None
+            begun = self._begun() if coarse else None
         if begun is not None:
             found = solve(begun, **more)
             found = replace(found, timing=spent | found.timing)
@@ -391,20 +391,20 @@ class Arellano(Calibration, Model):
             quality = measured(result.problem, result.tables, found.residual)
         return replace(result, residual=quality.residual, error_bound=quality.error_bound, timing=timing)
 
-    def _begun(self, max_sweeps: int) -> Problem | None:
+    def _begun(self) -> Problem | None:
         """Return the problem with the interpolated values of a coarser economy, and prices from them, as its start.
 
         A default set from interpolated values has hardly a wrong state, while prices jump where it ends. ``None`` if
-        a coarser economy has too few bonds, or no solution is found on the processor.
+        a coarser economy has too few bonds, or its values are not finite.
         """
         if self.bonds // COARSER < COARSEST:
             return None
         coarser = replace(self, bonds=self.bonds // COARSER | 1)
-        begun = coarser._begun(max_sweeps) or coarser.problem()
+        begun = coarser._begun() or coarser.problem()
         found = iterate(
-            begun.form, start_of(begun), tol=COARSE_TOL, max_sweeps=max_sweeps, steps=STEPS, update=coarser.update
+            begun.form, start_of(begun), tol=COARSE_TOL, max_sweeps=COARSE_SWEEPS, steps=STEPS, update=coarser.update
         )
-        if not found.success:
+        if not np.isfinite(found.value).all():
             return None
 
         def between(table: Array) -> Array:
