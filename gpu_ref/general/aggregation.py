@@ -72,7 +72,7 @@ def factorised(
             share, chosen = 0.0, choice[packed.regime[d], s]
             for x in points:
                 share += probabilities[d, s, x] if probabilities.size else 1.0 if chosen[x] == d else 0.0
-            now[d, s] = share / points.size
+            now[d, s] = share / max(points.size, 1)
             moved = max(moved, abs(now[d, s] - shares[d, s]))
     if moved <= MOVED:
         return True

@@ -207,7 +207,7 @@ def _steps(
                 change = value[r, s, x] - before[r, s, x]
                 total += change
                 largest = max(largest, abs(change) if abs(change) < np.inf else np.inf)
-            mean[r, s] = total / size
+            mean[r, s] = total / max(size, 1)
     return value, mean, largest
 
 

@@ -165,11 +165,11 @@ def log_sum(
 
     ``value`` has the points from ``begin`` on. The largest ``v_d`` is subtracted from the exponents, so that none overflows. Where it is not finite, it stays.
     """
-    total = np.zeros(value.size)
+    total, end = np.zeros(value.size), begin + value.size
     for number in range(2):
         for d in range(regimes.size):
             if regimes[d] == r:
-                own, chance = values[d, s, begin:], probabilities[d, s, begin:]
+                own, chance = values[d, s, begin:end], probabilities[d, s, begin:end]
                 for x in range(own.size):
                     if abs(value[x]) < np.inf:
                         if number == 0:

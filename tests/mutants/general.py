@@ -96,8 +96,8 @@ FAULTS = (
     Fault(
         "an expectation leaves out one of the states that remain after blocks of four",
         HERE + "sweep.py",
-        "for t in range(states - states % 4, states):",
-        "for t in range(states - states % 4 + 1, states):",
+        "for t in range(count - count % 4, count):",
+        "for t in range(count - count % 4 + 1, count):",
         (RANDOM,),
     ),
     Fault(
@@ -158,17 +158,17 @@ FAULTS = (
     ),
     Fault(
         "an aggregation correction that increases the change is not undone",
-        HERE + "aggregation.py",
-        "if not after.largest < last.largest:",
-        "if not after.largest < np.inf:",
+        HERE + "policy_evaluation.py",
+        "corrects = last < largest",
+        "corrects = last < np.inf",
         (TESTS + "test_aggregation.py::test_a_correction_that_does_not_help_is_undone",),
     ),
     Fault(
         "an aggregation correction is computed as if every alternative were chosen in every state",
         HERE + "aggregation.py",
-        "weight = share / grid * packed.beta[d, s]",
+        "weight = now[d, s] * packed.beta[d, s]",
         "weight = 1.0 * packed.beta[d, s]",
-        (TESTS + "test_aggregation.py::test_default_takes_fewer_sweeps_and_steps",),
+        (TESTS + "test_aggregation.py::test_corrections_count_alternatives_where_they_are_chosen",),
     ),
     Fault(
         "a gap that a certificate carries over from another row is not compared",

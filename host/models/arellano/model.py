@@ -260,7 +260,7 @@ STARTS = {"cpu": "coarse", "gpu": "given"}
 STATES_AN_INCOME = 2
 """States of a machine for each income: repayment, and default, which is the same as exclusion after it."""
 
-COARSER, COARSEST = 8, 15
+COARSER, COARSEST = 4, 15
 """Ratio of the numbers of bonds of two grids, and the smallest number of bonds of a coarse one."""
 
 COARSE_TOL, COARSE_SWEEPS = 1e-2, 12

@@ -11,7 +11,7 @@ import pytest
 import beltline as bl
 from beltline.gpu_ref.general import Branch, Form, Outside, policy_system, solve
 from beltline.gpu_ref.general.operator import Operator, no_policy
-from beltline.gpu_ref.general.pace import RECENT, SLOW_SWEEPS, Pace, rounding
+from beltline.gpu_ref.general.pace import RECENT, SLOW, SLOW_SWEEPS, Pace, rounding
 from beltline.gpu_ref.general.solve import SYSTEM_SWEEPS
 from beltline.gpu_ref.tables import Array
 
@@ -154,11 +154,14 @@ def test_systems_that_save_no_sweeps_are_given_up(monkeypatch: pytest.MonkeyPatc
     simple = bl.rbc(grid=256)
     given = dataclasses.replace(simple, cost=np.repeat(simple.grid[:, None], 4, axis=1))
     systems: list[int] = []
+    changes: list[float] = []
     system = policy_system.policy_system
-    monkeypatch.setattr(policy_system, "policy_system", lambda *all: (systems.append(1), system(*all))[1])
-    found = solve(given.form, tol=1e-8, steps=20)
+    monkeypatch.setattr(policy_system, "policy_system", lambda *all: (systems.append(len(changes)), system(*all))[1])
+    found = solve(given.form, tol=1e-8, steps=20, progress=lambda _, change: changes.append(change))
     assert found.success
-    assert 1 <= len(systems) <= 2 + found.sweeps // SYSTEM_SWEEPS
+    in_vain = sum(changes[sweep] > SLOW * changes[sweep - 1] for sweep in systems)
+    assert 1 <= in_vain <= 2 + found.sweeps // SYSTEM_SWEEPS
+    assert len(systems) < found.sweeps // 2
 
 
 def test_systems_are_not_solved_without_evaluation_steps(monkeypatch: pytest.MonkeyPatch) -> None:
