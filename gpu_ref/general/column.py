@@ -220,8 +220,8 @@ def _in_order(
     Returns
     -------
     evaluations, divided, many_moved, proven
-        Number of utilities computed; whether divide and conquer was used; whether choices moved :data:`FAR`; whether the outcome is proven. It is not if rounding and overflow leave no policy that is
-        allowed and does not fall.
+        Number of utilities computed; whether divide and conquer was used; whether choices moved :data:`FAR`; whether
+        the outcome is proven. It is not if rounding and overflow leave no policy that is allowed and does not fall.
     """
     rows, least, most = rows_in_order(cost, wealth, first, last, remaining, negative, all_allowed)
     if rows.size < wealth.size:

@@ -104,11 +104,12 @@ def _copy_changed(given: NDArray[np.float64], stored: NDArray[np.float64], chang
     """Copy ``given``, ``(N_k, N_z)``, into ``stored``, ``(N_z, N_k)``, and mark exogenous states in which they
     differed.
     """
-    for x in range(stored.shape[1]):
-        for s in range(stored.shape[0]):
-            if given[x, s] != stored[s, x]:
-                stored[s, x] = given[x, s]
-                changed[s] = True
+    for s in range(stored.shape[0]):
+        differs = 0
+        for x in range(stored.shape[1]):
+            differs += given[x, s] != stored[s, x]
+            stored[s, x] = given[x, s]
+        changed[s] |= differs > 0
 
 
 def put(packed: Packed, d: int, regime: int, tables: Tables | Array, before: Tables | Array | None = None) -> None:

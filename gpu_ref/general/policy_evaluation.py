@@ -51,22 +51,25 @@ class Choices(NamedTuple):
 
 
 @njit(cache=True)
-def _order(policy: Indexes, taken: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _order(
+    policy: Indexes, taken: NDArray[np.bool_], recurrent: bool
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:  # fmt: skip
     """Return grid points, recurrent ones first, then as they are evaluated, and the ends of the groups, from 0.
 
-    Points of a group lead only to those of the groups before; those of the first group to that group.
+    Points of a group lead only to those of the groups before; those of the first group to that group. Unless
+    ``recurrent``, that is all points, in their order.
     """
     count, states, grid = policy.shape
     chosen = np.zeros(grid, np.int64)
     for d in range(count):
         for s in range(states):
             for x in range(grid):
-                if taken[d, s, x] and policy[d, s, x] >= 0:
+                if recurrent and taken[d, s, x] and policy[d, s, x] >= 0:
                     chosen[policy[d, s, x]] += 1
     order, ends = np.empty(grid, np.int64), np.empty(grid + 2, np.int64)
     groups, begin, end = 0, grid, grid
     for x in range(grid):
-        if chosen[x] == 0:
+        if recurrent and chosen[x] == 0:
             begin -= 1
             order[begin] = x
     while end - begin >= LEAST_GROUP:
@@ -85,11 +88,14 @@ def _order(policy: Indexes, taken: NDArray[np.bool_]) -> tuple[NDArray[np.int64]
     # Points of a last, small group remain at the end of the first.
     place = 0
     for x in range(grid):
-        if chosen[x] > 0:
+        if chosen[x] > 0 or not recurrent:
             order[place] = x
             place += 1
     ends[groups], ends[groups + 1] = end, 0
-    return order, ends[: groups + 2][::-1].copy()
+    found = np.empty(groups + 2, np.int64)
+    for group in range(groups + 2):
+        found[group] = ends[groups + 1 - group]
+    return order, found
 
 
 @njit(cache=True)
@@ -116,7 +122,7 @@ def _choices(
                     places[d, s, place] = place_of[i]
                     first, last = min(first, place_of[i]), max(last, place_of[i])
                 utility[d, s, place] = u
-        reach[d] = min(first, last), last
+        reach[d, 0], reach[d, 1] = min(first, last), last
     probabilities = np.empty(policy.shape if sigma > 0.0 else (count, 0, grid))
     return Choices(places, utility, reach, np.zeros(policy.shape), np.empty(policy.shape), probabilities)
 
@@ -154,32 +160,18 @@ def _some_states(
 
 
 @njit(parallel=True, cache=True)
-def _in_parallel(
-    packed: Packed, V: Array, mixed: Array, choices: Choices, sigma: float, value: Array, known: tuple[int, int],
-    asked: tuple[int, int], chunks: int,
-) -> None:  # fmt: skip
-    """As :func:`_step`, for several chunks."""
-    states = V.shape[1]
-    for chunk in prange(chunks):
-        some = chunk * states // chunks, (chunk + 1) * states // chunks
-        _some_states(packed, V, mixed, choices, sigma, value, known, asked, some)
-
-
-@njit(cache=True)
 def _step(
-    packed: Packed, V: Array, choices: Choices, sigma: float, value: Array, known: tuple[int, int],
+    packed: Packed, V: Array, mixed: Array, choices: Choices, sigma: float, value: Array, known: tuple[int, int],
     asked: tuple[int, int], chunks: int,
 ) -> None:  # fmt: skip
     """Make one step from ``V`` into ``value``, ``(N_r, N_z, N_k)``, at the places ``asked``, the last not included.
 
     Expectations are computed at the places ``known``; those of others are those of earlier steps.
     """
-    mixed = mixed_values(packed, V, choices.reach)
-    if chunks == 1:
-        # A parallel loop takes about ten microseconds to begin, on one thread, too.
-        _some_states(packed, V, mixed, choices, sigma, value, known, asked, (0, V.shape[1]))
-    else:
-        _in_parallel(packed, V, mixed, choices, sigma, value, known, asked, chunks)
+    states = V.shape[1]
+    for chunk in prange(chunks):
+        some = chunk * states // chunks, (chunk + 1) * states // chunks
+        _some_states(packed, V, mixed, choices, sigma, value, known, asked, some)
 
 
 @njit(cache=True)
@@ -198,7 +190,8 @@ def _steps(
             value, before = np.empty_like(V), value
         elif number > 1:
             value, before = before, value
-        _step(packed, before, choices, sigma, value, (0, size), (0, size), chunks)
+        mixed = mixed_values(packed, before, choices.reach)
+        _step(packed, before, mixed, choices, sigma, value, (0, size), (0, size), chunks)
     mean, largest = np.empty((regimes, states)), 0.0
     for r in range(regimes):
         for s in range(states):
@@ -235,37 +228,49 @@ def evaluated(
     chunks
         Into how many parts to divide exogenous states for threads.
     """
-    count, _, grid = policy.shape
-    taken, order = np.ones(policy.shape, np.bool_), np.arange(grid)
-    if step_tol < 0.0:
-        choices = _choices(packed, policy, taken, order, eta, sigma)
-        return _steps(packed, V, choices, sigma, steps, chunks)[0]
-    if sigma == 0.0:
+    count, states, grid = policy.shape
+    corrects, factors, taken = step_tol >= 0.0, False, np.ones(policy.shape, np.bool_)
+    if corrects and sigma == 0.0:
         for d in range(count):
-            taken[d] = choice[packed.regime[d]] == d
-    order, ends = _order(policy, taken)
+            for s in range(states):
+                for x in range(grid):
+                    taken[d, s, x] = choice[packed.regime[d], s, x] == d
+    order, ends = _order(policy, taken, corrects)
     choices, size = _choices(packed, policy, taken, order, eta, sigma), ends[1]
-    value, mean, largest = _steps(packed, _at(V, order[:size]), choices, sigma, 1, chunks)
-    steps -= 1
-    corrects = steps > 1 and largest > step_tol
-    corrects = corrects and factorised(packed, choice, probabilities, order[:size], shares, system)
-    while corrects and steps > 1 and largest > step_tol:
-        number = min(steps, CYCLE)
-        steps -= number
-        begin = value + correction(system, mean).reshape((*mean.shape, 1))
+    value = _at(V, order[:size])
+    begin, number, largest = value, 1 if corrects else steps, np.inf
+    while number > 0:
         after, mean, last = _steps(packed, begin, choices, sigma, number, chunks)
-        corrects = last < largest
-        if corrects:
+        steps -= number
+        if corrects and factors and not last < largest:
+            corrects = False
+        else:
             value, largest = after, last
-    if steps and not corrects and largest > step_tol:
-        value = _steps(packed, value, choices, sigma, steps, chunks)[0]
+        if corrects and not factors:
+            factors = corrects = (
+                steps > 1
+                and largest > step_tol
+                and factorised(packed, choice, probabilities, order[:size], shares, system)
+            )
+        begin, number = value, steps if largest > step_tol else 0
+        if corrects and number:
+            number = min(steps, CYCLE) if steps > 1 else 0
+            shift, begin = correction(system, mean), np.empty_like(value)
+            for r in range(V.shape[0]):
+                for s in range(states):
+                    for place in range(size):
+                        begin[r, s, place] = value[r, s, place] + shift[r, s]
     placed, found = np.empty_like(V), np.empty_like(V)
-    placed[:, :, :size] = value
+    for r in range(V.shape[0]):
+        for s in range(states):
+            for place in range(size):
+                placed[r, s, place] = value[r, s, place]
     for group in range(1, ends.size - 1):
         known, asked = (ends[group - 1], ends[group]), (ends[group], ends[group + 1])
-        _step(packed, placed, choices, sigma, placed, known, asked, chunks)
+        mixed = mixed_values(packed, placed, choices.reach)
+        _step(packed, placed, mixed, choices, sigma, placed, known, asked, chunks)
     for r in range(V.shape[0]):
-        for s in range(V.shape[1]):
+        for s in range(states):
             for place in range(grid):
                 found[r, s, order[place]] = placed[r, s, place]
     return found

@@ -19,13 +19,18 @@ def _break_even(defaults: NDArray[np.bool_], transition: Array, interest: float,
 
     Probabilities are added in the order of states, so that every processor computes the same bits.
     """
+    ends = np.zeros(transition.shape[1], np.int64)
+    for t in range(ends.size):
+        for i in range(defaults.shape[1]):
+            ends[t] = i + 1 if defaults[t, i] else ends[t]
     for s in range(transition.shape[0]):
         own = prices[s]
         own[:] = 0.0
-        for t in range(transition.shape[1]):
-            chance, default = transition[s, t], defaults[t]
-            for i in range(own.size):
-                own[i] += chance if default[i] else 0.0
+        for t in range(ends.size):
+            # Beyond the last default there is nothing to add.
+            chance, default, part = transition[s, t], defaults[t, : ends[t]], own[: ends[t]]
+            for i in range(part.size):
+                part[i] += chance if default[i] else 0.0
         for i in range(own.size):
             # Because of rounding, probabilities can sum to slightly more than 1.
             own[i] = max(1.0 - own[i], 0.0) / (1.0 + interest)

@@ -44,6 +44,11 @@ SYSTEM_SWEEPS = 15
 the next sweep, may take as long as all sweeps so far, besides one.
 """
 
+NEAR = 1e3
+"""A sweep computes its rounding errors if the change of the sweep before is below this number of tolerances: it may be
+the last, and would have to be repeated for them.
+"""
+
 MOVING_SWEEPS = 200
 """Number of sweeps with moving prices after which policy evaluation is switched off: prices that respond to values
 evaluated at a fixed policy can cycle.
@@ -183,9 +188,9 @@ def _iterate(
     evaluations = []
     moving_sweeps = 0
     pace, slow, solved, in_vain, allowed = Pace(), False, False, 0, math.inf
-    status, message = "", ""
+    status, message, near = "", "", False
     while not status:
-        last = operator.sweep(V, guess, with_slack=False)
+        last = operator.sweep(V, guess, with_slack=near)
         evaluations.append(last.evaluations)
         price_change = 0.0
         if not last.finite:
@@ -201,6 +206,7 @@ def _iterate(
             prices = new
         if progress is not None:
             progress(len(evaluations), last.change)
+        near = last.change < NEAR * tol
         pace.add(last.change)
         in_vain += solved and pace.stalled
         if last.change < tol and (update is None or price_change < tol):
@@ -233,7 +239,7 @@ def _iterate(
                 value = operator.evaluate(last.found, fixed_steps, step_tol if close else None)
             V = last.found.value if value is None else value
             operator.replace(form)
-    if last.finite:
+    if last.finite and not math.isfinite(last.slack):
         # Repeat the last sweep to get its rounding error; starting from its own policy, it ends with the same bits.
         operator.replace(last.form)
         last = operator.sweep(V, last.found.policy)

@@ -163,7 +163,8 @@ def log_sum(
 ) -> None:  # fmt: skip
     """Turn the largest ``v_d`` of regime ``r`` into ``sigma log sum_d exp(v_d / sigma)``, and fill the probabilities.
 
-    ``value`` has the points from ``begin`` on. The largest ``v_d`` is subtracted from the exponents, so that none overflows. Where it is not finite, it stays.
+    ``value`` has the points from ``begin`` on. The largest ``v_d`` is subtracted from the exponents, so that none
+    overflows. Where it is not finite, it stays.
     """
     total, end = np.zeros(value.size), begin + value.size
     for number in range(2):

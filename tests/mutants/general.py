@@ -159,8 +159,8 @@ FAULTS = (
     Fault(
         "an aggregation correction that increases the change is not undone",
         HERE + "policy_evaluation.py",
-        "corrects = last < largest",
-        "corrects = last < np.inf",
+        "if corrects and factors and not last < largest:",
+        "if corrects and factors and not last < np.inf:",
         (TESTS + "test_aggregation.py::test_a_correction_that_does_not_help_is_undone",),
     ),
     Fault(

@@ -407,8 +407,13 @@ class Arellano(Calibration, Model):
         if not np.isfinite(found.value).all():
             return None
 
+        share, below = np.modf(np.interp(self.grid, coarser.grid, np.arange(coarser.bonds)))
+        low, share = below.astype(int), share[:, None]
+        high = np.minimum(low + 1, coarser.bonds - 1)
+
         def between(table: Array) -> Array:
-            return np.stack([np.interp(self.grid, coarser.grid, column) for column in table.T], axis=1)
+            found: Array = (1.0 - share) * table[low] + share * table[high]
+            return found
 
         repay, default, _ = found.values
         # Where the government cannot repay, any number below 0 will do.
