@@ -368,7 +368,7 @@ def searched(
     -------
     evaluations, divided, in_full, many_moved
         Number of utilities computed; 1 if divide and conquer was used; 1 if searched in full; whether more choices
-        moved than :data:`MANY_MOVED` allows.
+        moved than :data:`FAR` on average.
     """
     remaining, order = numbered(cost, ev, first, last, negative, all_allowed)
     evaluations = 0

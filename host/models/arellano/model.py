@@ -264,7 +264,7 @@ COARSER, COARSEST = 4, 15
 """Ratio of the numbers of bonds of two grids, and the smallest number of bonds of a coarse one."""
 
 COARSE_TOL, COARSE_SWEEPS = 1e-2, 12
-"""Tolerance and largest number of sweeps on coarse grids, which serve to locate the default set."""
+"""Tolerance of solves on coarse grids, which serve to locate the default set, and their sweeps on the processor."""
 
 
 @dataclass(frozen=True)
@@ -334,7 +334,7 @@ class Arellano(Calibration, Model):
             while values stay on the machine. Without ``lanes=`` the devices ``"emulator"`` and ``"rtl"`` are built so.
         start : str, optional
             ``"coarse"``, the default except on ``"gpu"``: start from the interpolated values of the same economy with a
-            quarter of the bonds, solved on the processor, which starts in the same way, down to :data:`COARSEST` bonds.
+            quarter of the bonds, which starts in the same way, down to :data:`COARSEST` bonds.
             ``"given"``, the default on ``"gpu"`` and used if ``"coarse"`` does not converge: start from values of 0 and
             the price of a safe bond.
         verify : bool
@@ -362,15 +362,17 @@ class Arellano(Calibration, Model):
         if start not in STARTS.values():
             raise ProblemError(f"start must be {' or '.join(map(repr, STARTS.values()))}, not {shown(start)}")
         options = {"max_sweeps": max_sweeps, "device": device, "progress": progress, **more}
-        return DefaultEconomy(self, self._at_last_prices(self._solved(tol, start == "coarse", verify, options)))
+        return DefaultEconomy(
+            self, self._at_last_prices(self._solved(tol, start == "coarse", machine, verify, options))
+        )
 
-    def _solved(self, tol: float, coarse: bool, verify: bool, options: dict[str, Any]) -> Result:
+    def _solved(self, tol: float, coarse: bool, machine: bool, verify: bool, options: dict[str, Any]) -> Result:
         """Return the result with the problem that it started from; ``coarse`` is that of :data:`STARTS`."""
         found: Any = None
         more = {"tol": tol, "verify": verify, "update": self.update, **options}
         spent: dict[str, float] = {}
         with timed(spent, "coarser grids"):
-            begun = self._begun() if coarse else None
+            begun = self._begun(options if machine else None) if coarse else None
         if begun is not None:
             found = solve(begun, **more)
             found = replace(found, timing=spent | found.timing)
@@ -391,20 +393,27 @@ class Arellano(Calibration, Model):
             quality = measured(result.problem, result.tables, found.residual)
         return replace(result, residual=quality.residual, error_bound=quality.error_bound, timing=timing)
 
-    def _begun(self) -> Problem | None:
-        """Return the problem with the interpolated values of a coarser economy, and prices from them, as its start.
+    def _begun(self, machine: dict[str, Any] | None) -> Problem | None:
+        """Return the problem with the interpolated values and prices of a coarser economy as its start.
 
-        A default set from interpolated values has hardly a wrong state, while prices jump where it ends. ``None`` if
-        a coarser economy has too few bonds, or its values are not finite.
+        On the processor prices are those of the interpolated values, whose default set has hardly a wrong state, while
+        prices jump where it ends. ``machine`` has the options of a solve on a machine. ``None`` if a coarser economy
+        has too few bonds, or is not solved.
         """
-        if self.bonds // COARSER < COARSEST:
+        bonds = self.bonds // COARSER | 1
+        if bonds < COARSEST:
             return None
-        coarser = replace(self, bonds=self.bonds // COARSER | 1)
-        begun = coarser._begun() or coarser.problem()
-        found = iterate(
-            begun.form, start_of(begun), tol=COARSE_TOL, max_sweeps=COARSE_SWEEPS, steps=STEPS, update=coarser.update
-        )
-        if not np.isfinite(found.value).all():
+        coarser = replace(self, bonds=bonds)
+        found: Any
+        if machine is None:
+            begun = coarser._begun(None) or coarser.problem()
+            more: dict[str, Any] = {"tol": COARSE_TOL, "max_sweeps": COARSE_SWEEPS, "steps": STEPS}
+            found = iterate(begun.form, start_of(begun), update=coarser.update, **more)
+            solved, values = bool(np.isfinite(found.value).all()), found.value
+        else:
+            found = coarser._solved(COARSE_TOL, True, True, False, machine)
+            solved, values = found.success, found.tables.value
+        if not solved:
             return None
 
         share, below = np.modf(np.interp(self.grid, coarser.grid, np.arange(coarser.bonds)))
@@ -412,13 +421,16 @@ class Arellano(Calibration, Model):
         high = np.minimum(low + 1, coarser.bonds - 1)
 
         def between(table: Array) -> Array:
-            found: Array = (1.0 - share) * table[low] + share * table[high]
-            return found
+            mean: Array = (1.0 - share) * table[low] + share * table[high]
+            return mean
 
-        repay, default, _ = found.values
-        # Where the government cannot repay, any number below 0 will do.
-        prices = self.prices(between(np.maximum(repay - default, -1.0)) < 0.0)
-        return self.problem(prices, np.stack([between(v) for v in found.value]))
+        if machine is None:
+            repay, default, _ = found.values
+            # Where the government cannot repay, any number below 0 will do.
+            prices = self.prices(between(np.maximum(repay - default, -1.0)) < 0.0)
+        else:
+            prices = between(found.prices)
+        return self.problem(prices, np.stack([between(v) for v in values]))
 
 
 arellano = Arellano

