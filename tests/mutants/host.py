@@ -373,8 +373,8 @@ FAULTS = (
     Fault(
         "lenders price bonds with the transposed transition matrix",
         "gpu_ref/general/prices.py",
-        "chance, default = transition[s, t], defaults[t]",
-        "chance, default = transition[t, s], defaults[t]",
+        "chance, default, part = transition[s, t],",
+        "chance, default, part = transition[t, s],",
         ("tests/host/models/arellano/test_model.py::test_it_is_value_iteration_in_plain_numpy",),
     ),
     Fault(
