@@ -40,13 +40,10 @@ COMMANDS: list[tuple[str, str, str]] = [
     ("engines", "--grid 256 --lanes 4 --tol 1e-6", r"sweep engine, 4 lanes, same bits \| .*; 0 choices differ"),
     ("fitting_engines", "--tol 1e-2 --seconds 0.01", r"\| `f2-sweep`: 32 lanes at 125 MHz, .* 85 W assumed \|"),
     ("least_clocks", "--grids 64 --lanes 2 --tol 1e-6", r"\| 64 x 4, plain \| \d+ \| \d+ \| [\d,]+ \| "),
-    ("policy_moves", "--grid 512 --lanes 8 --tol 1e-3", r"A lane has 256 states\. Clocks are modelled\.\n"),
     ("several_peaks", "--repeats 1 --problems 5 --points 200", r"random grids: 5 of 5 problems solved and verified\n"),
     ("start_up", "--grid 64 --repeats 1", r"\nreturned +[\d.]+ s, "),
     ("sweep_acceleration", "--grid 256 --lanes 4 --tol 1e-6 --start flat --shift point", r"\nflat +point +0 +\d+"),
     ("sweep_proof", "--grid 64 --lanes 4 --few 2 --costs", r"price falls with debt \| 2 \| \d+ \| \d+ \| yes \|"),
-    ("sweep_work", "--points 60", r"RBC, 30 x 4: \d+ sweeps, 0\.\d+ utilities per state and sweep"),
-    ("verify_speed", "--grid 256 --repeats 1", r"256 x 4, divide and conquer: median .*; residual "),
 ]  # fmt: skip
 
 
