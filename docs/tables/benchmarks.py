@@ -87,7 +87,7 @@ def savings(points: int, floor: float = 0.0) -> bl.Problem:
     return bl.Problem(grid=assets, wealth=wealth, transition=chain, beta=0.95, eta=2.0)
 
 
-@njit(cache=True)
+@njit
 def loop(X: Array, W: Array, Q: Array, beta: float, eta: float, tol: float, steps: int) -> Array:
     """Solve a concave problem by a monotone search, Howard steps, and a stop by the spread of changes."""
     points, states = W.shape

@@ -1,8 +1,8 @@
 """Policy evaluation, compiled: steps of value iteration in which every choice of ``x'`` is fixed.
 
 With corrections (:mod:`beltline.gpu_ref.general.aggregation`) the choice of the alternative is fixed, too, and steps
-are taken only at *recurrent* grid points. Take away all points that nobody chooses, then those that nobody chooses any
-more, and so on: what remains is a set that no choice leaves. Each point that was taken away leads only to points that
+are taken only at *recurrent* grid points. Take away all points to which no choice leads, then those to which none leads
+any more, and so on: what remains is a set that no choice leaves. Each point that was taken away leads only to points that
 stayed longer. So after the steps, one pass over those points in the reverse order gives their values exactly.
 """
 
@@ -22,7 +22,7 @@ from beltline.gpu_ref.tables import Array
 from beltline.gpu_ref.utility import crra
 
 LEAST_GROUP = 8
-"""Fewer points than this are not taken away: their values take as long as some steps at so many points."""
+"""Fewer points than this are not taken away: their values take as long as some steps there."""
 
 
 class Choices(NamedTuple):
@@ -224,7 +224,7 @@ def evaluated(
         all grid points, with any choice of alternatives, and without corrections.
     shares, system
         ``(N_d, N_z)``, at first infinite, and ``(N_r N_z, N_r N_z)``: memory of corrections between calls for the same
-        transitions; if ``system`` has no rows there are none.
+        transitions; no corrections if ``system`` has no rows.
     chunks
         Into how many parts to divide exogenous states for threads.
     """

@@ -216,6 +216,15 @@ def bounds_by_state(problem: Problem | DiscreteProblem, value: NDArray[np.float6
     return certify(problem, value).error_bound_by_state
 
 
+def bounds_of_differences(problem: Problem, value: NDArray[np.float64], bound: float) -> NDArray[np.float64]:
+    """Return bounds on the errors of the differences of a result's value from that of one state, of its shape, in units
+    of utility, for an infinite horizon; ``bound`` is that on the error of the value.
+    """
+    from beltline.gpu_ref.general.certificate import differences_bound
+
+    return differences_bound(problem.form, value.reshape(problem.form.shape), bound).reshape(value.shape)
+
+
 def _certificate(
     problem: Problem | DiscreteProblem, found: Certified, shape: tuple[int, ...], chosen: tuple[int, ...], best: Any
 ) -> Certificate:

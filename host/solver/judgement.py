@@ -35,9 +35,9 @@ RESCALE = "use units in which values are of similar size"
 NOTICEABLE, LARGEST = 1e-3, 0.1
 """Shares of the spread of ``V`` above which an error bound is mentioned, and above which it is no success."""
 
-CLOSE = 1e-3
-"""Share of the median of ``|V|`` up to which an error bound is a success whatever the spread: with ``beta`` near 1
-values may be so large that they differ little.
+CLOSE, FAR = 1e-3, 10.0
+"""Share of ``|V|`` up to which an error bound is a success whatever the spread, of values that are as good as equal,
+and of one that is more than ``FAR`` times as large as most.
 """
 
 ROUNDED = " Rounding errors of double precision exceed tol for values of this size; the error bound includes them."
@@ -131,14 +131,18 @@ def judged(
         bounds, apart = by_state(), np.abs(value)
         scale = np.minimum(between, np.maximum(apart, typical))
         least, relative = max(accepted, SMALLEST, EXACT * usual()), relative if between > EQUAL * size else None
-        allowed = np.maximum(np.maximum(LARGEST * scale, 0.0 if relative else CLOSE * apart), least)
+        far = apart > FAR * size
+        own = np.where(far, CLOSE * apart, 0.0) if relative else CLOSE * apart
+        allowed = np.maximum(np.maximum(LARGEST * scale, own), least)
         near = float(bounds[apart <= size].max())
         if (bounds <= allowed).all():
             found = f"The error bound, {bound:.2g}, is of large values; for half of them it is {near:.2g}."
             return outcome, f"{message} {found}" if near < 0.1 * bound else f"{compared} {DIFFER}: {cure}."
-        if relative and float((errors := relative()).max()) <= max(LARGEST * between, least):
-            found = f"all values may be off by the same {bound:.2g}, and their differences by {errors.max():.2g}."
-            return outcome, f"{message} With beta near 1 {found}"
+        if relative and (bounds <= allowed)[far].all() and between > 0.0:
+            apart_by = float(relative()[~far].max())
+            if apart_by <= max(LARGEST * between, least):
+                found = f"all values may be off by the same {bound:.2g}, and their differences by {apart_by:.2g}."
+                return outcome, f"{message} With beta near 1 {found}"
         worst = int(np.argmax(bounds - allowed))
         return Outcome.INEXACT, (
             f"{message} The error bound of a value of {value.flat[worst]:.3g} is {bounds.flat[worst]:.2g}, which says "

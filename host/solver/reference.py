@@ -22,7 +22,7 @@ from beltline.host.problem.checks import ProblemError, shown, suggestion
 from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
-from beltline.host.solver.certify import bounds_by_state
+from beltline.host.solver.certify import bounds_by_state, bounds_of_differences
 from beltline.host.solver.judgement import LIMITED, RESCALE, judged, lowers, promised
 from beltline.host.solver.options import SolveOptions
 from beltline.host.solver.rules import AUTO, Way, check_names, ways
@@ -339,13 +339,16 @@ def _outcome(
         return Outcome.NOT_VERIFIED, f"The run ended {after}, but {quality.missed}."
     bound, usual = quality.error_bound, functools.partial(usual_utility, problem)
     by_state = functools.partial(bounds_by_state, problem, found.value)
+    relative = functools.partial(bounds_of_differences, problem, found.value, bound)
     if problem.horizon is not None:
         text = f"All {sweeps:,} age{' was' if sweeps == 1 else 's were'} solved."
         return judged(Outcome.FINISHED, text, found.value, bound, RESCALE, 0.0, usual, by_state=by_state)
     if found.converged:
         text = f"{what} fell below {tol:g} {after}."
         cure, accepted = lowers(quality.residual, bound, problem.modulus), promised(options, problem.modulus)
-        return judged(Outcome.CONVERGED, text, found.value, bound, cure, accepted, usual, by_state=by_state)
+        return judged(
+            Outcome.CONVERGED, text, found.value, bound, cure, accepted, usual, by_state=by_state, relative=relative
+        )
     from beltline.gpu_ref.methods import largest_value, sweep_rounding
 
     largest = largest_value(found.value)
@@ -355,7 +358,9 @@ def _outcome(
             f"{what} is {change:.3g} {after}, not below {tol:g}. More sweeps may not reduce it, as values of up "
             f"to {largest:.3g} are rounded by up to {rounding:.3g} in double precision; the error bound includes this."
         )
-        return judged(Outcome.CONVERGED, text, found.value, bound, LIMITED, 0.0, usual, by_state=by_state)
+        return judged(
+            Outcome.CONVERGED, text, found.value, bound, LIMITED, 0.0, usual, by_state=by_state, relative=relative
+        )
     return Outcome.LIMIT, (
         f"{what} is still {change:.3g} after the limit of {max_sweeps:,} sweep{'' if max_sweeps == 1 else 's'}, "
         f"not below {tol:g}: increase max_sweeps."

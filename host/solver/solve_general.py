@@ -17,7 +17,7 @@ from beltline.host.problem.moved import with_form
 from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result, Tables
-from beltline.host.solver.certify import bounds_by_state
+from beltline.host.solver.certify import bounds_by_state, bounds_of_differences
 from beltline.host.solver.judgement import RESCALE, ROUNDED, judged, lowers, promised
 from beltline.host.solver.options import UNNAMED, SolveOptions
 from beltline.host.solver.tolerance import usual_utility
@@ -112,7 +112,11 @@ def solve_general(
             cure, accepted = lowers(quality.residual, bound, modulus), promised(options, modulus)
         usual = partial(usual_utility, problem)
         by_state = partial(bounds_by_state, problem, found.value) if update is None else None
-        outcome, message = judged(outcome, message, found.value, bound, cure, accepted, usual, by_state=by_state)
+        near_one = problem.horizon is None and update is None
+        relative = partial(bounds_of_differences, problem, found.value, bound) if near_one else None
+        outcome, message = judged(
+            outcome, message, found.value, bound, cure, accepted, usual, by_state=by_state, relative=relative
+        )
         if message == found.message and outcome is Outcome.CONVERGED:
             message += _rounding(found, bound, options.tol)
     success = outcome in (Outcome.CONVERGED, Outcome.FINISHED)

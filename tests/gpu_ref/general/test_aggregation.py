@@ -70,7 +70,7 @@ def test_corrections_count_alternatives_where_they_are_chosen() -> None:
     assert np.abs(few - exact).max() < 1e-3 * np.abs(last.found.value - exact).max()
 
 
-def test_points_that_nobody_chooses_get_the_value_of_many_steps() -> None:
+def test_points_to_which_no_choice_leads_get_the_value_of_many_steps() -> None:
     """Only grid points that choices never leave are evaluated by steps; others follow from these."""
     form = savings(3, 400)
     operator = Operator(form)

@@ -101,8 +101,8 @@ def test_a_change_that_rounding_leaves_is_a_success_that_says_so() -> None:
         result.message,
     )
     assert 1e-6 / (1.0 - problem.beta) < result.error_bound < 1e4
-    assert result.message.endswith(
-        "from those of the exact solution: rounding errors of double precision allow no better."
+    assert re.search(
+        r" With beta near 1 all values may be off by .*, and their differences by 0\.\d+\.$", result.message
     )
 
 

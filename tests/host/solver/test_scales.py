@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import beltline as bl
+from beltline.gpu_ref import extended
+from beltline.host.solver.certify import bounds_of_differences
 
 
 def moves(*targets: tuple[int, ...]) -> np.ndarray:
@@ -89,3 +91,30 @@ def test_an_alternative_that_is_a_penalty_where_nothing_else_can_be_taken() -> N
         replace(problem, alternatives=[work, bl.Alternative(name="stop", value=np.maximum(stop, -1e6))]), progress=False
     )
     np.testing.assert_allclose(found.value[1:], other.value[1:], rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("left", [1e-5, 1e-7, 1e-9])
+@pytest.mark.parametrize("plain", [True, False])
+def test_near_beta_1_differences_of_values_are_bounded(seed: int, left: float, plain: bool) -> None:
+    """All values are wrong by much the same; their differences are what choices follow from."""
+    rng = np.random.default_rng([seed, 1])
+    grid, income = np.cumsum(rng.exponential(0.15, 60)) + 0.1, np.sort(rng.uniform(0.4, 2.0, 3))
+    chain = rng.dirichlet(np.ones(3), 3)
+    chain /= chain.sum(axis=1, keepdims=True)
+    wealth = rng.uniform(0.95, 1.0) * grid[:, None] + income
+    problem = bl.Problem(grid=grid, wealth=wealth, transition=chain, beta=1.0 - left, eta=2.0)
+    if not plain:
+        problem = replace(problem, high=59)
+        assert problem.general
+    found = bl.solve(problem, progress=False)
+    assert found.success, found.message
+    if found.error_bound > 0.1 * (found.value.max() - found.value.min()):
+        assert "their differences by" in found.message
+    bound = bounds_of_differences(problem, found.value, found.error_bound)
+    root = np.unravel_index(int(bound.argmin()), bound.shape)
+    true = extended.solve(grid, wealth, chain, problem.beta, 2.0).value
+    off = found.value - true
+    assert bound[root] == 0.0
+    assert (np.abs(off - off[root]) <= bound + 1e-9).all()
+    assert bound.max() < 0.1 * (found.value.max() - found.value.min())

@@ -246,10 +246,10 @@ def test_economies_that_are_not_solved() -> None:
     assert math.isnan(wanted["distribution not solved"].employment)
     assert wanted["market not solved"].message.startswith("No firm employs anybody without firing costs")
     assert re.match(r"[\d.]+% of employment is in firms that choose the most", wanted["grid ends too early"].message)
-    loose = bl.solve(bl.hopenhayn_rogerson(**SMALL), tol=1.0, progress=False)
+    loose = bl.solve(bl.hopenhayn_rogerson(**SMALL), tol=100.0, progress=False)
     assert (loose.success, loose.status) == (False, "market not solved")
     assert re.match(
-        r"The value of entry without firing costs, which determines the cost of entry, is known only within 0\.\d+",
+        r"The value of entry without firing costs, which determines the cost of entry, is known only within \d\.\d+",
         loose.message,
     )
     # With firing costs as high as these no firm ever dismisses anybody, so some never exit.
