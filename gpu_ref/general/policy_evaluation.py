@@ -2,8 +2,8 @@
 
 With corrections (:mod:`beltline.gpu_ref.general.aggregation`) the choice of the alternative is fixed, too, and steps
 are taken only at *recurrent* grid points. Take away all points to which no choice leads, then those to which none leads
-any more, and so on: what remains is a set that no choice leaves. Each point that was taken away leads only to points that
-stayed longer. So after the steps, one pass over those points in the reverse order gives their values exactly.
+any more, and so on: what remains is a set that no choice leaves. Each point that was taken away leads only to points
+that stayed longer. So after the steps, one pass over those points in the reverse order gives their values exactly.
 """
 
 from __future__ import annotations

@@ -220,7 +220,7 @@ def bounds_of_differences(problem: Problem, value: NDArray[np.float64], bound: f
     """Return bounds on the errors of the differences of a result's value from that of one state, of its shape, in units
     of utility, for an infinite horizon; ``bound`` is that on the error of the value.
     """
-    from beltline.gpu_ref.general.certificate import differences_bound
+    from beltline.gpu_ref.general.differences import differences_bound
 
     return differences_bound(problem.form, value.reshape(problem.form.shape), bound).reshape(value.shape)
 
