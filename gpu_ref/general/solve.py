@@ -189,6 +189,8 @@ def _iterate(
     moving_sweeps = 0
     pace, slow, solved, in_vain, allowed = Pace(), False, False, 0, math.inf
     status, message, near = "", "", False
+    # Once the rule is met, the policy is evaluated once more: far less is then left than what the rule asks for.
+    more_once = corrected and update is None and steps > 0
     while not status:
         last = operator.sweep(V, guess, with_slack=near)
         evaluations.append(last.evaluations)
@@ -209,7 +211,10 @@ def _iterate(
         near = last.change < NEAR * tol
         pace.add(last.change)
         in_vain += solved and pace.stalled
-        if last.change < tol and (update is None or price_change < tol):
+        met = last.change < tol and (update is None or price_change < tol)
+        if met and more_once and 1 < len(evaluations) < max_sweeps and not pace.rounded(last.found.value, V):
+            more_once = False
+        elif met:
             status, message = "converged", converged(last.change, price_change, len(evaluations), update is not None)
         elif update is None and pace.rounded(last.found.value, V):
             status, message = "converged", converged(last.change, 0.0, len(evaluations), False)
