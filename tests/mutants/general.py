@@ -110,8 +110,8 @@ FAULTS = (
     Fault(
         "prices count as converged although they still change",
         HERE + "solve.py",
-        "if last.change < tol and (update is None or price_change < tol):",
-        "if last.change < tol:",
+        "met = last.change < tol and (update is None or price_change < tol)",
+        "met = last.change < tol",
         (TESTS + "test_solve.py::test_prices_that_never_settle_end_at_the_limit_and_invalid_tables_at_once",),
     ),
     Fault(
