@@ -71,6 +71,42 @@ __device__ __forceinline__ bool doubtful(
     return !(rise + noise < fall);
 }
 
+// The best choice from low to high, the lowest of equals, and its objective; -1 if all objectives are minus infinity. The
+// `lanes` of a warp that share the candidates, 32 or 1, call it together, all with the same range. `future` points at the
+// expectation of choice 0.
+__device__ __forceinline__ int best_between(const double* X, const double* future, double wealth, double eta, int low,
+                                            int high, int lane, int lanes, double* best) {
+    if (high >= 0 && !(__ldg(X + high) < wealth)) {  // Find the lowest choice that is not affordable.
+        int least = low;
+        while (least < high) {
+            const int middle = (least + high) / 2;
+            if (__ldg(X + middle) < wealth)
+                least = middle + 1;
+            else
+                high = middle;
+        }
+        high--;
+    }
+    int index = -1;
+    *best = -INFINITE;
+    for (int i = low + lane; i <= high; i += lanes) {
+        const double objective = utility(wealth - __ldg(X + i), eta) + future[i];
+        if (objective > *best) {
+            *best = objective;
+            index = i;
+        }
+    }
+    for (int other = lanes / 2; other; other /= 2) {
+        const double theirs = __shfl_xor_sync(0xffffffffu, *best, other);
+        const int place = __shfl_xor_sync(0xffffffffu, index, other);
+        if (theirs > *best || (theirs == *best && place >= 0 && place < index)) {
+            *best = theirs;
+            index = place;
+        }
+    }
+    return index;
+}
+
 // Barrier of a team of blocks. Two words are used in turn: a block cannot reach a word again before every block has left
 // it, because all of them pass the other word in between. The low half of a word counts arrivals, the high half votes.
 struct Team {

@@ -26,37 +26,11 @@ extern "C" __global__ void level(const double* X, const double* W, const double*
     if (warp >= rows * states) return;
     const long long row = (2 * (warp / states) + 1) * step - 1;
     const int s = (int)(warp % states);
-    const double wealth = W[row * states + s];
-    int low = 0, high = points;
-    while (low < high) {
-        const int middle = (low + high) / 2;
-        if (X[middle] < wealth)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    high = low - 1;
-    low = 0;
-    if (row - step >= 0) low = max(low, policy[(row - step) * states + s]);
-    if (row + step < points) high = min(high, policy[(row + step) * states + s]);
+    const int low = row >= step ? max(policy[(row - step) * states + s], 0) : 0;
+    const int high = row + step < points ? policy[(row + step) * states + s] : points - 1;
     const double* const future = ev + (long long)s * points;
-    double best = -INFINITE;
-    int index = -1;
-    for (int i = low + lane; i <= high; i += 32) {
-        const double objective = utility(wealth - X[i], eta) + future[i];
-        if (objective > best) {
-            best = objective;
-            index = i;
-        }
-    }
-    for (int other = 16; other; other /= 2) {
-        const double theirs = __shfl_xor_sync(0xffffffffu, best, other);
-        const int place = __shfl_xor_sync(0xffffffffu, index, other);
-        if (theirs > best || (theirs == best && place >= 0 && place < index)) {
-            best = theirs;
-            index = place;
-        }
-    }
+    double best;
+    const int index = best_between(X, future, W[row * states + s], eta, low, high, lane, 32, &best);
     if (lane == 0) {
         value[row * states + s] = best;
         policy[row * states + s] = index;

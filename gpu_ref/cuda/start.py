@@ -60,10 +60,8 @@ class Start:
         self.requested = any(problem.start != "given" for problem in problems)
         one = problems[0]
         self.points, self.states = one.W.shape
-        self.coarse = (
-            self.requested and one.options["start"] == "coarse" and self.points >= (FEWER if paths else FEWEST)
-        )
-        self.share = LOOSER if paths else SHARE
+        fewest, self.share = (FEWER, LOOSER) if paths else (FEWEST, SHARE)
+        self.coarse = self.requested and one.options["start"] == "coarse" and self.points >= fewest
         self.stride, self.rows = spacing(self.points, self._fits(room()) if self.coarse else MOST)
         self.threads = min(512, 32 * math.ceil(self.rows * self.states / 32))
         if self.requested:

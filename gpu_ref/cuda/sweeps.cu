@@ -19,10 +19,10 @@
 //
 // With rule `spans` and `paths`, policies are evaluated along their paths between sweeps (`gpu_ref/paths.py` has the
 // equations). A path is followed by pointer doubling: (r, g, a) becomes (r + a r[g], g[g], a a), and after a few rounds
-// V = r + a V[g], with the value V before the pass at the end of what was followed. The value of a policy has wiggles: once a
-// sweep has not halved the change, or nothing is known of the policy, sweeps in which a single peak is in doubt are by divide
-// and conquer (`gpu_ref/exact.py` has its proof). After the rule is met, the solve goes on as ValueIteration.iterate does,
-// until no choice moves and values change by rounding only.
+// V = r + a V[g], with the value V before the pass at the end of what was followed. The value of a policy has wiggles:
+// once a sweep has not halved the change, or nothing is known of the policy, sweeps in which a single peak is in doubt are
+// by divide and conquer (`gpu_ref/exact.py` has its proof). After the rule is met, the solve goes on as
+// ValueIteration.iterate does, until no choice moves and values change by rounding only.
 
 constexpr int MEASURES = 2 * NZ + 2;  // entries of `extreme`: for each state the largest rise and fall; then these two
 constexpr int MOVED = 2 * NZ, SIZE = 2 * NZ + 1;  // threads of a block that moved a choice, at most; the largest |value|
@@ -31,6 +31,7 @@ constexpr int PASSES = 15;            // in at most this number of passes.
 constexpr double SHRINKS = 0.5;       // Teams of several blocks do so if a pass leaves at most this share of the error.
 constexpr double FOLLOWED = 0.01;     // A path is followed until the rest has this weight.
 constexpr int FINISHING = 2, ALWAYS = 12, STALLED = 20;  // as in `gpu_ref/value_iteration.py`
+constexpr double ROUNDING = 8.8817841970012523e-16;  // the same
 
 // points: N_k. span: points of a block. blocks: of a team. count: number of problems. limit: largest number of sweeps.
 // words: 32 per team, zero. expectations: two tables (NZ, N_k + 2) per team, with guards that are zero. parts: two tables
@@ -145,11 +146,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 #endif
         };
 
+        // Whether a local search with the expectations `in` may miss a maximum somewhere: it is exact for single peaks.
+        auto doubted = [&](const double* in) {
+            bool doubt = false;
+            for (int x = first + thread; x < last; x += THREADS)
+                for (int s = 0; s < NZ; s++)
+                    doubt |= doubtful(X, in + s * stride + 1, problem.W + (size_t)(N - 1) * NZ + s, eta, N, x);
+            return meet(team, doubt);
+        };
         int done = 0;
         double measured = INFINITE;
         bool converged = false, divided = false;
 #if RULE != 0
-        int next_check = 1, last_check = 0, turn = 0, passed = 0, exact = 0, stalled = 0, end = limit, rounds = 0, passes = 1;
+        int next_check = 1, last_check = 0, turn = 0, end = limit, stalled = 0;
+        int rounds = 0, passes = 1, passed = 0, exact = 0;
         double last_measured = INFINITE, last_moved = INFINITE;
         bool met = false, evaluating = paths, suspect = !guessed;
         if (evaluating) {
@@ -174,17 +184,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
                 for (int s = 0; s < NZ; s++) act(j, s, s * stride + x + 1, s * stride + 1);
             }
         };
-        // Whether a local search with the expectations `in` may miss a maximum of some thread of the team.
-        auto doubted = [&](const double* in) {
-            bool doubt = false;
-            each([&](int j, int s, size_t, size_t row) {
-                const int x = first + j * THREADS + thread;
-                doubt |= doubtful(X, in + row, problem.W + (size_t)(N - 1) * NZ + s, eta, N, x);
-            });
-            return meet(team, doubt);
-        };
-        // Find the lowest maximiser of every state, -1 where all are minus infinity, into `chosen`, level by level: with rows numbered
-        // from 1, a level has the odd multiples of `step`, each between the choices of the rows at that distance.
+        // Find the lowest maximiser of every state, -1 where all are minus infinity, into `chosen`, level by level. With rows
+        // numbered from 1, a level has the odd multiples of `step`, each between the choices of the rows at that distance.
         auto divide = [&](const double* in, int* chosen) {
             for (int step = 1 << (31 - __clz(N)); step; step /= 2) {
                 const int count = (N / step + 1) / 2 * NZ;
@@ -194,38 +195,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
                 for (int i = (rank * THREADS + thread) / lanes; i < count; i += workers) {
                     const int s = i % NZ, x = (2 * (i / NZ) + 1) * step - 1;
                     const double w = __ldg(problem.W + (size_t)x * NZ + s);
-                    const double* const future = in + s * stride + 1;
                     int* const row = chosen + s * stride;
                     const int low = x >= step ? max(row[x - step], 0) : 0;
-                    int high = x + step < N ? row[x + step] : N - 1;
-                    if (high >= 0 && !(__ldg(X + high) < w)) {  // Find the lowest choice that is not affordable.
-                        int least = low;
-                        while (least < high) {
-                            const int middle = (least + high) / 2;
-                            if (__ldg(X + middle) < w)
-                                least = middle + 1;
-                            else
-                                high = middle;
-                        }
-                        high--;
-                    }
-                    double best = -INFINITE;
-                    int index = -1;
-                    for (int k = low + lane; k <= high; k += lanes) {
-                        const double objective = utility(w - __ldg(X + k), eta) + future[k];
-                        if (objective > best) {
-                            best = objective;
-                            index = k;
-                        }
-                    }
-                    for (int other = lanes / 2; other; other /= 2) {
-                        const double theirs = __shfl_xor_sync(0xffffffffu, best, other);
-                        const int place = __shfl_xor_sync(0xffffffffu, index, other);
-                        if (theirs > best || (theirs == best && place >= 0 && place < index)) {
-                            best = theirs;
-                            index = place;
-                        }
-                    }
+                    const int high = x + step < N ? row[x + step] : N - 1;
+                    double best;
+                    const int index = best_between(X, in + s * stride + 1, w, eta, low, high, lane, lanes, &best);
                     if (lane == 0) row[x] = index;
                 }
                 meet(team, false);
@@ -438,7 +412,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             measured = 0.0;
             for (int s = 0; s < NZ; s++) measured = fmax(measured, (extreme[s] + extreme[NZ + s]) / 2);
             const double movers_of_all = extreme[MOVED], largest = extreme[SIZE];
-            const bool halved = measured <= last_measured / 2, rounded = measured <= 8.8817841970012523e-16 * largest;
+            const bool halved = measured <= last_measured / 2, rounded = measured <= ROUNDING * largest;
             converged = measured < epsilon;
             bool over = done >= end;
             if (met) {
@@ -482,15 +456,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 #endif
         }
 
-        // The expectations that the last sweep read show whether its local search was exact: it is for single peaks.
-        bool doubt = false;
-        if (!divided) {
-            const double* const in = buffers + ((done - 1) & 1) * table;
-            for (int x = first + thread; x < last; x += THREADS)
-                for (int s = 0; s < NZ; s++)
-                    doubt |= doubtful(X, in + s * stride + 1, problem.W + (size_t)(N - 1) * NZ + s, eta, N, x);
-            doubt = meet(team, doubt);
-        }
+        // The expectations that the last sweep read show whether its search was exact.
+        const bool doubt = !divided && doubted(buffers + ((done - 1) & 1) * table);
 
 #if RULE == 0
         {

@@ -34,10 +34,8 @@ from beltline.gpu_ref.tables import Array
 _GROUP, _MOST_GROUPS = 2**28, 8
 """Bytes of results of a group of a batch at least, and the largest number of groups."""
 
-
 _ALONE, _PATH_BLOCKS = 4096, 16
 """Most states that one block solves alone, and most blocks of a team that evaluates policies along their paths."""
-
 
 COMPILED: set[tuple[int, int]] = set()
 """Numbers of grid points and exogenous states for which this process has compiled, and so started CUDA."""
@@ -299,8 +297,9 @@ class Group:
                 settled[i] = settle(cupy, problem, tables, i, outcomes[i])
         clock.lap("solve")
         values, policies, befores = self._copied or self._fetch()
-        moduli = [modulus(problem.Q, problem.beta) for problem in problems]
-        largest = largest_before_shift(moduli, outcomes) if problems[0].rule == "spans" else np.zeros(len(problems))
+        largest = np.zeros(len(problems))
+        if problems[0].rule == "spans":
+            largest = largest_before_shift([modulus(problem.Q, problem.beta) for problem in problems], outcomes)
         clock.lap("read")
         compared = check.end()
         if check.needed:

@@ -14,14 +14,14 @@ import pytest
 from beltline.gpu_ref.cuda import kernels, sweeps
 from beltline.gpu_ref.cuda.device_tables import OUTCOME
 from beltline.gpu_ref.exact import exact_sweep
-from beltline.gpu_ref.random_problems import random_problem
+from beltline.gpu_ref.random_problems import RandomProblem, random_problem
 from support.cuda_on_cpu import compiler
 
 THREADS = 32
 FOLDER = Path(sweeps.__file__).parent
 
 
-def solve(compiled: Any, problem: Any, blocks: int, start: Any, epsilon: float = 1e-10, limit: int = 400) -> Any:
+def solve(compiled: Any, problem: Any, blocks: int, start: Any, rule: str = "spans", limit: int = 400) -> Any:
     """Solve in one team of ``blocks`` blocks of one warp; return value, policy, previous value and outcome."""
     points, states = problem.W.shape
     span = -(-points // blocks)
@@ -31,7 +31,7 @@ def solve(compiled: Any, problem: Any, blocks: int, start: Any, epsilon: float =
     code = re.sub(r'asm volatile\("red[^;]*;[^;]*;', "std::atomic_ref<u64>(*word).fetch_add(one);", code)
     code = re.sub(r'asm volatile\("ld[^;]*;[^;]*;', "now = std::atomic_ref<u64>(*word).load();", code)
     macros = {
-        "RULE": 1, "ETA": kernels.kind_of([problem.eta]), "NZ": states, "POINTS": -(-span // THREADS),
+        "RULE": kernels.RULES[rule], "ETA": kernels.kind_of([problem.eta]), "NZ": states, "POINTS": -(-span // THREADS),
         "THREADS": THREADS, "BLOCKS": 1, "RESERVE": 0,
     }  # fmt: skip
     options = tuple(f"-D{name}={value}" for name, value in macros.items())
@@ -40,7 +40,7 @@ def solve(compiled: Any, problem: Any, blocks: int, start: Any, epsilon: float =
     shape = points, states
     value, previous, policy, outcome = np.empty(shape), np.empty(shape), np.empty(shape, np.int32), np.zeros(OUTCOME)
     row = np.array([table.ctypes.data for table in (*given, value, previous, policy, outcome)], np.uint64)
-    numbers = np.array([problem.beta, problem.eta, epsilon])
+    numbers = np.array([problem.beta, problem.eta, 1e-10])
     rows = np.concatenate([row, numbers.view(np.uint64)])
     words, parts = np.zeros(32, np.uint64), np.empty((2, blocks, 2 * states + 2))
     tables = np.zeros((2, states, points + 2))
@@ -67,3 +67,17 @@ def test_a_solve_along_paths_ends_with_an_exact_sweep(compiled: Any, blocks: int
         assert np.array_equal(policy, exact)
         after, _ = exact_sweep(problem.X, problem.W, problem.Q, value, problem.beta, problem.eta)
         assert np.abs(after - value).max() < 1e-10
+
+
+@compiler
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_plain_sweeps_end_with_an_exact_one(compiled: Any, blocks: int) -> None:
+    X, Q = np.linspace(0.1, 6.0, 60), np.array([[0.7, 0.3], [0.2, 0.8]])
+    W = 1.03 * X[:, None] + np.array([0.6, 1.4])
+    problem = RandomProblem(X, W, Q, np.zeros(W.shape), 0.8, 2.0, "concave")
+    value, policy, previous, outcome = solve(compiled, problem, blocks, problem.V0, "change")
+    assert outcome[[2, 3, 8, 9]].tolist() == [1.0, 0.0, 0.0, 0.0]
+    after, exact = exact_sweep(problem.X, problem.W, problem.Q, previous, problem.beta, 2.0)
+    assert np.array_equal(policy, exact)
+    assert np.array_equal(value, after)
+    assert np.abs(value - previous).max() == outcome[1] < 1e-10
