@@ -6,6 +6,7 @@ import importlib
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from beltline.host.batch.solve_many import solve_many
 from beltline.host.devices.base import Progress
 from beltline.host.problem.checks import ProblemError, check_progress, shown
-from beltline.host.problem.problem import Problem
+from beltline.host.problem.problem import ROW_SUM_TOLERANCE, Problem
 from beltline.host.problem.report import Report, as_html, as_text, report
 from beltline.host.results.result import Result
 from beltline.host.solver.judgement import NOTICEABLE
@@ -23,6 +24,7 @@ from beltline.host.solver.reference import reference_module
 from beltline.host.solver.rules import no_gpu
 from beltline.host.solver.solve import solve
 from beltline.host.solver.tolerance import default_tol
+from beltline.hw.arithmetic.numbers import ETA_LIMIT
 from beltline.sim.progress import reporting
 
 NAMES = ("grid", "wealth", "transition", "beta", "eta")
@@ -164,60 +166,59 @@ def solve_family(
     """
     begin = time.perf_counter()
     check_progress(progress)
-    options = options_with(tol, max_sweeps, True, None, None, None)
+    options = options_with(tol, max_sweeps)
     columns = _columns(parameters)
     count = len(next(iter(columns.values())))
     if device not in ("auto", "cpu", "gpu"):
         raise ProblemError(f"device of a family must be 'auto', 'cpu' or 'gpu', not {shown(device)}")
     if device == "auto":
         device = "cpu" if no_gpu() else "gpu"
-    first = problem_of(family, columns, 0)
-    shape = (count, first.points, first.states)
+    shape = count, *_tables(family, np, _some(columns, 0, 1))["wealth"].shape[1:]
+    tol = options.tol
     if options.lowers_tol:
-        some = {round(i * (count - 1) / TRIED) for i in range(TRIED + 1)}
-        options = options_with(min(_default(family, columns, i) for i in some), max_sweeps, True, None, None, None)
+        tol = min(_default(family, columns, i) for i in {round(i * (count - 1) / TRIED) for i in range(TRIED + 1)})
     parts: list[_Part] = []
     if device == "gpu":
         reference_module("gpu")
-        each = max(1, BYTES // (60 * first.points * first.states))
+        each = max(1, BYTES // (60 * shape[1] * shape[2]))
         with reporting(progress) as say:
             for low in range(0, count, each):
-                own = {name: column[low : low + each] for name, column in columns.items()}
-                parts.append(_on_gpu(family, own, options.tol, max_sweeps))
+                parts.append(_on_gpu(family, _some(columns, low, low + each), tol, max_sweeps))
                 if say:
                     say(f"{min(low + each, count):,} of {count:,} problems solved on the gpu")
     else:
         none = np.full(count, np.inf)
         parts.append(
-            (np.full(shape, np.nan), np.zeros(shape, np.int32), none, none.copy(), np.zeros(count, np.int64),
-             np.zeros(count, np.bool_))
-        )  # fmt: skip
+            (np.empty(shape), np.zeros(shape, np.int32), none, none.copy(), np.zeros(count, np.int64), none < 0.0)
+        )
     value, policy, residual, bound, sweeps, success = (
-        columns[0] if len(parts) == 1 else np.concatenate(columns) for columns in zip(*parts, strict=True)
+        own[0] if len(own) == 1 else np.concatenate(own) for own in zip(*parts, strict=True)
     )
     value[~success] = np.nan
-    found = Solutions(
-        family, columns, value, policy, residual, bound, sweeps, success, {}, options.tol, device, 0.0
-    )  # fmt: skip
-    left = np.flatnonzero(~success).tolist()
-    makers = (_maker(family, columns, i) for i in left)
-    for attempt in solve_many(makers, options.tol, max_sweeps, device="cpu", progress=progress):
-        i = left[attempt.index]
-        one = attempt.result
+    left, messages = np.flatnonzero(~success).tolist(), dict[int, str]()
+    makers = (partial(problem_of, family, columns, i) for i in left)
+    for attempt in solve_many(makers, tol, max_sweeps, device="cpu", progress=progress):
+        i, one = left[attempt.index], attempt.result
         if one is None:
-            found.messages[i] = str(attempt.error)
+            messages[i] = str(attempt.error)
             continue
         if one.value.shape != shape[1:]:
             raise ProblemError(
                 f"the tables of problem {i} have shape {one.value.shape}, those of the first {shape[1:]}"
             )
-        found.value[i], found.policy[i] = one.value, one.policy
-        found.residual[i], found.error_bound[i], found.sweeps[i] = one.residual, one.error_bound, one.sweeps
-        found.success[i] = one.success
+        value[i], policy[i], success[i] = one.value, one.policy, one.success
+        residual[i], bound[i], sweeps[i] = one.residual, one.error_bound, one.sweeps
         if not one.success:
-            found.messages[i] = one.message
-    object.__setattr__(found, "seconds", time.perf_counter() - begin)
-    return found
+            messages[i] = one.message
+    return Solutions(
+        family, columns, value, policy, residual, bound, sweeps, success, messages, tol, device,
+        time.perf_counter() - begin,
+    )  # fmt: skip
+
+
+def _some(columns: Mapping[str, NDArray[Any]], begin: int, end: int) -> dict[str, NDArray[Any]]:
+    """Return the parameters of some problems."""
+    return {name: column[begin:end] for name, column in columns.items()}
 
 
 def _columns(parameters: Any) -> dict[str, NDArray[Any]]:
@@ -258,17 +259,13 @@ def _tables(family: Callable[..., Any], xp: Any, columns: Mapping[str, Any]) -> 
 
 def problem_of(family: Callable[..., Any], columns: Mapping[str, NDArray[Any]], i: int) -> Problem:
     """Return problem ``i``, made on the processor."""
-    own = {name: column[i : i + 1] for name, column in columns.items()}
+    own = _some(columns, i, i + 1)
     tables = {name: table[0] for name, table in _tables(family, np, own).items()}
     numbers = {name: float(column[0]) for name, column in own.items()}
     return Problem(
         grid=tables["grid"], wealth=tables["wealth"], transition=tables["transition"], beta=float(tables["beta"]),
         eta=float(tables["eta"]), parameters=numbers,
     )  # fmt: skip
-
-
-def _maker(family: Callable[..., Any], columns: Mapping[str, NDArray[Any]], i: int) -> Callable[[], Problem]:
-    return lambda: problem_of(family, columns, i)
 
 
 def _default(family: Callable[..., Any], columns: Mapping[str, NDArray[Any]], i: int) -> float:
@@ -290,10 +287,10 @@ def _on_gpu(family: Callable[..., Any], own: Mapping[str, NDArray[Any]], tol: fl
     tables = _tables(family, cupy, {name: cupy.asarray(column) for name, column in own.items()})
     chain = tables["transition"]
     # What the comparison on the device does not look at.
-    stochastic = (cupy.abs(chain.sum(axis=2) - 1.0) <= 1e-12).all(axis=1) & (chain >= 0.0).all(axis=(1, 2))
+    stochastic = (cupy.abs(chain.sum(axis=2) - 1.0) <= ROW_SUM_TOLERANCE).all(axis=1) & (chain >= 0.0).all(axis=(1, 2))
     sums = chain.sum(axis=2).max(axis=1).get()
     beta, eta = tables["beta"].get(), tables["eta"].get()
-    allowed = stochastic.get() & (beta > 0.0) & (beta < 1.0) & (eta > 0.0) & (eta <= 16.0)
+    allowed = stochastic.get() & (beta > 0.0) & (beta < 1.0) & (eta > 0.0) & (eta <= ETA_LIMIT)
     one = module.solve_family(
         tables["grid"], tables["wealth"], cupy.ascontiguousarray(chain).get(), np.where(allowed, beta, 0.5),
         np.where(allowed, eta, 2.0), tol, max_sweeps, beta * sums,

@@ -48,26 +48,16 @@ def on_processor(
     X: Any, W: Any, Q: Any, beta: Any, eta: Any, epsilon: float, max_sweeps: int, moduli: Any
 ) -> cuda_family.Family:
     """Return what the card would."""
-    found, compared = [], []
+    rows: list[tuple[Any, ...]] = []
     for x, w, q, b, e, modulus in zip(map(np.array, X), map(np.array, W), Q, beta, eta, moduli, strict=True):
         if not np.isfinite(w).all() or abs(q.sum(axis=1) - 1.0).max() > 1e-9:
-            found.append(None)
-            compared.append((np.inf, np.inf))
+            rows.append((np.full(w.shape, np.nan), np.zeros(w.shape, np.int32), 0, False, np.inf, np.inf))
             continue
         one = cpu.solve(x, w, q, np.zeros(w.shape), b, e, epsilon, max_sweeps, method="mpi", start="coarse")
         same = confirmed(x, w, q, one.value, b, e, one.value, one.policy, modulus * one.residual)
         assert same is not None
-        found.append(one)
-        compared.append(same[:2])
-    nothing = np.full(W.shape[1:], np.nan), np.zeros(W.shape[1:], np.int32)
-    value, policy = (np.array([nothing[k] if one is None else one[:2][k] for one in map(pair, found)]) for k in (0, 1))
-    residual, rounding = np.array(compared).T
-    count = np.array([0 if one is None else one.sweeps for one in found])
-    return cuda_family.Family(value, policy, count, np.array([one is not None for one in found]), residual, rounding)
-
-
-def pair(one: Any) -> Any:
-    return None if one is None else (one.value, one.policy)
+        rows.append((one.value, one.policy, one.sweeps, one.converged, *same[:2]))
+    return cuda_family.Family(*map(np.array, zip(*rows, strict=True)))
 
 
 @pytest.fixture
@@ -107,6 +97,11 @@ def test_a_problem_that_is_refused_does_not_stop_the_others(card: str) -> None:
     assert "finite" in found.messages[1]
     assert "sum" in found.messages[2]
     assert "beta" in found.messages[3]
+    # Also if it is the first.
+    assert bl.solve_family(savings, {"beta": [0.9, 0.9], "rate": [9.0, 0.0]}, device=card).success.tolist() == [
+        False,
+        True,
+    ]
 
 
 @pytest.mark.parametrize(
