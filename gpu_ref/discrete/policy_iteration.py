@@ -124,35 +124,38 @@ def solve(
         return _iterate(program, tol, max_sweeps, progress)
 
 
-def by_systems(program: Program, chosen: NDArray[np.int64], most: int) -> tuple[Array, NDArray[np.int64], int]:
+def by_systems(
+    program: Program, chosen: NDArray[np.int64], most: int
+) -> tuple[Array, NDArray[np.int64], int, Applied | None]:
     """Improve a policy as long as its gains exceed rounding, where those of the largest values hide others (Howard
     1960).
 
     Each policy's value is the solution of its linear system, which has the accuracy of each state's own size: rows of
     states that do not lead to each other are not mixed. A choice moves only for a gain above the rounding of its own
-    objectives. Returns value, choices and the number of policies, at most ``most``. Without discounting a value is
-    infinite where a better policy than the first, which surely stops, may go on for ever.
+    objectives. Returns value, choices, the number of policies, at most ``most``, and the operator applied to the value.
+    Without discounting a value is infinite where a better policy than the first, which surely stops, may go on for
+    ever; nothing is then applied to it.
     """
     count = 0
     while True:
         count += 1
         if program.beta == 1.0 and (never := endless(program, chosen)).any():
-            return np.where(never, np.inf, 0.0), chosen, count
+            return np.where(never, np.inf, 0.0), chosen, count, None
         value = solved_value(program, chosen)
         best = Applied(program, value)
         objective = program.reward[chosen] + best.expected[program.lottery[chosen]]
         off = best.rounding[program.lottery[chosen]] + 2.0 * DOUBLE * np.abs(objective)
         better = best.value - objective > best.error + off
         if count == most or not better.any():
-            return value, chosen, count
+            return value, chosen, count, best
         chosen = np.where(better, best.chosen, chosen)
 
 
 def _ending(program: Program, max_sweeps: int) -> Iterated:
     """Solve a program without discounting."""
     one = merged(program)
-    value, chosen, sweeps = by_systems(one.program, surely_ending(one.program), max_sweeps)
-    after = Applied(one.program, value) if np.isfinite(value).all() else None
+    value, chosen, sweeps, after = by_systems(one.program, surely_ending(one.program), max_sweeps)
+    after = after if np.isfinite(value).all() else None
     change = np.inf if after is None else float(np.abs(after.value - value).max())
     rounding = 0.0 if after is None else float(after.slack.max())
     status = "not finite" if after is None else "sweep limit" if sweeps == max_sweeps else "converged"
@@ -220,9 +223,9 @@ def _iterate(program: Program, tol: float, max_sweeps: int, progress: Callable[[
         else:
             V = shifted(program, value, value - V)
     if status == "converged" and change >= tol * min(1.0, NEAR * program.rate) and evaluable(program):
-        value, chosen, more = by_systems(program, chosen, POLICIES)
+        value, chosen, more, after = by_systems(program, chosen, POLICIES)
+        assert after is not None
         sweeps += more - 1
-        after = Applied(program, value)
         change, rounding = float(np.abs(after.value - value).max()), float(after.slack.max())
     given_up = stalled >= MAX_STALLED
     return Iterated(value, chosen, change, rounding, sweeps, evaluations, is_ordered, not searched, given_up, status)

@@ -121,6 +121,11 @@ class DiscreteProblem:
         return self.program.pairs - int(self.program.lost.sum())
 
     @property
+    def answer_shape(self) -> tuple[int, ...]:
+        """Shape of the tables of the solution: :attr:`shape`, with a horizon after an axis of ages."""
+        return self.shape if self.horizon is None else (self.horizon, *self.shape)
+
+    @property
     def size(self) -> str:
         """The number of states as text for reports."""
         if len(self.shape) == 1:

@@ -116,12 +116,8 @@ class Certificate:
         index = np.unravel_index(int(np.argmax(table)), table.shape)
         ages = "" if self.problem.horizon is None else f", age {index[0] + 1}"
         if isinstance(self.problem, DiscreteProblem):
-            return (
-                self.problem.state_name(
-                    int(np.ravel_multi_index(index[-len(self.problem.shape) :], self.problem.shape))
-                )
-                + ages
-            )
+            shape = self.problem.shape
+            return self.problem.state_name(int(np.ravel_multi_index(index[-len(shape) :], shape))) + ages
         which = ""
         if len(index) - bool(ages) > 2:
             number = int(index[-3])
@@ -249,7 +245,7 @@ def _of_discrete(problem: DiscreteProblem, value: Any, policy: Any, alternative:
     if alternative is not None:
         raise ProblemError("a discrete problem has no alternatives: leave out alternative")
     program, pairs = problem.program, None
-    shape = problem.shape if problem.horizon is None else (problem.horizon, *problem.shape)
+    shape = problem.answer_shape
     V = _table("value", value, [shape], least=-math.inf)
     rows = V.reshape(-1, program.states)
     if policy is not None:

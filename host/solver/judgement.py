@@ -138,10 +138,10 @@ def judged(
         if (bounds <= allowed).all():
             found = f"The error bound, {bound:.2g}, is of large values; for half of them it is {near:.2g}."
             return outcome, f"{message} {found}" if near < 0.1 * bound else f"{compared} {DIFFER}: {cure}."
-        if relative and (bounds <= allowed)[far].all() and between > 0.0:
-            apart_by = float(relative()[~far].max())
-            if apart_by <= max(LARGEST * between, least):
-                found = f"all values may be off by the same {bound:.2g}, and their differences by {apart_by:.2g}."
+        if relative and (bounds <= allowed)[far].all():
+            differ = float(relative()[~far].max())
+            if differ <= max(LARGEST * between, least):
+                found = f"all values may be off by the same {bound:.2g}, and their differences by {differ:.2g}."
                 return outcome, f"{message} With beta near 1 {found}"
         worst = int(np.argmax(bounds - allowed))
         return Outcome.INEXACT, (

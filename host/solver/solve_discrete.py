@@ -98,7 +98,7 @@ def solve_discrete(
         chosen = found.chosen if second.missed else second.chosen
         if second.missed:
             outcome, message = Outcome.NOT_VERIFIED, f"{message} But {_missed(problem, second)}."
-    shape = problem.shape if horizon is None else (horizon, *problem.shape)
+    shape = problem.answer_shape
     none = program.lost if horizon is None else chosen < 0
     value = np.where(none, -np.inf, found.value).reshape(shape)
     actions = program.action[np.maximum(chosen, 0)].astype(np.int64)
