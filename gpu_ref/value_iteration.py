@@ -227,7 +227,8 @@ class ValueIteration:
             if self.sweep("spans", epsilon, 1):
                 if finish and self.sweeps > 1:
                     self._finish(min(limit, self.sweeps + max(self.sweeps // FINISHING, ALWAYS)))
-                return
+                if self.h < epsilon or self.sweeps == 1:
+                    return
             stalled = 0 if self.h <= before / 2.0 else stalled + 1
             if stalled >= STALLED and self._rounded():
                 return

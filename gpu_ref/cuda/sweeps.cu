@@ -414,6 +414,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             const double movers_of_all = extreme[MOVED], largest = extreme[SIZE];
             const bool halved = measured <= last_measured / 2, rounded = measured <= ROUNDING * largest;
             converged = measured < epsilon;
+            if (met && !converged) {  // A local search had missed a maximum: the rule is to be met once more.
+                met = false;
+                suspect = true;
+                end = limit;
+            }
             bool over = done >= end;
             if (met) {
                 over |= (rounded && movers_of_all == 0.0) || (!halved && movers_of_all >= last_moved);

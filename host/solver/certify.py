@@ -273,7 +273,7 @@ def _of_discrete(problem: DiscreteProblem, value: Any, policy: Any, alternative:
         found = certify_program(program, rows[0], None if pairs is None else pairs[0])
     certificate = _certificate(problem, found, shape, shape, None)
     best = certificate.policy
-    best[...] = np.where(best < 0, -1, program.action[best])
+    best[best >= 0] = program.action[best[best >= 0]]
     return certificate
 
 

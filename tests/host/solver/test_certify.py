@@ -144,6 +144,9 @@ def test_discrete_problems() -> None:
     certificate = bl.certify(problem, solved.value, 1 - solved.policy)
     assert certificate.improvable == 2
     assert (certificate.policy == solved.policy).all()
+    # A state without an action has none in the certificate, although numbers of actions are unsigned.
+    problem = bl.from_discrete_dp([[1.0, 2.0], [-np.inf, -np.inf]], np.eye(2)[:, None].repeat(2, 1), 0.9)
+    assert bl.certify(problem, bl.solve(problem).value).policy.tolist() == [1, -1]
 
 
 def test_errors_of_ages_of_a_discrete_problem_add_up() -> None:
