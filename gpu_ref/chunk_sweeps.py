@@ -9,36 +9,25 @@ size alone, so the number of threads changes no bit.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from beltline.compiled import njit, prange, serial_and_parallel
 from beltline.gpu_ref.brackets import state_slack
 from beltline.gpu_ref.chunk_expectation import expect_between
 from beltline.gpu_ref.chunk_tables import Tables, piece
-from beltline.gpu_ref.proven_groups import GROUP, all_known, disturb
-from beltline.gpu_ref.row_scan import scanned_row
 from beltline.gpu_ref.row_search import (
     CLOSE,
-    FAILED,
-    KNOWN,
-    MOVED,
-    ROUNDING,
     Indexes,
     beside,
+    best_choice,
     cache_row,
     changes,
     guessed_row,
+    proven,
     proven_row,
-    settle,
     shape,
-    stays,
     utility,
 )
 from beltline.gpu_ref.tables import Array
-from beltline.gpu_ref.window_clocks import BLOCK, blocks, measure_blocks, pass_all, pass_windows, window
-
-Doubts = NDArray[np.bool_]
-"""``(C, N_z)``, or the row of one chunk: whether a bracket had to be searched."""
 
 RULES = {"change": 0, "spans": 1}
 """Numbers of the stopping rules in compiled code."""
@@ -47,22 +36,17 @@ LIMIT, DONE, NOT_FINITE, UNPROVEN = 0, 1, 2, 3
 """Why a batch of sweeps ended: it was complete; the iteration converged; an ``EV`` is not finite; a sweep could not be
 proven and was not made."""
 
-MANY = 8
-"""A chunk is scanned while more than one in ``MANY`` of its choices moves, if as many brackets had to be searched."""
-
 MOST_MOVED = 256
 """Largest number of choices that the proof between chunks may move in a sweep."""
 
 
 @njit(cache=True)
-def _chunk(
-    t: Tables, turn: int, c: int, low: Array, high: Array, doubts: Doubts, age: Array, choices: Indexes
-) -> tuple[int, int]:
+def _chunk(t: Tables, turn: int, c: int, low: Array, high: Array, age: Array, choices: Indexes) -> tuple[int, int]:
     """Sweep chunk ``c`` and compute its ``EV``.
 
     Returns :data:`LIMIT`, or :data:`NOT_FINITE` or :data:`UNPROVEN`, and how many choices moved. ``low`` and ``high``
-    receive the least and the largest change by exogenous state, ``doubts`` whether a bracket had to be searched, and
-    ``age`` and ``choices``, ``(N_k, N_z)`` unless empty, the chunk's values and choices.
+    receive the least and the largest change by exogenous state, and ``age`` and ``choices``, ``(N_k, N_z)`` unless
+    empty, the chunk's values and choices.
     """
     before, value = t.values[turn % 2], t.values[(turn + 1) % 2]
     ev, ahead = t.both[turn % 2], t.both[(turn + 1) % 2]
@@ -71,50 +55,20 @@ def _chunk(
     moves = 0
     for s in range(t.W.shape[0]):
         own, wealth, cached = value[s, begin:end], t.W[s, begin:end], piece(t, s, begin, end)
-        quiet, gates = t.quiet[s, begin // GROUP : blocks(end)], t.gates[s, begin // GROUP : blocks(end)]
-        if t.scans[c, s]:
-            count = scanned_row(t.X, wealth, t.eta, ev[s], cached, own)
-            if count < 0:
+        moved, low[s], high[s] = guessed_row(t.X, wealth, t.eta, ev[s], cached, before[s, begin:end], own)
+        moves += moved
+        guess = shape(cached.policy)
+        if guess != CLOSE:
+            listed = np.ones(end - begin, np.bool_)
+            corrected = proven_row(t.X, wealth, t.eta, ev[s], cached, guess, own, listed)
+            if corrected < 0:
                 return UNPROVEN, 0
-            moves += count
-            low[s], high[s] = changes(before[s, begin:end], own)
-            quiet[:] = -np.inf
-            doubts[s], t.scans[c, s] = False, MANY * count > end - begin
-        else:
-            clocks = t.clocks[s]
-            moved, low[s], high[s] = guessed_row(
-                t.X, wealth, t.eta, ev[s], clocks, cached, before[s, begin:end], own, quiet
-            )
-            doubts[s] = False
-            moves += moved
-            # Objectives, and with them their rounding errors, may have grown by these changes.
-            quiet -= ROUNDING * max(abs(low[s]), abs(high[s]))
-            guess = CLOSE
-            if not all_known(clocks, quiet, gates):
-                guess = shape(cached.policy)
-                if guess == CLOSE:
-                    # This proves all choices while none moves, whatever the clocks show.
-                    quiet[:] = np.inf
-            if guess != CLOSE:
-                rival, rivals = t.watched[2, s, begin:end], t.rivals[s, begin:end]
-                proof, searched, corrected = proven_row(
-                    t.X, wealth, t.eta, ev[s], clocks, cached, guess, own, rival, rivals, quiet, gates,
-                    np.zeros(end - begin, np.bool_),
-                )  # fmt: skip
-                if proof == FAILED:
-                    return UNPROVEN, 0
-                moves += corrected
-                doubts[s] = proof != KNOWN
-                t.scans[c, s] = MANY * min(moved + corrected, searched) > end - begin
-                if proof == MOVED:
-                    low[s], high[s] = changes(before[s, begin:end], own)
+            moves += corrected
+            if corrected:
+                low[s], high[s] = changes(before[s, begin:end], own)
         for i in range(begin, end if age.size else begin):
             age[i, s], choices[i, s] = value[s, i], t.policy[s, i]
-    finite = expect_between(t.Q, t.beta, value, ahead, begin, end)
-    for s in range(t.W.shape[0]):
-        if t.measured[0, s]:
-            measure_blocks(ev[s], ahead[s], begin, end, t.changes[0, s], t.changes[1, s])
-    return (LIMIT if finite else NOT_FINITE), moves
+    return (LIMIT if expect_between(t.Q, t.beta, value, ahead, begin, end) else NOT_FINITE), moves
 
 
 @njit(cache=True)
@@ -125,12 +79,10 @@ def _between_chunks(t: Tables, turn: int, s: int, moved: Indexes, waiting: Index
     :data:`MOST_MOVED`. ``waiting`` is scratch space for ``3 * MOST_MOVED + 4`` points.
     """
     grid = t.X.size
-    cached = piece(t, s, 0, grid)
-    policy, below, here, above, until, lowest, highest = cached
-    rival, rivals = t.watched[2, s], t.rivals[s]
+    policy, below, here, above = piece(t, s, 0, grid)
     wealth, ev = t.W[s], t.both[turn % 2, s]
     # A point is examined if it is at an end of a chunk, or if the choice of a neighbour has moved.
-    found, clocks = 0, t.clocks[s]
+    found = 0
     for seam in range(0, grid + t.chunk, t.chunk):
         count = 0
         for x in range(min(seam, grid) - 1, min(seam, grid) + 1):
@@ -147,18 +99,12 @@ def _between_chunks(t: Tables, turn: int, s: int, moved: Indexes, waiting: Index
                 continue
             low = max(policy[x - 1], 0) if x > 0 else 0
             high = policy[x + 1] if x + 1 < grid else grid - 1
-            clock, its = clocks[0] + clocks[window(grid, lowest[x], highest[x])], rivals[x] + ev[rival[x] + 1]
-            under, best, over = below[x] + ev[p], here[x] + ev[p + 1], above[x] + ev[p + 2]
-            if stays(p, low, high, under, best, over, clock, until[x], lowest[x], highest[x], rival[x], its):
+            if proven(p, low, high, below[x] + ev[p], here[x] + ev[p + 1], above[x] + ev[p + 2]):
                 continue
-            q, until[x], lowest[x], highest[x], rival[x], rivals[x] = settle(
-                t.X, wealth[x], t.eta, ev, clocks, p, below[x], here[x], above[x], until[x], lowest[x], highest[x],
-                rival[x], rivals[x], low, high,
-            )  # fmt: skip
+            q = best_choice(t.X, wealth[x], t.eta, ev, p, below[x], here[x], above[x], low, high)
             if q == p:
                 continue
             policy[x] = q
-            disturb(t.quiet[s], grid, x)
             below[x], here[x], above[x] = beside(t.X, wealth[x], t.eta, q)
             if found == MOST_MOVED or here[x] + ev[q + 1] == -np.inf:
                 return -1
@@ -188,9 +134,6 @@ def _update_moved(
         if age.size:
             age[x, s], choices[x, s] = value[s, x], p
         finite &= expect_between(t.Q, t.beta, value, ahead, x, x + 1)
-        for z in range(t.W.shape[0]):
-            b, change = x // BLOCK, ahead[z, x + 1] - t.both[turn % 2, z, x + 1]
-            t.changes[0, z, b], t.changes[1, z, b] = min(t.changes[0, z, b], change), max(t.changes[1, z, b], change)
         begin = x // t.chunk * t.chunk
         end = min(begin + t.chunk, t.X.size)
         lows[x // t.chunk, s], highs[x // t.chunk, s] = changes(before[s, begin:end], value[s, begin:end])
@@ -219,37 +162,11 @@ def measure(rule: int, low: Array, high: Array, lows: Array, highs: Array) -> fl
 
 
 @njit(cache=True)
-def _tick(t: Tables, low: Array, high: Array, doubts: Doubts) -> None:
-    """Advance the clocks by the change of ``EV``: as measured by block, or as the change of the value bounds it.
-
-    Blocks of an exogenous state are measured from the first sweep in which a bracket had to be searched, and until a
-    number of sweeps have passed without one. This number doubles each time, because every measurement adds rounding
-    errors to the clocks.
-    """
-    left, patience = t.measured
-    for s in range(low.size):
-        doubted = False
-        for c in range(doubts.shape[0]):
-            doubted |= doubts[c, s]
-        if left[s]:
-            pass_windows(t.clocks[s], t.changes[0, s], t.changes[1, s])
-            left[s] = patience[s] if doubted else left[s] - 1
-            continue
-        spread = 0.0
-        for z in range(low.size):
-            spread += t.Q[s, z] * (high[z] - low[z])
-        pass_all(t.clocks[s], t.beta * spread)
-        if doubted:
-            patience[s] *= 2
-            left[s] = patience[s]
-
-
-@njit(cache=True)
 def _verdict(
     rule: int, epsilon: float, t: Tables, turn: int, codes: Array, lows: Array, highs: Array,
-    low: Array, high: Array, doubts: Doubts, age: Array, choices: Indexes,
+    low: Array, high: Array, age: Array, choices: Indexes,
 ) -> tuple[int, float, int]:  # fmt: skip
-    """Complete a sweep after all chunks: prove the points between them, measure the change, advance the clocks.
+    """Complete a sweep after all chunks: prove the points between them, and measure the change.
 
     Returns why the batch ends, :data:`LIMIT` if it continues, what the stopping rule measured, and how many choices of
     these points moved.
@@ -270,7 +187,6 @@ def _verdict(
         if count:
             finite &= _update_moved(t, turn, s, moved[:count], lows, highs, age, choices)
     h = measure(rule, low, high, lows, highs)
-    _tick(t, low, high, doubts)
     if h < epsilon:
         return DONE, h, moves
     return (LIMIT if finite else NOT_FINITE), h, moves
@@ -290,17 +206,14 @@ def _sweeps(
     chunks = (t.X.size - 1) // t.chunk + 1
     lows, highs = np.zeros((chunks, low.size)), np.zeros((chunks, low.size))
     codes, moves = np.zeros(chunks, np.int64), np.zeros(chunks, np.int64)
-    doubts = np.zeros((chunks, low.size), np.bool_)
     h, moved = np.inf, 0
     for done in range(limit):
         number = limit - 1 - done if values.shape[1] else 0
         age, choices = values[number], policies[number]
         for c in prange(chunks):
             # The index of a parallel loop has no sign: another type, for which all would be compiled again.
-            codes[c], moves[c] = _chunk(t, now + done, np.int64(c), lows[c], highs[c], doubts[c], age, choices)
-        code, measured, between = _verdict(
-            rule, epsilon, t, now + done, codes, lows, highs, low, high, doubts, age, choices
-        )
+            codes[c], moves[c] = _chunk(t, now + done, np.int64(c), lows[c], highs[c], age, choices)
+        code, measured, between = _verdict(rule, epsilon, t, now + done, codes, lows, highs, low, high, age, choices)
         if code == UNPROVEN:
             return done, code, h, moved
         h, moved = measured, moves.sum() + between
@@ -317,8 +230,6 @@ serial_sweeps, parallel_sweeps = serial_and_parallel(_sweeps)
 def _take_state(t: Tables, turn: int, s: int, value: Array, policy: Indexes, low: Array, high: Array) -> None:
     """Continue exogenous state ``s``, as :func:`take` does for all."""
     new, cached = t.values[turn, s], piece(t, s, 0, t.X.size)
-    t.clocks[s, :] = 0.0
-    t.quiet[s], t.scans[:, s] = -np.inf, True
     chosen = cached.policy
     for x in range(new.size):
         new[x] = value[x, s]
@@ -347,7 +258,7 @@ def take(t: Tables, turn: int, value: Array, policy: Indexes, low: Array, high: 
 def _row_slack(t: Tables, turn: int, s: int, margins: Array) -> float:
     """Compute :func:`_slack` for exogenous state ``s``."""
     X, eta, grid = t.X, t.eta, t.X.size
-    policy, below, here, above, _, _, _ = piece(t, s, 0, grid)
+    policy, below, here, above = piece(t, s, 0, grid)
     wealth, ev, value = t.W[s], t.both[turn % 2, s], t.values[(turn + 1) % 2, s]
     for side in range(2):
         for x in range(grid):

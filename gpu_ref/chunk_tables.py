@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from beltline.compiled import njit, prange, serial_and_parallel
 from beltline.gpu_ref.chunk_expectation import expect_between
@@ -28,25 +27,8 @@ class Tables(NamedTuple):
         ``(2, N_z, N_k)``: the values before and after a sweep; the two exchange roles after each.
     both
         ``(2, N_z, N_k + 2)``: ``EV`` in the same way, with a spare word at each end of a row.
-    policy, below, here, above, until
+    policy, below, here, above
         ``(N_z, N_k)`` each: cached values of every state, see :class:`~beltline.gpu_ref.row_search.Cached`.
-    rivals
-        ``(N_z, N_k)``: utility of each state's rival, see :func:`~beltline.gpu_ref.row_search.proven_row`.
-    watched
-        ``(3, N_z, N_k)``: ``low`` and ``high`` of ``Cached``, and the index of each state's rival.
-    clocks
-        ``(N_z, length(N_k))``: clocks of each exogenous state, see :mod:`beltline.gpu_ref.window_clocks`.
-    changes
-        ``(2, N_z, blocks)``: least and largest change of ``EV`` in the last sweep, by block, for the exogenous states
-        whose blocks are measured.
-    measured
-        ``(2, N_z)``: the number of sweeps for which blocks are still measured, and the number to measure next time.
-    quiet, gates
-        ``(N_z, groups)``: of each group of grid points, the value of a clock up to which its last proof stays valid
-        while no choice moves, and the number of that clock, see :func:`~beltline.gpu_ref.row_search.proven_row`.
-    scans
-        ``(C, N_z)``: whether the next sweep scans the brackets of a chunk (:mod:`beltline.gpu_ref.row_scan`) rather
-        than guesses its choices.
     chunk
         Number of grid points in a chunk.
     """
@@ -62,42 +44,22 @@ class Tables(NamedTuple):
     below: Array
     here: Array
     above: Array
-    until: Array
-    rivals: Array
-    watched: Indexes
-    clocks: Array
-    changes: Array
-    measured: NDArray[np.int64]
-    quiet: Array
-    gates: Indexes
-    scans: NDArray[np.bool_]
     chunk: int
 
 
 @njit(cache=True)
 def piece(t: Tables, s: int, begin: int, end: int) -> Cached:
     """Return views of the cached values of grid points ``begin`` to ``end`` in exogenous state ``s``."""
-    return Cached(
-        t.policy[s, begin:end], t.below[s, begin:end], t.here[s, begin:end], t.above[s, begin:end],
-        t.until[s, begin:end], t.watched[0, s, begin:end], t.watched[1, s, begin:end],
-    )  # fmt: skip
+    return Cached(t.policy[s, begin:end], t.below[s, begin:end], t.here[s, begin:end], t.above[s, begin:end])
 
 
 @njit(cache=True)
 def forget(cached: Cached) -> None:
     """Clear the cached choices and utilities of a piece."""
-    policy, below, here, above, until, _, _ = cached
+    policy, below, here, above = cached
     for i in range(policy.size):
         policy[i] = 0
-        below[i] = here[i] = above[i] = until[i] = -np.inf
-
-
-@njit(cache=True)
-def _fill_small(t: Tables) -> None:
-    """Fill what takes little memory, for which other threads need not be woken."""
-    t.both[:, :, 0] = t.both[:, :, t.X.size + 1] = 0.0
-    t.quiet[:], t.gates[:], t.scans[:] = -np.inf, 0, False
-    t.clocks[:], t.changes[:], t.measured[0] = 0.0, 0.0, 0
+        below[i] = here[i] = above[i] = -np.inf
 
 
 @njit(cache=True)
@@ -109,17 +71,12 @@ def _fill_chunk(t: Tables, W: Array, V: Array, begin: int, end: int) -> bool:
             t.W[s, x], value[s, x] = W[x, s], V[x, s]
     for s in range(t.W.shape[0]):
         forget(piece(t, s, begin, end))
-        t.rivals[s, begin:end] = -np.inf
-        t.watched[:, s, begin:end] = 0
     return expect_between(t.Q, t.beta, value, t.both[0], begin, end)
 
 
 def _fill(t: Tables, W: Array, V: Array) -> bool:
-    """Start from ``V`` with wealth ``W``, both ``(N_k, N_z)``; return whether the expectation of ``V`` is finite.
-
-    Fills every table except the second number of ``measured``.
-    """
-    _fill_small(t)
+    """Start from ``V`` with wealth ``W``, both ``(N_k, N_z)``; return whether the expectation of ``V`` is finite."""
+    t.both[:, :, 0] = t.both[:, :, t.X.size + 1] = 0.0
     beyond = 0
     for c in prange((t.X.size - 1) // t.chunk + 1):
         begin = c * t.chunk

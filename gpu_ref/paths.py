@@ -23,7 +23,6 @@ from beltline.compiled import njit, prange, serial_and_parallel
 from beltline.gpu_ref.chunk_expectation import expect_between
 from beltline.gpu_ref.chunk_tables import Tables
 from beltline.gpu_ref.tables import Array
-from beltline.gpu_ref.window_clocks import UP, pass_all
 
 
 @njit(cache=True)
@@ -59,32 +58,9 @@ def _pass_state(t: Tables, s: int, old: Array, value: Array, others: Array) -> t
 
 
 @njit(cache=True)
-def _shift_state(value: Array, before: Array, shift: float) -> None:
-    """Copy a row of values to ``before`` and shift it."""
-    for x in range(value.size):
-        before[x] = value[x]
-        value[x] += shift
-
-
-@njit(cache=True)
-def _advance(t: Tables, now: int, before: Array) -> bool:
-    """Compute ``EV`` of new values and advance the clocks by its change; return whether it is finite."""
-    states, grid = before.shape
-    spread, largest = np.empty(states), 0.0
-    for s in range(states):
-        least, most = np.inf, -np.inf
-        value, old = t.values[now, s], before[s]
-        for x in range(grid):
-            change = value[x] - old[x]
-            least = change if change < least else least
-            most = change if change > most else most
-        spread[s], largest = most - least, max(largest, abs(least), abs(most))
-    for s in range(states):
-        change = 0.0
-        for k in range(states):
-            change += t.Q[s, k] * spread[k]
-        pass_all(t.clocks[s], t.beta * (change + (UP - 1.0) * states * largest))
-    return expect_between(t.Q, t.beta, t.values[now], t.both[now], 0, grid)
+def _shift_state(value: Array, shift: float) -> None:
+    """Shift a row of values, in a function because Numba takes ``+=`` in a parallel loop for a sum over threads."""
+    value += shift
 
 
 @njit(cache=True)
@@ -100,12 +76,10 @@ def _follow(t: Tables, now: int, shift: Array, target: float, most: int) -> tupl
     number, and whether ``EV`` of the last is finite. ``now + `` that number, modulo 2, is where the values are.
     """
     states, grid = t.W.shape
-    before, others = np.empty((states, grid)), np.empty((states, grid))
+    others = np.empty((states, grid))
     low, high = np.empty(states), np.empty(states)
     for s in prange(states):
-        _shift_state(t.values[now, s], before[s], shift[s])
-    # Objectives may have grown, and with them their rounding errors.
-    t.quiet[:] = -np.inf
+        _shift_state(t.values[now, s], shift[s])
     done, spread = 0, np.inf
     while done < most and not spread < target:
         old, value = t.values[(now + done) % 2], t.values[(now + done + 1) % 2]
@@ -114,7 +88,8 @@ def _follow(t: Tables, now: int, shift: Array, target: float, most: int) -> tupl
             low[s], high[s] = _pass_state(t, np.int64(s), old, value[s], others[s])
         spread = _spread(low, high)
         done += 1
-    return done, _advance(t, (now + done) % 2, before)
+    now = (now + done) % 2
+    return done, expect_between(t.Q, t.beta, t.values[now], t.both[now], 0, grid)
 
 
 serial_follow, parallel_follow = serial_and_parallel(_follow)

@@ -39,7 +39,6 @@ from beltline.gpu_ref.row_search import Indexes
 from beltline.gpu_ref.tables import Array
 from beltline.gpu_ref.threads import threads
 from beltline.gpu_ref.utility import DOUBLE
-from beltline.gpu_ref.window_clocks import BLOCK, blocks, length
 
 _CHUNKS, _FEWEST, _MOST = 32, 512, 4096
 """Number of chunks into which a grid is cut, and the smallest and the largest number of grid points of one."""
@@ -52,11 +51,6 @@ _MOST_DIVIDED = 8
 
 STALLED = 20
 """Number of sweeps in a row that do not halve the change, after which it may be rounding."""
-
-_MEASURED = 8
-"""After twice this many sweeps in which no bracket had to be searched again, changes of ``EV`` are no longer measured,
-at first.
-"""
 
 EVALUATED, PASSES = 0.1, 15
 """A policy is evaluated until a pass moves values by less than this share of the change in the sweep that found it, in
@@ -101,22 +95,10 @@ _STORED_STATES, _STORED_SHAPES = 4096, 4
 def _allocated(grid: int, states: int, **given: Any) -> Tables:
     """Return new tables with those that are ``given``."""
     shape = (states, grid)
-    # A chunk is a whole number of blocks.
-    chunk = blocks(min(max(grid // _CHUNKS, _FEWEST), _MOST)) * BLOCK
-    one_each = dict.fromkeys(("W", "below", "here", "above", "until", "rivals"), shape)
+    one_each = dict.fromkeys(("W", "below", "here", "above"), shape)
     cut: dict[str, Any] = _cut(np.float64, {**one_each, "values": (2, *shape), "both": (2, states, grid + 2)})
-    cut |= _cut(np.int32, {"policy": shape, "watched": (3, *shape)})
-    return Tables(
-        **given,
-        **cut,
-        clocks=np.zeros((states, length(grid))),
-        changes=np.zeros((2, states, blocks(grid))),
-        measured=np.empty((2, states), np.int64),
-        quiet=np.empty((states, blocks(grid))),
-        gates=np.zeros((states, blocks(grid)), np.int32),
-        scans=np.zeros(((grid - 1) // chunk + 1, states), np.bool_),
-        chunk=chunk,
-    )  # fmt: skip
+    cut |= _cut(np.int32, {"policy": shape})
+    return Tables(**given, **cut, chunk=min(max(grid // _CHUNKS, _FEWEST), _MOST))
 
 
 @functools.cache
@@ -170,7 +152,6 @@ class ValueIteration:
         self.moved = 0
         self._divided = False
         self._to_divide, self._next_to_divide = 0, 1
-        t.measured[1] = _MEASURED
         self._finite = self._fill(t, self._source, np.ascontiguousarray(V))
 
     def _batch(

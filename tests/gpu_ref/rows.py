@@ -9,10 +9,7 @@ from beltline.gpu_ref.row_search import Cached
 
 def cached_of(policy: np.ndarray) -> Cached:
     """Return the cache of rows with the choices ``policy`` before any sweep has filled it."""
-    count = policy.size
-    return Cached(
-        policy.astype(np.int32), *(np.full(count, -np.inf) for _ in range(4)), *np.zeros((2, count), np.int32)
-    )
+    return Cached(policy.astype(np.int32), *(np.full(policy.size, -np.inf) for _ in range(3)))
 
 
 def random_row(number: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
