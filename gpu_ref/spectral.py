@@ -412,7 +412,6 @@ def _draw(X: Array, stride: int, cubics: Array, drawn: Array) -> None:
                 drawn[i, s] = ((fourth[s] * d + third[s]) * d + second[s]) * d + first[s]
 
 
-@njit(cache=True, error_model="numpy")
 def _start(
     X: Array, W: Array, Q: Array, beta: float, eta: float, epsilon: float, given: Array, count: int, drawn: Array
 ) -> tuple[float, bool]:
@@ -427,25 +426,21 @@ def _start(
     states = W.shape[1]
     nodes = _extremes(X.size, count)
     x = X[nodes]
-    wealth = np.empty((states, count))
-    for s in range(states):
-        for k in range(count):
-            wealth[s, k] = W[nodes[k], s]
+    wealth = np.ascontiguousarray(W[nodes].T)
     matrix = _differentiation(x, _weights(x))
     value, choice, slopes = np.empty((states, count)), np.empty((states, count)), np.empty((states, count))
     if not _iterate(x, wealth, Q, beta, eta, epsilon, matrix, value, choice):
         return np.inf, False
     between, on, apart = _test(X, W, Q, beta, eta, nodes, matrix, value, choice, given)
-    if not between < max(epsilon, ENOUGH * (value.max() - value.min())):
-        return between / (value.max() - value.min()), False
+    spread = float(np.ptp(value))
+    if not between < max(epsilon, ENOUGH * spread):
+        return between / spread, False
     _differentiate(matrix, value, slopes)
     stride = -(-(X.size - 1) // CELLS)
     cubics = np.empty((-(-(X.size - 1) // stride), 4, states))
     concave = _cubics(X, stride, nodes, value, slopes, cubics)
     _draw(X, stride, cubics, drawn)
-    largest = 0.0
-    for s in range(states):
-        largest = max(largest, beta * Q[s].sum())
+    largest = beta * float(Q.sum(axis=1).max())
     return 0.0, concave and on < np.inf and largest < 1.0 and apart > 2.0 * on / (1.0 - largest)
 
 

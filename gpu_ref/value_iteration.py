@@ -31,7 +31,7 @@ from beltline.gpu_ref.chunk_sweeps import (
     serial_sweeps,
     take,
 )
-from beltline.gpu_ref.chunk_tables import Tables, parallel_copy, parallel_fill, serial_copy, serial_fill
+from beltline.gpu_ref.chunk_tables import Tables, copy, fill
 from beltline.gpu_ref.exact import divide_and_conquer
 from beltline.gpu_ref.methods import largest_value, shifts
 from beltline.gpu_ref.paths import parallel_follow, serial_follow
@@ -65,8 +65,8 @@ FINISHING, ALWAYS = 2, 12
 BATCH_STATES = 2.5e7
 """States swept in one call of compiled code, a fraction of a second, so that Python can handle Ctrl-C between calls."""
 
-_SERIAL = serial_fill, serial_sweeps, serial_follow, serial_copy, serial_slack
-_PARALLEL = parallel_fill, parallel_sweeps, parallel_follow, parallel_copy, parallel_slack
+_SERIAL = serial_sweeps, serial_follow, serial_slack
+_PARALLEL = parallel_sweeps, parallel_follow, parallel_slack
 
 _NO_AGES = np.empty((1, 0, 0)), np.empty((1, 0, 0), np.int32)
 
@@ -136,7 +136,7 @@ class ValueIteration:
         self._tables = _allocated(grid, states, **new) if stored is None else stored._replace(**new)
         self.low, self.high = np.zeros(states), np.zeros(states)
         self._threads = count
-        self._fill, self._run, self._follow, self._copy, self._slack = _PARALLEL if count > 1 else _SERIAL
+        self._run, self._follow, self._slack = _PARALLEL if count > 1 else _SERIAL
 
     @staticmethod
     def bytes(grid: int, states: int) -> int:
@@ -152,7 +152,7 @@ class ValueIteration:
         self.moved = 0
         self._divided = False
         self._to_divide, self._next_to_divide = 0, 1
-        self._finite = self._fill(t, self._source, np.ascontiguousarray(V))
+        self._finite = fill(t, self._source, np.ascontiguousarray(V))
 
     def _batch(
         self,
@@ -303,4 +303,4 @@ class ValueIteration:
         if rule != "change":
             middle = (self.low + self.high) / 2.0
             shift = shifts(middle, t.Q, t.beta)
-        self.size = self._copy(t, self._now, shift, value, policy)
+        self.size = copy(t, self._now, shift, value, policy)
