@@ -12,6 +12,7 @@ from beltline.gpu_ref import cpu, value_iteration
 from beltline.gpu_ref.chunk_sweeps import MOST_MOVED, _between_chunks
 from beltline.gpu_ref.chunk_tables import piece
 from beltline.gpu_ref.exact import divide_and_conquer
+from beltline.gpu_ref.paths import follow
 from beltline.gpu_ref.published import grid_search
 from beltline.gpu_ref.row_search import cache_row
 from beltline.gpu_ref.tables import Array
@@ -90,6 +91,26 @@ def test_a_piece_is_proven_again_after_its_choices_move() -> None:
     assert (policy[250:] == 200).any()
     np.testing.assert_array_equal(t.policy.T, policy)
     np.testing.assert_array_equal(t.values[iteration._now].T, value)
+
+
+@pytest.mark.parametrize("states", [1, 3])
+def test_passes_along_paths_find_the_value_of_a_policy(states: int) -> None:
+    """It is that of the linear system of the policy; with one exogenous state one pass finds it."""
+    X, W, Q, beta, eta, V = rough(states=states)
+    iteration = swept((X, W, Q, beta, eta, V), 5)
+    t = iteration._tables
+    done, finite = follow(t, iteration._now, np.zeros(states), 1e-12, 200)
+    assert finite
+    assert done == 2 if states == 1 else done < 60
+    grid = X.size
+    system, utility = np.eye(states * grid), np.empty(states * grid)
+    for s in range(states):
+        for x, y in enumerate(t.policy[s]):
+            utility[s * grid + x] = -1.0 / (W[x, s] - X[y])
+            system[s * grid + x, y::grid] -= beta * Q[s]
+    solved = np.linalg.solve(system, utility).reshape(states, grid)
+    np.testing.assert_allclose(t.values[iteration._now], solved, rtol=1e-12)
+    np.testing.assert_allclose(t.both[iteration._now, :, 1:-1], beta * Q @ solved, rtol=1e-12)
 
 
 def test_threads_change_no_bit() -> None:

@@ -185,6 +185,20 @@ FAULTS = (
         (TESTS + "test_row_search.py::test_a_proven_row_is_that_of_full_search_from_any_policy",),
     ),
     Fault(
+        "a path that falls begins from values of the pass before",
+        HERE + "paths.py",
+        "    for x in range(others.size):\n        y, before",
+        "    for x in range(others.size - 1, -1, -1):\n        y, before",
+        (TESTS + "test_value_iteration.py::test_passes_along_paths_find_the_value_of_a_policy",),
+    ),
+    Fault(
+        "a state that stays is not solved for its own value",
+        HERE + "paths.py",
+        "(utility[x] + others[x]) * stays if y == x",
+        "utility[x] + others[x] + own * value[x] if y == x",
+        (TESTS + "test_value_iteration.py::test_passes_along_paths_find_the_value_of_a_policy",),
+    ),
+    Fault(
         "the shape of a policy ignores the step to the last state",
         HERE + "row_search.py",
         "    for i in range(1, policy.size):\n        step",
