@@ -1,4 +1,4 @@
-"""Exact sweeps that start from any policy and prove their own result, for any value function.
+"""Why the best choice between its neighbours' choices is the best of all, and what rounding can add to this proof.
 
 Let ``O(x, i) = U(W(x) - X_i) + EV_i``, minus infinity where ``i`` is not affordable, with ``W`` non-decreasing in
 ``x``.
@@ -14,10 +14,8 @@ than ``g(x)``. No ``i > g(x)`` is better, by the same argument from the last row
 nothing are the lowest and do not limit any bracket.
 
 So a policy is proven by evaluating the candidates between the choices of its neighbours: about three per state where
-the policy rises by about one point per point, and twice its length for a jump. A sweep maximises every row over its
-bracket, and then again those rows whose neighbours' choices changed, until nothing changes. Starting from the policy of
-the sweep before, one round is usually enough. From a distant policy it can take thousands, so after :data:`ROUNDS`
-divide and conquer does the sweep.
+the policy rises by about one point per point, and twice its length for a jump. :mod:`beltline.gpu_ref.row_search` does
+this, and divide and conquer (:mod:`beltline.gpu_ref.exact`) ends with such a policy, too.
 
 *Rounding.* Let ``e`` be the error of an objective, and ``margin(x)`` the computed amount by which ``g(x)`` beats ``g(x
 - 1)`` at ``x``. In exact arithmetic a candidate of the bracket can exceed the computed maximum by ``e``, and the choice
@@ -25,76 +23,19 @@ by ``2 e``. Let ``t`` be the most by which a candidate below the bracket exceeds
 row. By increasing differences it exceeds that choice by no more at ``x``, and so the computed maximum by at most ``t +
 e - margin(x)``. A candidate below ``g(x)`` then exceeds ``g(x)`` by at most ``t`` if both rows choose the same,
 otherwise by ``max(2 e, t + 2 e - margin(x))``. Candidates above are treated in the same way from the other end.
-:attr:`Swept.slack` is the largest of these errors: a few ``e``, unless margins are as small as rounding errors.
+:func:`state_slack` is the largest of these errors: a few ``e``, unless margins are as small as rounding errors.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from beltline.compiled import njit, njit_inlined, prange
-from beltline.gpu_ref.exact import divide_and_conquer
-from beltline.gpu_ref.tables import Array, check_tables, expectation, feasible
-from beltline.gpu_ref.threads import threads, threads_for
+from beltline.compiled import njit
+from beltline.gpu_ref.tables import Array
 from beltline.gpu_ref.utility import DOUBLE, crra, power_error
 
 Indexes = NDArray[np.int32]
-
-ROUNDS = 8
-"""Number of half-rounds (odd rows, then even rows) before divide and conquer takes over."""
-
-_CHUNK = 512
-"""Rows that a thread takes at a time. It is even, so that the rows of a half-round are the same in every chunk."""
-
-
-@dataclass(frozen=True)
-class Swept:
-    """Result of a proven sweep.
-
-    Attributes
-    ----------
-    value
-        ``(N_k, N_z)``, ``float64``, units of utility: ``TV``.
-    policy
-        ``(N_k, N_z)``, ``int32``: the lowest maximiser; -1 where nothing is affordable.
-    slack
-        Bound on the amount by which the exact ``TV`` exceeds ``value`` anywhere because objectives are rounded, units
-        of utility.
-    rounds
-        Number of half-rounds.
-    evaluations
-        Number of objectives computed in them.
-    divided
-        Whether divide and conquer was needed.
-    """
-
-    value: Array
-    policy: Indexes
-    slack: float
-    rounds: int
-    evaluations: int
-    divided: bool
-
-
-@njit_inlined
-def _affordable(X: Array, wealth: float, most: int) -> int:
-    """Return the highest candidate up to ``most`` that ``wealth`` affords, -1 if it affords nothing."""
-    return most if X[most] < wealth else min(most, feasible(X, wealth) - 1)
-
-
-@njit(parallel=True, cache=True)
-def _feasible_policy(X: Array, W: Array, first: Indexes, policy: Indexes) -> None:
-    """Turn the guess ``first`` into a policy that does not fall and is affordable."""
-    grid, states = W.shape
-    for s in prange(states):
-        least = 0
-        for x in range(grid):
-            least = _affordable(X, W[x, s], min(max(least, first[x, s]), grid - 1))
-            policy[x, s] = least
-            least = max(least, 0)
 
 
 @njit(cache=True)
@@ -121,62 +62,6 @@ def best_between(
             best = last
             index = i
     return best, index, first, last
-
-
-@njit(parallel=True, cache=True)
-def _half_round(
-    X: Array,
-    W: Array,
-    ev: Array,
-    eta: float,
-    number: int,
-    policy: Indexes,
-    value: Array,
-    margins: Array,
-    moved: Indexes,
-    counts: NDArray[np.int64],
-) -> None:
-    """Maximise the rows of one parity over their brackets.
-
-    In the first two half-rounds all rows; later only those with a neighbour whose choice changed in the half-round
-    before. ``moved``, ``(N_k, N_z)``, holds for each row the last half-round in which its choice changed. ``counts``,
-    ``(chunks, 3)``, receives the number of changed rows, of brackets without a finite objective, and of evaluations
-    (added up).
-    """
-    grid, states = W.shape
-    for chunk in prange(counts.shape[0]):
-        changes = without_value = evaluations = 0
-        begin = chunk * _CHUNK
-        for x in range(begin + number % 2, min(begin + _CHUNK, grid), 2):
-            for s in range(states):
-                before = number <= 2
-                if not before:
-                    before = (x > 0 and moved[x - 1, s] == number - 1) or (
-                        x + 1 < grid and moved[x + 1, s] == number - 1
-                    )
-                if not before:
-                    continue
-                old = policy[x, s]
-                if old < 0:
-                    value[x, s] = -np.inf
-                    continue
-                low = max(policy[x - 1, s], 0) if x > 0 else 0
-                high = _affordable(X, W[x, s], policy[x + 1, s] if x + 1 < grid else grid - 1)
-                best, index, at_low, at_high = best_between(X, W[x, s], ev[s], eta, low, high)
-                evaluations += high - low + 1
-                if index < 0:
-                    without_value += 1
-                    continue
-                value[x, s] = best
-                policy[x, s] = index
-                margins[0, x, s] = best - at_low
-                margins[1, x, s] = best - at_high
-                if index != old:
-                    moved[x, s] = number
-                    changes += 1
-        counts[chunk, 0] = changes
-        counts[chunk, 1] = without_value
-        counts[chunk, 2] += evaluations
 
 
 @njit(cache=True)
@@ -238,13 +123,6 @@ def row_slack(
                 excess = max(2.0 * error, beyond + 2.0 * error)
 
 
-@njit(parallel=True, cache=True)
-def _slack(ev: Array, eta: float, value: Array, policy: Indexes, margins: Array, largest: Array) -> None:
-    """Fill the largest :func:`row_slack` of each exogenous state."""
-    for s in prange(largest.size):
-        largest[s] = state_slack(ev[s], eta, value[:, s], policy[:, s], margins[:, :, s], largest.size)
-
-
 @njit(cache=True)
 def state_slack(ev: Array, eta: float, value: Array, policy: Indexes, margins: Array, states: int) -> float:
     """Return the largest :func:`row_slack` among rows of an exogenous state that have a choice; 0 if none has."""
@@ -256,76 +134,3 @@ def state_slack(ev: Array, eta: float, value: Array, policy: Indexes, margins: A
     found = np.empty(policy.size - first)
     row_slack(ev, eta, _ev_error(ev, states, eta), value[first:], policy[first:], margins[:, first:], found)
     return found.max()
-
-
-def proven_sweep(
-    X: ArrayLike, W: ArrayLike, Q: ArrayLike, V: ArrayLike, beta: float, eta: float, policy: ArrayLike
-) -> Swept:
-    """Sweep exactly, starting from ``policy``, ``(N_k, N_z)`` whole numbers; ``V`` need not be concave.
-
-    A state takes about three evaluations if ``policy`` is nearly right, and otherwise as many as in
-    :func:`beltline.gpu_ref.exact.exact_sweep`. Any ``policy`` is allowed. It affects the time, and, where objectives of
-    two choices differ by less than :attr:`Swept.slack`, which of them is returned.
-
-    Other arguments as in :mod:`beltline.gpu_ref`.
-
-    Raises
-    ------
-    ValueError
-        A table breaks a condition of :mod:`beltline.gpu_ref`, ``W`` falls in ``x``, or ``policy`` has another shape.
-    """
-    X, W, Q, V = check_tables(X, W, Q, V, beta, eta, ordered=True)
-    first = np.ascontiguousarray(policy, np.int32)
-    if first.shape != W.shape:
-        raise ValueError(f"policy must have shape {W.shape}, not {first.shape}")
-    return proven(X, W, expectation(Q, V, beta), eta, first)
-
-
-def proven(X: Array, W: Array, ev: Array, eta: float, first: Indexes) -> Swept:
-    """Sweep as :func:`proven_sweep` does, from checked tables and their expectation ``ev``, ``(N_z, N_k)``."""
-    with threads(threads_for(W.size)):
-        return _proven(X, W, ev, eta, first)
-
-
-def _proven(X: Array, W: Array, ev: Array, eta: float, first: Indexes) -> Swept:
-    """Make a proven sweep from guess ``first``: a few half-rounds, then divide and conquer if they did not finish."""
-    grid, states = W.shape
-    value, found = np.empty(W.shape), np.empty(W.shape, np.int32)
-    margins = np.zeros((2, *W.shape))
-    counts = np.zeros(((grid - 1) // _CHUNK + 1, 3), np.int64)
-    rounds, proof, divided = 0, False, False
-    # A guess may choose a candidate whose EV is -inf, which proves nothing about its neighbours. Divide and conquer
-    # never chooses one.
-    if np.isfinite(ev).all():
-        _feasible_policy(X, W, first, found)
-        rounds, proof = _rounds(X, W, ev, eta, ROUNDS, value, found, margins, counts)
-    if not proof:
-        divided = True
-        divide_and_conquer(X, W, ev, eta, value, found)
-        more, _ = _rounds(X, W, ev, eta, X.size, value, found, margins, counts)
-        rounds += more
-    slack = np.zeros(states)
-    _slack(ev, eta, value, found, margins, slack)
-    return Swept(value, found, float(slack.max()), rounds, int(counts[:, 2].sum()), divided)
-
-
-def _rounds(
-    X: Array,
-    W: Array,
-    ev: Array,
-    eta: float,
-    limit: int,
-    value: Array,
-    policy: Indexes,
-    margins: Array,
-    counts: NDArray[np.int64],
-) -> tuple[int, bool]:
-    """Run half-rounds until no choice changes; return their number, and whether that happened within ``limit``."""
-    moved = np.zeros(policy.shape, np.int32)
-    for number in range(1, limit + 1):
-        _half_round(X, W, ev, eta, number, policy, value, margins, moved, counts)
-        if counts[:, 1].any():
-            return number, False
-        if number >= 2 and not counts[:, 0].any():
-            return number, True
-    return limit, False

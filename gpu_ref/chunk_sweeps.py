@@ -284,8 +284,8 @@ def _row_slack(t: Tables, turn: int, s: int, margins: Array) -> float:
 def _slack(t: Tables, turn: int) -> float:
     """Bound how much of a maximum the last sweep may have missed by rounding, units of utility.
 
-    ``turn`` is the index that the sweep read. The bound is :attr:`beltline.gpu_ref.brackets.Swept.slack`, computed from
-    the cached utilities.
+    ``turn`` is the index that the sweep read. The bound is that of :func:`beltline.gpu_ref.brackets.row_slack`,
+    computed from the cached utilities.
     """
     states, grid = t.Q.shape[0], t.X.size
     worst, margins = np.zeros(states), np.empty((states, 2, grid))

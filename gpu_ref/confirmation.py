@@ -4,7 +4,7 @@ By the theorem of :mod:`beltline.gpu_ref.brackets`, no sweep is needed if the po
 maximiser between its neighbours' choices in every state. Checking this takes about three evaluations per state, and the
 value is compared at the same time. The policy of a result comes from its last sweep, so some of its choices may no
 longer be the best: those are repaired, by each thread in its own rows. If there are too many, the pass ends without an
-answer, and :func:`beltline.gpu_ref.brackets.proven` is needed.
+answer, and :mod:`beltline.gpu_ref.general.certificate` is needed.
 
 *Rounding* is bounded as in that module. A candidate below (above) a row's choice can exceed it, in exact arithmetic, by
 an excess that comes from the row before (after). A row turns an incoming excess ``E`` into ``max(2 e, E + 2 e -

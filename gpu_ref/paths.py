@@ -29,7 +29,7 @@ from beltline.gpu_ref.tables import Array
 
 @njit(cache=True)
 def _pass_state(t: Tables, s: int, values: Array, others: Array) -> float:
-    """Solve exogenous state ``s`` given ``values``, ``(N_z, N_k)``, of the others; return half the spread of changes."""
+    """Solve state ``s`` given ``values``, ``(N_z, N_k)``, of the others; return half the spread of its changes."""
     others[:] = 0.0
     for k in range(values.shape[0]):
         weight = t.beta * t.Q[s, k]

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.gpu_ref.brackets import proven
 from beltline.gpu_ref.chunk_sweeps import (
     DONE,
     LIMIT,
@@ -150,7 +149,6 @@ class ValueIteration:
         self.sweeps = self.maximising_sweeps = self.exact_sweeps = 0
         self.h = self.size = math.inf
         self.moved = 0
-        self._divided = False
         self._to_divide, self._next_to_divide = 0, 1
         self._finite = fill(t, self._source, np.ascontiguousarray(V))
 
@@ -171,7 +169,7 @@ class ValueIteration:
         self.sweeps += done
         self.maximising_sweeps += done
         if done:
-            self.h, self.moved, self._divided = h, moved, False
+            self.h, self.moved = h, moved
         self._finite = code != NOT_FINITE
         return int(code)
 
@@ -268,7 +266,6 @@ class ValueIteration:
             self._finite = take(t, self._now, value, policy, self.low, self.high)
         self.exact_sweeps += 1
         self.h = measure(RULES[rule], self.low.copy(), self.high.copy(), self.low[None, :], self.high[None, :])
-        self._divided = True
         self.sweeps += 1
         self.maximising_sweeps += 1
         return DONE if self.h < epsilon else LIMIT
@@ -277,12 +274,7 @@ class ValueIteration:
         """Bound the amount by which the last sweep, a maximising one, missed a maximum because of rounding, units of
         utility.
         """
-        t, turn = self._tables, 1 - self._now
-        if not self._divided:
-            return self._slack(t, turn)
-        ev = np.ascontiguousarray(t.both[turn, :, 1:-1])
-        with threads(self._threads):
-            return proven(t.X, self._source, ev, t.eta, np.ascontiguousarray(t.policy.T)).slack
+        return self._slack(self._tables, 1 - self._now)
 
     def close(self) -> None:
         """Keep the arrays of a small problem for the next one of its size. No other method may be called after it."""

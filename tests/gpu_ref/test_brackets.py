@@ -1,32 +1,17 @@
-"""Compare sweeps proven by brackets with full search, from any policy and for any value."""
+"""Compare proven sweeps with full search, from any policy and for any value, and their slack with exact values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
-import numba
 import numpy as np
 import pytest
 
-from beltline.gpu_ref import brackets, extended
-from beltline.gpu_ref.brackets import Swept, proven_sweep
-from beltline.gpu_ref.exact import exact_sweep
+from beltline.gpu_ref import extended
 from beltline.gpu_ref.published import grid_search
 from beltline.gpu_ref.random_problems import random_problem as random_concave
 from beltline.gpu_ref.tables import Array, expectation
 from beltline.gpu_ref.utility import crra_utility
 from beltline.host.bench.random_problems import random_problem
-from beltline.host.problem.problem import Problem
-
-
-@pytest.fixture(autouse=True, params=[1, 2])
-def threads(request: pytest.FixtureRequest) -> Iterator[None]:
-    before = numba.get_num_threads()
-    numba.set_num_threads(min(request.param, before))
-    yield
-    numba.set_num_threads(before)
-
+from support.proven_sweep import Swept, proven_sweep
 
 Tables = tuple[Array, Array, Array, Array, float, float]
 
@@ -75,49 +60,17 @@ def check(tables: Tables, swept: Swept) -> None:
 def test_any_table_from_any_policy() -> None:
     rng = np.random.default_rng(11)
     divided = 0
-    for _ in range(400):
+    for number in range(400):
         tables = random_tables(rng)
         X, W = tables[:2]
-        first = rng.integers(-5, X.size + 5, W.shape).astype(np.int32)
-        swept = proven_sweep(*tables, first)
+        first = rng.integers(-5, X.size + 5, W.shape).clip(0, X.size - 1).astype(np.int32)
+        swept = proven_sweep(*tables, first, threads=1 + number % 2)
         check(tables, swept)
         divided += swept.divided
-        again = proven_sweep(*tables, swept.policy)
-        assert not again.divided
+        again = proven_sweep(*tables, np.maximum(swept.policy, 0))
         np.testing.assert_array_equal(again.policy, swept.policy)
         np.testing.assert_array_equal(again.value, swept.value)
     assert 20 < divided < 380
-
-
-def iterated(problem: Problem, sweeps: int) -> tuple[Array, Array]:
-    tables = problem.grid, problem.wealth, problem.transition
-    value = problem.start
-    for _ in range(sweeps):
-        value, policy = exact_sweep(*tables, value, problem.beta, problem.eta)
-    return value, policy
-
-
-def test_problems_of_every_kind() -> None:
-    for seed in range(60):
-        problem = random_problem(seed, 150, horizon=False).problem
-        tables = problem.grid, problem.wealth, problem.transition
-        value, policy = iterated(problem, 12)
-        swept = proven_sweep(*tables, value, problem.beta, problem.eta, policy)
-        check((*tables, value, problem.beta, problem.eta), swept)
-
-
-def test_three_evaluations_a_state() -> None:
-    grid = np.linspace(0.0, 50.0, 2000)
-    wealth = 1.02 * grid[:, None] + np.array([0.5, 1.0, 1.6])
-    problem = Problem(
-        grid=grid, wealth=wealth, transition=np.full((3, 3), 1 / 3), start=np.zeros(wealth.shape), beta=0.96, eta=2.0
-    )
-    value, policy = iterated(problem, 60)
-    swept = proven_sweep(problem.grid, problem.wealth, problem.transition, value, 0.96, 2.0, policy)
-    assert not swept.divided
-    # At most N_x + 2 N_x' in each half of the rounds that touch all rows.
-    assert swept.evaluations <= 3.3 * wealth.size
-    assert swept.rounds <= 4
 
 
 def test_candidates_without_a_feasible_plan() -> None:
@@ -127,7 +80,7 @@ def test_candidates_without_a_feasible_plan() -> None:
         V = V.copy()
         V[: int(rng.integers(0, X.size)), 0] = -np.inf
         tables = X, W, np.eye(W.shape[1]), V, beta, eta
-        swept = proven_sweep(*tables, np.zeros(W.shape))
+        swept = proven_sweep(*tables)
         value, policy = grid_search.sweep(*tables)
         np.testing.assert_array_equal(swept.policy < 0, policy < 0)
         finite = policy >= 0
@@ -139,7 +92,7 @@ def test_consumption_so_small_that_utility_overflows() -> None:
     W = np.array([[1e-60], [1.0 + 1e-60], [2.5], [3.5]])
     V = np.zeros((4, 1))
     tables = X, W, np.eye(1), V, 0.9, 10.0
-    swept = proven_sweep(*tables, np.full((4, 1), 3))
+    swept = proven_sweep(*tables, np.full((4, 1), 3, np.int32))
     value, policy = grid_search.sweep(*tables)
     np.testing.assert_array_equal(swept.policy, policy)
     np.testing.assert_array_equal(swept.value, value)
@@ -147,42 +100,19 @@ def test_consumption_so_small_that_utility_overflows() -> None:
 
 def test_the_bound_is_of_the_size_of_a_rounding() -> None:
     problem = random_problem(5, 200, horizon=False).problem
-    tables = problem.grid, problem.wealth, problem.transition
-    value, policy = iterated(problem, 30)
-    swept = proven_sweep(*tables, value, problem.beta, problem.eta, policy)
-    assert swept.slack <= 1e-11 * float(np.abs(value).max())
+    swept = Swept(problem.start, None, 0.0, False)
+    for _ in range(30):
+        swept = proven_sweep(problem.grid, problem.wealth, problem.transition, swept.value, problem.beta, problem.eta)
+    assert swept.slack <= 1e-11 * float(np.abs(swept.value).max())
 
 
 @pytest.mark.skipif(not extended.available(), reason="numpy.longdouble is a double here")
 def test_the_bound_covers_what_the_sweep_rounds() -> None:
     for seed in range(4):
         X, W, Q, V, beta, eta = random_concave(np.random.default_rng(seed), 60).arguments
-        swept = proven_sweep(X, W, Q, V, beta, eta, np.zeros(W.shape))
+        swept = proven_sweep(X, W, Q, V, beta, eta)
         exact = extended.solve_ages(X, W, Q, V, beta, eta, 1)
         assert 0.0 < exact.distance(swept.value[None]) <= swept.slack
-
-
-def test_a_policy_of_another_shape_is_refused() -> None:
-    problem = random_problem(1, 20, horizon=False).problem
-    tables = problem.grid, problem.wealth, problem.transition, problem.start, problem.beta, problem.eta
-    with pytest.raises(ValueError, match=r"policy must have shape \(20, \d\), not \(3,\)"):
-        proven_sweep(*tables, np.zeros(3))
-
-
-def test_a_sweep_that_ends_too_early_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    X = np.linspace(0.0, 10.0, 60)
-    W = (1.0 + X)[:, None]
-    tables = X, W, np.eye(1), -5.0 * np.abs(X - 8.0)[:, None], 0.95, 1.0
-    check(tables, proven_sweep(*tables, np.zeros(W.shape)))
-    rounds = brackets._rounds
-
-    def one(*arguments: Any) -> tuple[int, bool]:
-        rounds(*arguments[:4], 2, *arguments[5:])
-        return 2, True
-
-    monkeypatch.setattr(brackets, "_rounds", one)
-    with pytest.raises(AssertionError):
-        check(tables, proven_sweep(*tables, np.zeros(W.shape)))
 
 
 def test_a_long_row_of_equal_choices_does_not_widen_the_bound() -> None:
@@ -191,6 +121,6 @@ def test_a_long_row_of_equal_choices_does_not_widen_the_bound() -> None:
     """
     grid = np.linspace(0.0, 10.0, 4_000)
     wealth = 1.0 + 1e-7 * grid[:, None]
-    swept = proven_sweep(grid, wealth, np.eye(1), np.zeros((4_000, 1)), 0.9, 2.0, np.zeros((4_000, 1), int))
+    swept = proven_sweep(grid, wealth, np.eye(1), np.zeros((4_000, 1)), 0.9, 2.0)
     assert (swept.policy == 0).all()
     assert 0.0 < swept.slack < 100 * np.finfo(float).eps

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import beltline as bl
-from beltline.gpu_ref.brackets import proven_sweep
 from beltline.gpu_ref.comparison import Confirmed
 from beltline.gpu_ref.confirmation import (
     CHUNK_REPAIRS,
@@ -25,6 +24,7 @@ from beltline.gpu_ref.confirmation import (
 from beltline.gpu_ref.random_problems import random_problem
 from beltline.gpu_ref.tables import expectation
 from beltline.gpu_ref.utility import crra_utility
+from support.proven_sweep import proven_sweep
 
 
 def drawn(seed: int, points: int, states: int = 3) -> tuple[Any, ...]:
@@ -40,14 +40,14 @@ def losses(tables: tuple[Any, ...], policy: Any) -> Any:
     X, W, Q, V, beta, eta = tables
     with np.errstate(invalid="ignore"):
         own = crra_utility(W - X[policy], eta) + expectation(Q, V, beta)[np.arange(W.shape[1]), policy]
-    return proven_sweep(*tables, np.zeros(W.shape, np.int32)).value - own
+    return proven_sweep(*tables).value - own
 
 
 @pytest.mark.parametrize("points", [2, 30, 511, 512, 513, 1300])
 def test_an_exact_sweep_is_confirmed(points: int) -> None:
     for seed in range(8):
         tables = drawn(seed, points)
-        sweep = proven_sweep(*tables, np.zeros(tables[1].shape, np.int32))
+        sweep = proven_sweep(*tables)
         found = confirm(tables, sweep.value, sweep.policy)
         assert found is not None
         assert found.residual == 0.0
@@ -62,7 +62,7 @@ def test_the_rounding_is_that_of_full_search_in_extended_precision(kind: str) ->
     for seed in range(40):
         problem = random_problem(np.random.default_rng(seed), kind=kind)
         X, W, Q, V, beta, eta = tables = problem.arguments
-        sweep = proven_sweep(*tables, np.zeros(W.shape, np.int32))
+        sweep = proven_sweep(*tables)
         if (sweep.policy < 0).any():
             continue
         found = confirm(tables, sweep.value, sweep.policy)
@@ -82,7 +82,7 @@ def test_small_margins_add_up_over_pieces_as_row_by_row() -> None:
     points = 1300
     X, W = np.linspace(1.0, 1.0 + 1e-7, points), np.linspace(3.0, 3.0 + 1e-7, points)[:, None]
     tables = X, W, np.eye(1), 1.0 / (3.0 - X)[:, None] / 0.9, 0.9, 2.0
-    sweep = proven_sweep(*tables, np.zeros(W.shape, np.int32))
+    sweep = proven_sweep(*tables)
     ev = expectation(tables[2], tables[3], 0.9)[0]
     least, most = ev.min(), ev.max()
     worst = 0.0
@@ -112,7 +112,7 @@ def test_a_value_that_is_that_of_a_worse_choice_is_not_confirmed(side: int) -> N
     planted = 0
     for seed in range(30):
         X, W, Q, V, beta, eta = tables = drawn(seed, 60)
-        sweep = proven_sweep(*tables, np.zeros(W.shape, np.int32))
+        sweep = proven_sweep(*tables)
         ev = expectation(Q, V, beta)
         for x, s in ((x, s) for x in range(1, 59) for s in range(3)):
             other = sweep.policy[x, s] + side
@@ -138,7 +138,7 @@ def test_a_value_that_is_that_of_a_worse_choice_is_not_confirmed(side: int) -> N
 def test_faults_are_seen_as_by_the_sweep(seed: int) -> None:
     rng = np.random.default_rng(seed)
     tables = drawn(seed, 600)
-    sweep = proven_sweep(*tables, np.zeros(tables[1].shape, np.int32))
+    sweep = proven_sweep(*tables)
     kinds = set()
     for _ in range(6):
         value, policy = sweep.value.copy(), sweep.policy.copy()
@@ -158,7 +158,7 @@ def test_faults_are_seen_as_by_the_sweep(seed: int) -> None:
 
 def test_a_few_choices_of_the_sweep_before_are_repaired_and_many_are_not() -> None:
     tables = drawn(3, 1300)
-    sweep = proven_sweep(*tables, np.zeros(tables[1].shape, np.int32))
+    sweep = proven_sweep(*tables)
     generous = 1.0
     rows = np.flatnonzero(np.diff(sweep.policy[:, 0]) > 0)
     policy = sweep.policy.copy()
@@ -187,7 +187,7 @@ def smooth() -> tuple[Any, ...]:
 @pytest.mark.parametrize("side", [-1, 1])
 def test_a_choice_that_is_one_point_off_is_found_where_choices_rise_by_one(side: int) -> None:
     X, W, Q, V, beta, eta = tables = smooth()
-    sweep = proven_sweep(*tables, np.zeros(W.shape, np.int32))
+    sweep = proven_sweep(*tables)
     found = confirm(tables, sweep.value, sweep.policy)
     assert found is not None
     assert found.residual == 0.0
@@ -212,7 +212,7 @@ def test_a_choice_that_is_one_point_off_is_found_where_choices_rise_by_one(side:
 
 def test_choices_of_a_sweep_before_are_repaired_where_choices_rise_by_one() -> None:
     tables = smooth()
-    sweep = proven_sweep(*tables, np.zeros(tables[1].shape, np.int32))
+    sweep = proven_sweep(*tables)
     policy, rises = sweep.policy.copy(), np.diff(sweep.policy, axis=0)
     rng = np.random.default_rng(4)
     value = sweep.value + rng.uniform(-1e-3, 1e-3, sweep.value.shape)
@@ -247,7 +247,7 @@ def test_choices_of_a_sweep_before_are_repaired_where_choices_rise_by_one() -> N
 
 def test_bounds_of_segments_equal_bounds_row_by_row() -> None:
     X, W, Q, V, beta, eta = tables = smooth()
-    sweep = proven_sweep(*tables, np.zeros(W.shape, np.int32))
+    sweep = proven_sweep(*tables)
     errors = np.full(2, 1e-16)
     given = X, W, expectation(Q, V, beta), eta, errors, 512, 1024, sweep.value, sweep.policy, sweep.policy
     allowed = 0.0
@@ -268,7 +268,7 @@ def test_bounds_of_segments_equal_bounds_row_by_row() -> None:
 
 def test_inputs_that_cannot_be_confirmed() -> None:
     tables = drawn(5, 40)
-    sweep = proven_sweep(*tables, np.zeros(tables[1].shape, np.int32))
+    sweep = proven_sweep(*tables)
     for change in ({"falls": -1}, {"unaffordable": 39}):
         policy = sweep.policy.copy()
         policy[20, 1] = next(iter(change.values()))

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from beltline.gpu_ref import cpu
-from beltline.gpu_ref.brackets import proven_sweep
 from beltline.gpu_ref.confirmation import confirmed as on_processor
 from beltline.gpu_ref.cuda import solver
 from beltline.gpu_ref.cuda.device import available, cupy_module
@@ -17,6 +16,7 @@ from beltline.gpu_ref.extended import solve as solve_extended
 from beltline.gpu_ref.random_problems import random_problem
 from beltline.gpu_ref.tables import expectation
 from beltline.gpu_ref.utility import crra_utility
+from support.proven_sweep import proven_sweep
 
 pytestmark = pytest.mark.skipif(bool(available()), reason=available() or "there is a device")
 
@@ -42,7 +42,7 @@ def test_an_exact_sweep_is_confirmed_as_on_the_processor(points: int, kind: str)
     confirmed = 0
     for seed in range(12):
         X, W, Q, V, beta, eta = tables = drawn(seed, points, kind=kind)
-        sweep = proven_sweep(*tables, np.zeros(W.shape, np.int32))
+        sweep = proven_sweep(*tables)
         if (sweep.policy < 0).any():
             continue
         found = Confirmation(X, W, Q, beta, eta).compare(V, sweep.value, sweep.policy, 0.0)
@@ -60,7 +60,7 @@ def test_choices_of_the_sweep_before_are_repaired() -> None:
     repaired = 0
     for seed in range(20):
         X, W, Q, V, beta, eta = tables = drawn(seed, 700)
-        sweep = proven_sweep(*tables, np.zeros(W.shape, np.int32))
+        sweep = proven_sweep(*tables)
         policy = sweep.policy.copy()
         rng = np.random.default_rng(seed)
         for x, s in zip(rng.integers(1, 699, 40), rng.integers(0, 3, 40), strict=True):
@@ -76,7 +76,7 @@ def test_choices_of_the_sweep_before_are_repaired() -> None:
 def test_faults_are_never_confirmed(seed: int) -> None:
     rng = np.random.default_rng(seed)
     X, W, Q, V, beta, eta = tables = drawn(seed, 600)
-    sweep = proven_sweep(*tables, np.zeros(W.shape, np.int32))
+    sweep = proven_sweep(*tables)
     card = Confirmation(X, W, Q, beta, eta)
     allowed = 1e-9
     for _ in range(10):
@@ -116,7 +116,7 @@ def test_the_bound_holds_of_a_solution_with_jumps(eta: float) -> None:
 
 def test_tables_out_of_order_are_left_to_the_processor() -> None:
     X, W, Q, V, beta, eta = tables = drawn(0, 300)
-    sweep = proven_sweep(*tables, np.zeros(W.shape, np.int32))
+    sweep = proven_sweep(*tables)
     W = W.copy()
     W[100, 1] = W[99, 1] - 1e-3
     assert Confirmation(X, W, Q, beta, eta).compare(V, sweep.value, sweep.policy, 1e9) is None
@@ -130,7 +130,7 @@ def test_problems_of_one_launch_are_compared_each_by_itself() -> None:
     for seed in range(12):
         rng = np.random.default_rng(seed)
         X, W, Q, V, beta, eta = drawn(seed, points)
-        sweep = proven_sweep(X, W, Q, V, beta, eta, np.zeros(W.shape, np.int32))
+        sweep = proven_sweep(X, W, Q, V, beta, eta)
         value, policy = sweep.value.copy(), np.ascontiguousarray(sweep.policy)
         if seed % 3 == 1:
             for x in rng.integers(1, points, 30):
