@@ -94,13 +94,6 @@ FAULTS = (
         (TESTS + "test_sweeps.py::test_exact_has_the_bits_of_brute_force",),
     ),
     Fault(
-        "rounds of brackets end before the last half-round",
-        HERE + "brackets.py",
-        "if number >= 2 and not counts[:, 0].any():",
-        "if number >= 1 and not counts[:, 0].any():",
-        (TESTS + "test_brackets.py::test_any_table_from_any_policy",),
-    ),
-    Fault(
         "a proven sweep reports no rounding error",
         HERE + "brackets.py",
         "return Swept(value, found, float(slack.max())",
