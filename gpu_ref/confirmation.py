@@ -37,8 +37,8 @@ MAX_GAP = 2.0**-10
 MAX_REPAIRS = 32
 """Largest number of choices that are repaired at ends of chunks."""
 
-CHUNK_REPAIRS, SMOOTH_REPAIRS = 8, 64
-"""Largest number of choices that are repaired within a chunk, in general and if choices rise by one point per row."""
+CHUNK_REPAIRS = 8
+"""Largest number of times that choices are repaired within a chunk, each of which takes two more passes over it."""
 
 GAP, SIZE, LARGEST, STATE = range(4)
 """What a chunk finds: the largest ``|best - value|``, ``|U|`` and ``|best|``; and as its state :data:`CONFIRMED`,
@@ -129,85 +129,6 @@ def _rows(
 
 
 @njit(cache=True)
-def _smooth_rows(
-    X: Array, W: Array, ev: Array, eta: float, errors: Array, begin: int, end: int, value: Array, policy: Indexes,
-    exact: Indexes, change: float, ev_error: float, facts: Array, pieces: Array,
-) -> bool:  # fmt: skip
-    """Confirm as :func:`_rows` does, but faster, choices that rise by at most one point per row.
-
-    It also requires that choices beat those of their neighbours by more than rounding. Then no excess exceeds ``2 e``
-    or the incoming one, and need not be followed from row to row. A choice that a neighbour's choice beats is repaired
-    in the same pass, except in the first and last row, which other threads read. Returns ``False`` if it cannot tell.
-    """
-    states = W.shape[1]
-    if begin == 0 or end == W.shape[0]:
-        return False
-    power = power_error(eta)
-    gap = size = largest = 0.0
-    x, done, repairs = begin, begin, 0
-    while x < end:
-        better = -1
-        for s in range(states):
-            own, wealth = exact[x, s], W[x, s]
-            low, high = exact[x - 1, s], exact[x + 1, s]
-            c = wealth - X[own]
-            if not (0 <= own - 1 <= low <= own <= high <= own + 1 < W.shape[0] and c > 0.0):
-                return False
-            u = crra(c, eta)
-            best, twice = u + ev[s, own], 2.0 * errors[s]
-            if low < own:
-                margin = best - (crra(wealth - X[low], eta) + ev[s, low])
-                if margin <= 0.0:
-                    better = low
-                elif not margin >= twice:
-                    return False
-            if high > own and better < 0:
-                left = wealth - X[high]
-                margin = best - (crra(left, eta) + ev[s, high]) if left > 0.0 else np.nan
-                if margin < 0.0:
-                    better = high
-                elif not margin >= twice:
-                    return False
-            if better >= 0:
-                if x == begin or x + 1 == end or repairs == SMOOTH_REPAIRS:
-                    return False
-                exact[x, s] = better
-                repairs += 1
-                break
-            loss, given = 0.0, policy[x, s]
-            if given != own:
-                left = wealth - X[given]
-                if not left > 0.0:
-                    return False
-                other = crra(left, eta)
-                loss = best - (other + ev[s, given])
-                # Rounding is largest at the lower consumption of the two choices.
-                if left < c:
-                    c, u = left, other
-            own_gap, u = abs(best - value[x, s]), abs(u)
-            if not max(own_gap, 0.5 * loss) <= change + TIMES * (ev_error + power * u):
-                return False
-            gap, size, largest = max(gap, own_gap), max(size, u), max(largest, abs(best))
-        if better < 0:
-            x += 1
-            done = max(done, x)
-        elif x >= done:
-            # The row before may choose what this row chooses now.
-            x -= 1
-        else:
-            # The numbers of this row have changed.
-            gap = size = largest = 0.0
-            x = done = begin
-    for s in range(states):
-        for side in range(2):
-            piece = pieces[s, side]
-            piece[EXCESS] = piece[ERROR] = 2.0 * errors[s]
-            piece[EXCESS_STEP] = piece[ERROR_STEP] = 0.0
-    facts[GAP], facts[SIZE], facts[LARGEST], facts[STATE] = gap, size, largest, CONFIRMED
-    return True
-
-
-@njit(cache=True)
 def _repair(
     X: Array, W: Array, ev: Array, eta: float, exact: Indexes, x: int, s: int, begin: int, end: int
 ) -> tuple[int, int]:
@@ -253,24 +174,23 @@ def _chunk(
     states, begin = W.shape[1], chunk * _CHUNK
     end = min(begin + _CHUNK, W.shape[0])
     here, piece = facts[chunk], pieces[chunk]
-    repairs = 0
-    while True:
-        if not _smooth_rows(X, W, ev, eta, errors, begin, end, value, policy, exact, change, ev_error, here, piece):
-            _rows(X, W, ev, eta, errors, begin, end, value, policy, exact, change, ev_error, here, piece)
+    for _ in range(CHUNK_REPAIRS + 1):
+        _rows(X, W, ev, eta, errors, begin, end, value, policy, exact, change, ev_error, here, piece)
         state = int(here[STATE])
-        if state < 0 or repairs == CHUNK_REPAIRS:
+        if state < 0 or _repair(X, W, ev, eta, exact, state // states, state % states, begin + 1, end - 1)[0] < 0:
             return
-        repairs += 1
-        row, s = state // states, state % states
-        if _repair(X, W, ev, eta, exact, row, s, begin + 1, end - 1)[0] < 0:
-            return
+        # Where one choice is not the best, others will not be.
+        for row in range(max(state // states, begin + 1), end - 1):
+            for s in range(states):
+                if _repair(X, W, ev, eta, exact, row, s, begin + 1, end - 1)[0] < 0:
+                    return
 
 
 def _all_rows(
     X: Array, W: Array, ev: Array, eta: float, errors: Array, value: Array, policy: Indexes, exact: Indexes,
     change: float, ev_error: float, todo: NDArray[np.int64], facts: Array, pieces: Array,
 ) -> None:  # fmt: skip
-    """Run :func:`_smooth_rows`, or if it cannot tell :func:`_rows`, on the chunks ``todo``, in parallel."""
+    """Confirm the chunks ``todo``, in parallel."""
     for k in prange(todo.size):
         _chunk(X, W, ev, eta, errors, value, policy, exact, change, ev_error, todo[k], facts, pieces)
 
