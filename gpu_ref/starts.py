@@ -1,7 +1,7 @@
 """Starting values: the solution of a smooth problem by polynomials, or that of a part of the grid; and the nearest.
 
 Smooth problems have a start from a dozen points for each exogenous state (:mod:`beltline.gpu_ref.spectral`). For all
-others the problem is solved on every fifth grid point, and so on down to a few hundred points, each by the method of
+others the problem is solved on every eighth grid point, and so on down to a few hundred points, each by the method of
 :mod:`beltline.gpu_ref.value_iteration`. The value of a solution depends on ``x`` only through cash on hand ``W(x, s)``,
 in which it is smooth between kinks, wherever ``W`` itself jumps or is flat. So it is drawn over the grid by cubics in
 ``W`` that keep its slopes monotone (Fritsch and Butland 1984, "A method for constructing local monotone piecewise cubic
@@ -28,8 +28,8 @@ from beltline.gpu_ref.value_iteration import ValueIteration
 FEWEST = 256
 """Number of grid points from which a part of the grid is solved first."""
 
-STRIDE, LOOSER = 5, 1e4
-"""A part of the grid has every fifth point, and is solved to a tolerance that is this much larger: what it lacks, more
+STRIDE, LOOSER = 8, 1e4
+"""A part of the grid has every eighth point, and is solved to a tolerance that is this much larger: what it lacks, more
 exactness would not bring.
 """
 
