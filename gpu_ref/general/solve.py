@@ -44,6 +44,9 @@ SYSTEM_SWEEPS = 15
 the next sweep, may take as long as all sweeps so far, besides one.
 """
 
+FAR_BELOW = 0.01
+"""After the rule is met, a policy is evaluated a second time if the change is not below this share of ``tol``."""
+
 NEAR = 1e3
 """A sweep computes its rounding errors if the change of the sweep before is below this number of tolerances: it may be
 the last, and would have to be repeated for them.
@@ -189,8 +192,8 @@ def _iterate(
     moving_sweeps = 0
     pace, slow, solved, in_vain, allowed = Pace(), False, False, 0, math.inf
     status, message, near = "", "", False
-    # Once the rule is met, the policy is evaluated once more: far less is then left than what the rule asks for.
-    more_once = corrected and update is None and steps > 0
+    # Once the rule is met, the policy is evaluated once more, or twice: far less is then left than the rule asks for.
+    spare = 2 if corrected and update is None and steps > 0 else 0
     while not status:
         last = operator.sweep(V, guess, with_slack=near)
         evaluations.append(last.evaluations)
@@ -212,8 +215,9 @@ def _iterate(
         pace.add(last.change)
         in_vain += solved and pace.stalled
         met = last.change < tol and (update is None or price_change < tol)
-        if met and more_once and 1 < len(evaluations) < max_sweeps and not pace.rounded(last.found.value, V):
-            more_once = False
+        enough = spare == 0 or (spare == 1 and last.change < FAR_BELOW * tol)
+        if met and not enough and 1 < len(evaluations) < max_sweeps and not pace.rounded(last.found.value, V):
+            spare -= 1
         elif met:
             status, message = "converged", converged(last.change, price_change, len(evaluations), update is not None)
         elif update is None and pace.rounded(last.found.value, V):

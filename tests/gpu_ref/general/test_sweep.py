@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from beltline.gpu_ref import brackets
+from beltline.gpu_ref.exact import exact_sweep
 from beltline.gpu_ref.general import Branch, Form, proven_branch
 from beltline.gpu_ref.general.applied import continuation
 from beltline.gpu_ref.general.candidates import AS_GIVEN, BY_COST, UNORDERED, numbered, windows
@@ -58,9 +58,9 @@ def test_a_table_problem_is_swept_as_by_the_exact_sweep() -> None:
         X, W, Q, V, beta, eta = random_problem(np.random.default_rng(seed), 80).arguments
         branch = Branch("one", 0, W, np.repeat(X[:, None], W.shape[1], axis=1), Q, beta)
         swept = proven_branch(tables_of(branch, eta), V[None], eta)
-        today = brackets.proven_sweep(X, W, Q, V, beta, eta, np.zeros(W.shape))
-        np.testing.assert_array_equal(swept.value, today.value)
-        np.testing.assert_array_equal(swept.policy, today.policy)
+        value, policy = exact_sweep(X, W, Q, V, beta, eta)
+        np.testing.assert_array_equal(swept.value, value)
+        np.testing.assert_array_equal(swept.policy, policy)
 
 
 def test_three_evaluations_a_state_from_a_good_policy() -> None:
