@@ -2,8 +2,8 @@
 
 Exit codes are 0 if the problem was solved; 1 if it was not solved (the result is still written), if a device was lost
 or took too long, or if a file could not be written; 2 if the input was refused before any work, or if the problem does
-not fit into the memory of this computer; 130 if the command was interrupted (nothing is written except a checkpoint). A
-plot of a result that is not solved is drawn, with exit code 1.
+not fit into the memory of this computer; 130 if the command was interrupted, and 143 if SIGTERM ended it (nothing is
+written except a checkpoint). A plot of a result that is not solved is drawn, with exit code 1.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from beltline.host.cli.arguments import (
     new_file_name,
 )
 from beltline.host.cli.interrupts import INTERRUPTED, begin_work
+from beltline.sim.ctrl_c import TERMINATED, terminated
 
 # Everything else is imported by the command that needs it, so that `beltline --help` appears at once.
 
@@ -269,8 +270,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return REFUSED
     except KeyboardInterrupt as interrupt:
         left = f"; {interrupt}" if interrupt.args else ""
-        print(f"{name}: interrupted{left}", file=sys.stderr)
-        return INTERRUPTED
+        print(f"{name}: {'terminated' if terminated() else 'interrupted'}{left}", file=sys.stderr)
+        return TERMINATED if terminated() else INTERRUPTED
 
 
 def _solve_economy(given: argparse.Namespace) -> int:

@@ -44,6 +44,7 @@ from beltline.host.solver.options import LEAST_TOL, MachineMethod, SolveOptions,
 from beltline.host.solver.prepare import Prepared, from_last, has_product_states, image_of, needs_alternatives
 from beltline.host.solver.run import Run
 from beltline.hw.interface.parameters import MachineParameters
+from beltline.sim.ctrl_c import interruptible
 from beltline.sim.progress import reporting
 
 
@@ -208,6 +209,7 @@ class Session:
         moving = {"update": update, "update_every": update_every}
         return self.solve_with(problem, given, progress, {k: v for k, v in moving.items() if v is not None})
 
+    @interruptible
     def solve_with(
         self,
         problem: Problem,

@@ -16,11 +16,11 @@ from beltline.host.problem.problem import Problem
 from beltline.host.problem.solvable import Solvable
 from beltline.host.results.result import Result
 from beltline.host.solver.automatic import of_general_form, solve_automatic, solve_in_double
-from beltline.host.solver.ctrl_c import interruptible
 from beltline.host.solver.options import UNNAMED, checked_options, machine_method, taken
 from beltline.host.solver.processor_session import ProcessorSession, named
 from beltline.host.solver.session import Session, in_session
 from beltline.host.solver.solve_discrete import DEVICE, check_discrete
+from beltline.sim.ctrl_c import interruptible
 from beltline.sim.progress import reporting
 
 
