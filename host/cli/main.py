@@ -109,7 +109,7 @@ def _solve_arguments(parser: argparse.ArgumentParser) -> None:
         type=new_file_name,
         metavar="FILE.npz",
         help="on the accelerator, such as --device emulator: save the value function to this file every 30 seconds and "
-        "on Ctrl-C, and continue from it if it exists; it is deleted after convergence",
+        "on Ctrl-C, and continue from it if it exists; it is deleted after convergence, when --out is written",
     )
     run.add_argument("--no-verify", action="store_true", help="skip the exact check of the result in double precision")
     output = parser.add_argument_group("output")
@@ -385,6 +385,7 @@ def _solve(given: argparse.Namespace) -> int:
     from beltline.host.problem.problem import Problem
     from beltline.host.results.files import check_target
     from beltline.host.results.save import check_out
+    from beltline.host.solver.checkpoint import Checkpoint
     from beltline.host.solver.solve import solve
     from beltline.host.solver.tolerance import TOL
 
@@ -406,6 +407,7 @@ def _solve(given: argparse.Namespace) -> int:
     options = _options(given.option)
     if given.device is not None:
         options["device"] = given.device
+    saving = None if given.checkpoint is None else Checkpoint(given.checkpoint, held=True)
     begin_work()
     result = solve(
         problem,
@@ -415,7 +417,7 @@ def _solve(given: argparse.Namespace) -> int:
         verify=not given.no_verify,
         method=given.method,
         timeout=given.timeout,
-        checkpoint=given.checkpoint,
+        checkpoint=saving,
         **options,
     )
     if not given.quiet:
@@ -425,6 +427,8 @@ def _solve(given: argparse.Namespace) -> int:
             write(path, *more)
             if not given.quiet:
                 print(f"  {'written':<14}{path}")
+    if saving is not None and saving.over:
+        saving.remove()
     if not result.success:
         print(f"beltline solve: not solved: {result.message}", file=sys.stderr)
         return 1

@@ -231,7 +231,10 @@ class Session:
         if options.start == "last" and self._last is not None and problem.horizon is None:
             work = replace(work, image=from_last(work.image, *self._last))
         with reporting(self._progress if progress is None else progress) as report:
-            result = self.run(work, report, saving).result(report)
+            completed = self.run(work, report, saving)
+            result = completed.result(report)
+            if saving is not None and (failed := saving.end(completed.run.converged)):
+                result = replace(result, message=f"{result.message} {failed}")
             if not options.shift:
                 return result
             return or_plain(result, lambda: self.run(self.prepare(problem, plain(options)), report).result(report))

@@ -108,10 +108,11 @@ def solve(
     timeout : float, optional
         Seconds after which an unfinished run of a named device, or the verification of its ages, is stopped.
     checkpoint : path, optional
-        File (``.npz``) to which the value function and the number of sweeps are saved regularly, on Ctrl-C and at
-        ``max_sweeps``. If the file exists, the solve continues from it and returns the same bits as without a break;
-        ``max_sweeps`` includes the sweeps made before. The file is deleted when the solve has converged. Only for
-        devices of the accelerator that are named, and for an infinite horizon.
+        File (``.npz``) to which the value function and the number of sweeps are saved regularly, on Ctrl-C, on SIGTERM
+        and at ``max_sweeps``. If it exists, the solve continues from it and returns the same bits as without a break;
+        ``max_sweeps`` includes the sweeps made before. The file is deleted when the solve has converged and the result
+        is verified. If it cannot be written, the message of the result says so. Only for devices of the accelerator
+        that are named, and for an infinite horizon.
     checkpoint_every : float, optional
         Seconds between two savings; 30 by default.
     method : str, optional
