@@ -114,7 +114,8 @@ class Store:
             raise ProblemError(f"store {str(self.path)!r} is a file, not a directory")
         mark = self.path / MARK
         if not mark.exists():
-            if any(entry.name != LOCK for entry in os.scandir(self.path)):
+            # The lock, and perhaps the unfinished mark, of a process that was killed as it made the store.
+            if any(name != LOCK and not Path(name).match(PART.format("*")) for name in os.listdir(self.path)):
                 raise ProblemError(
                     f"store {str(self.path)!r} is a directory with other files and without {MARK}: name a new or empty "
                     f"one"
@@ -284,7 +285,7 @@ class Store:
     def _lines(self) -> list[dict[str, Any]]:
         """Return the valid lines of the index whose file exists, one for each key."""
         found: dict[str, dict[str, Any]] = {}
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):
             for text in (self.path / INDEX).read_text().splitlines():
                 # A power failure can leave a line incomplete.
                 with contextlib.suppress(ValueError, KeyError, TypeError):
