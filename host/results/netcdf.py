@@ -54,7 +54,7 @@ WAIT_SECONDS = 60.0
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 """Environment of that process: threads of NumPy's linear algebra would take more memory than most files."""
 
-_LAST = re.compile(rb"\nBeltline sha256 ([0-9a-f]{64})\n")
+_LAST = re.compile(rb"\nBeltline sha256 [0-9a-f]{64}\n")
 _LAST_SIZE = 82
 
 _END = {0: 40, 1: 44, 2: 28, 3: 28}
@@ -82,7 +82,7 @@ def write(dataset: Dataset, target: Path) -> None:
     content = memory.getbuffer()
     with replacing(target) as out:
         out.write(content)
-        out.write(f"\nBeltline sha256 {hashlib.sha256(content).hexdigest()}\n".encode())
+        out.write(seal(content))
 
 
 @contextlib.contextmanager
@@ -131,6 +131,11 @@ def _reader(path: Path, size: int) -> Iterator[subprocess.Popen[bytes]]:
         end.cancel()
 
 
+def seal(content: bytes | bytearray | memoryview) -> bytes:
+    """Return the last line of a file with this content before it."""
+    return f"\nBeltline sha256 {hashlib.sha256(content).hexdigest()}\n".encode()
+
+
 def _check_line(content: bytes) -> None:
     """Check the SHA-256 in the last line of a file, or without such a line the length of the file.
 
@@ -141,7 +146,7 @@ def _check_line(content: bytes) -> None:
     """
     last = _LAST.fullmatch(content, max(len(content) - _LAST_SIZE, 0))
     if last is not None:
-        sound = hashlib.sha256(memoryview(content)[: last.start()]).hexdigest() == last[1].decode()
+        sound = last[0] == seal(memoryview(content)[: last.start()])
     else:
         place = _END[content[8]]
         sound = int.from_bytes(content[place : place + 8], "little") == len(content)
