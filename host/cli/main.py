@@ -407,7 +407,7 @@ def _solve(given: argparse.Namespace) -> int:
     options = _options(given.option)
     if given.device is not None:
         options["device"] = given.device
-    saving = None if given.checkpoint is None else Checkpoint(given.checkpoint, held=True)
+    saving = None if given.checkpoint is None else Checkpoint(given.checkpoint, stays=True)
     begin_work()
     result = solve(
         problem,

@@ -84,7 +84,7 @@ def replacing(target: Path) -> Iterator[IO[bytes]]:
                 except FileExistsError:
                     part = None
                 else:
-                    file = _held(file)
+                    file = _locked(file)
             with file:
                 yield file
                 file.flush()
@@ -108,7 +108,7 @@ def replacing(target: Path) -> Iterator[IO[bytes]]:
 _OWN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
-def _held(file: IO[bytes]) -> IO[bytes] | None:
+def _locked(file: IO[bytes]) -> IO[bytes] | None:
     """Lock a new temporary file, which says that its writer is at work; None if it was taken for stale before that."""
     try:
         lock(file.fileno())
@@ -124,7 +124,7 @@ def _held(file: IO[bytes]) -> IO[bytes] | None:
 
 
 def _remove_stale(folder: Path) -> None:
-    """Remove temporary files whose writer has ended: nobody has them locked."""
+    """Remove temporary files whose writer has ended: no process has them locked."""
     for part in folder.glob(PART.format("*")):
         # Errors are those of links, of files of other users, and of files that another process removes now.
         with contextlib.suppress(OSError):

@@ -7,8 +7,9 @@ HDF5 ends the process if the disk is full, and may loop forever or return wrong 
 therefore made in memory and then written like any other. After the end of the HDF5 data it has one more line with the
 SHA-256 of all bytes before it, which is verified before HDF5 reads them. Files that xarray or other programs wrote have
 no such line; for these the length in the HDF5 header is compared with that of the file, and the attribute ``checksum``
-of :meth:`beltline.Result.to_xarray` reveals changed data. As whoever changes a file can also make its checksums anew,
-HDF5 reads it in a process of its own, which has limits of time and memory (:mod:`beltline.host.results.hdf5_child`).
+of :meth:`beltline.Result.to_xarray` reveals changed data. As the checksums of a file that was changed may have been
+computed again, HDF5 reads it in a process of its own, which has limits of time and memory
+(:mod:`beltline.host.results.hdf5_child`).
 """
 
 from __future__ import annotations

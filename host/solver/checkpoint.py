@@ -60,7 +60,7 @@ class Checkpoint:
         Its name must end in ``.npz``.
     every
         Seconds between two savings, above 0.
-    held
+    stays
         Whether the file stays after a solve that has converged, until the caller calls :meth:`remove`.
 
     Attributes
@@ -76,10 +76,10 @@ class Checkpoint:
         ``path`` cannot be used for such a file, or ``every`` is not above 0.
     """
 
-    def __init__(self, path: str | os.PathLike[str], every: float = EVERY, held: bool = False) -> None:
+    def __init__(self, path: str | os.PathLike[str], every: float = EVERY, stays: bool = False) -> None:
         self.path: Path = check_target("checkpoint", path, (".npz",))
         self.every = real("checkpoint_every", every, "a number of seconds above 0", lambda v: 0 < v < math.inf)
-        self.held = held
+        self.stays = stays
         self.over = False
         self.failure = ""
 
@@ -130,7 +130,7 @@ class Checkpoint:
     def end(self, converged: bool) -> str:
         """Note that the solve is verified; delete the file if it has converged. Return a sentence on what failed."""
         self.over = converged
-        if converged and not self.held:
+        if converged and not self.stays:
             self.remove()
         return f"The {self.failure}." if self.failure else ""
 

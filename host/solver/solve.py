@@ -110,9 +110,8 @@ def solve(
     checkpoint : path, optional
         File (``.npz``) to which the value function and the number of sweeps are saved regularly, on Ctrl-C, on SIGTERM
         and at ``max_sweeps``. If it exists, the solve continues from it and returns the same bits as without a break;
-        ``max_sweeps`` includes the sweeps made before. The file is deleted when the solve has converged and the result
-        is verified. If it cannot be written, the message of the result says so. Only for devices of the accelerator
-        that are named, and for an infinite horizon.
+        ``max_sweeps`` includes the sweeps made before. It is deleted when the result has converged and is verified. If
+        it cannot be written, the message says so. Only for named devices of the accelerator and an infinite horizon.
     checkpoint_every : float, optional
         Seconds between two savings; 30 by default.
     method : str, optional

@@ -34,9 +34,9 @@ def damage(folder: Path, kind: str, count: int, seed: int) -> dict[str, Any]:
         end = read(kind, path, result, expected, seal)
         spent = time.monotonic() - begin
         longest = max(longest, spent)
-        # Content whose checksum was made anew may be changed.
+        # Content whose checksum was computed again may be changed.
         fine = end in ("refused", "harmless") or (end == "changed" and seal == "content")
-        found[f"{seal or 'no'} checksum anew: {end if fine else 'wrong'}"] += 1
+        found[f"{seal or 'no'} checksum again: {end if fine else 'wrong'}"] += 1
         if not fine or spent > SECONDS:
             wrong.append([number, seal, end, round(spent, 2)])
     more = 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)

@@ -17,7 +17,7 @@ from beltline.host.results import archive, netcdf
 from support.files import content
 
 SEALS = ("", "file", "content")
-"""What was made anew after the damage: nothing; the checksums of the file's format; also that of its content."""
+"""What was computed again after the damage: nothing; the checksums of the file's format; also that of its content."""
 
 
 def flip(rng: random.Random, data: bytearray) -> None:
@@ -96,7 +96,7 @@ def damaged(rng: random.Random, kind: str, whole: bytes, seal: str, way: Callabl
 def read(kind: str, path: Path, result: bl.Result, expected: Any, seal: str) -> str:
     """Read a file, and return ``refused``, ``harmless``, ``changed`` or ``raw: ...``, an error that is no sentence.
 
-    A checksum of the content that was made anew is as good as one that is not checked.
+    A checksum of the content that was computed again is as good as one that is not checked.
     """
     try:
         with contextlib.ExitStack() as stack:

@@ -67,7 +67,7 @@ def attempt(kind: str, folder: Path, result: Any, nth: int, error: int) -> tuple
             KINDS[kind](result, folder)
             said = "written"
         except OSError as failed:
-            # A folder, or the file that was asked for: no temporary one, which the user does not know.
+            # A folder, or the file to be written: no temporary one, which the user does not know.
             name = str(failed.filename)
             said = "OSError" if name.startswith(str(folder)) and not name.endswith(ENDINGS) else f"raw: {failed!r}"
         except (bl.ProblemError, SimulationError) as failed:

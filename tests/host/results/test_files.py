@@ -55,7 +55,7 @@ def test_an_interrupt_of_which_the_writer_made_another_error(tmp_path: Path) -> 
     try:
         raise KeyboardInterrupt
     except KeyboardInterrupt:
-        # An older interrupt, which the caller has handled, is none of the writer.
+        # The caller has handled an older interrupt, which does not concern the writer.
         with pytest.raises(OSError, match=r"/a\.txt'$"), replacing(tmp_path / "a.txt"):
             raise OSError(28, "No space left on device")  # noqa: B904
 

@@ -1,4 +1,4 @@
-"""Every system call that changes files fails once, in every writer: afterwards the old file or the new one is there."""
+"""Every system call that changes files fails once, in every writer: afterwards the old file or the new one exists."""
 
 from __future__ import annotations
 

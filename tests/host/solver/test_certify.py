@@ -209,7 +209,7 @@ def test_a_loaded_result_is_checked_again(kind: str, tmp_path: Path) -> None:
     assert again.status == solved.status
     assert again.message == "The value and the choices were checked again."
     assert again.error_bound < 1e-6
-    # Someone changed the file, and made its checksum anew.
+    # The file was changed, and its checksum computed again.
     value = loaded.value + np.where(loaded.value == loaded.value.max(), 0.7 * np.ptp(loaded.value), 0.0)
     off = replace(loaded, value=value).verify()
     assert not off.success
