@@ -16,7 +16,7 @@ import sys
 import time
 from typing import Any
 
-SECONDS = 5
+SECONDS = 3
 """Processor time in which a file must be opened and its content listed."""
 
 SPEED = 2**25

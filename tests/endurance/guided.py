@@ -14,8 +14,8 @@ from beltline.host.solver import checkpoint
 from support.damage import SEALS, damaged, read
 from support.files import WRITERS, content, small
 
-SECONDS = 10
-"""Longest time for a file, after which libFuzzer ends the run."""
+SECONDS = 60
+"""Longest time for a file, also on a busy computer, after which libFuzzer ends the run."""
 
 
 def fuzz(folder: Path, kind: str, seconds: int, seed: int) -> int:
@@ -47,7 +47,9 @@ def fuzz(folder: Path, kind: str, seconds: int, seed: int) -> int:
             raise AssertionError(end)
 
     options = [f"-max_total_time={seconds}", f"-timeout={SECONDS}", f"-seed={seed}", "-rss_limit_mb=2048"]
-    options += [f"-max_len={2 * len(whole)}", f"-artifact_prefix={Path.cwd()}/", "-print_final_stats=1"]
+    found = Path("build", "fuzz")
+    found.mkdir(parents=True, exist_ok=True)
+    options += [f"-max_len={2 * len(whole)}", f"-artifact_prefix={found}/", f"-report_slow_units={SECONDS}"]
     atheris.Setup([sys.argv[0], *options, str(corpus)], target)
     atheris.Fuzz()
     return 0
