@@ -87,7 +87,7 @@ def interrupt(number: int, frame: FrameType | None) -> None:
 
 @contextlib.contextmanager
 def handling(handler: Callable[[int, FrameType | None], None] = interrupt) -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM call ``handler`` during the block; the process ends after :func:`interrupt` of SIGTERM.
+    """Let Ctrl-C and SIGTERM call ``handler`` during the block; SIGTERM ends the process after the outermost one.
 
     This works in the main thread, and for a signal only if no other handler is installed; otherwise nothing changes.
     """
@@ -109,16 +109,16 @@ def handling(handler: Callable[[int, FrameType | None], None] = interrupt) -> It
 
     if interrupt not in before.values():
         _State.number, _State.imports = signal.SIGINT, _imports(sys._getframe())
-    sys.unraisablehook = lost
-    for number in before:
-        signal.signal(number, handler)
     try:
+        sys.unraisablehook = lost
+        for number in before:
+            signal.signal(number, handler)
         yield
     finally:
         for number, held in before.items():
             signal.signal(number, held)
         sys.unraisablehook = hook
-        if terminated() and handler is interrupt and before.get(signal.SIGTERM) is signal.SIG_DFL:
+        if terminated() and before.get(signal.SIGTERM) is signal.SIG_DFL:
             os.kill(os.getpid(), signal.SIGTERM)
             # The first process of a container survives this.
             sys.exit(TERMINATED)
