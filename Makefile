@@ -16,7 +16,7 @@ READY := $(VENV)/.ready
 # Workers of pytest: more than four gain little, because the longest bench decides.
 PYTEST := $(RUN) -m pytest -n auto --maxprocesses 4
 
-.PHONY: help check setup quick sim sim-full test mutants yardstick speed durations bench models area vivado vivado-ooc bitstream wheel docs lint format clean
+.PHONY: help check setup quick sim sim-full test mutants yardstick endurance speed durations bench models area vivado vivado-ooc bitstream wheel docs lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,11 @@ mutants: $(READY) ## Insert single faults into a copy of the project, each of wh
 
 yardstick: $(READY) ## Compare answers to 300 problems, and their CPU time, with those recorded: minutes. ONLY=: one kind
 	$(RUN) -m tests.yardstick compare $(if $(ONLY),--only '$(ONLY)')
+
+endurance: $(READY) ## Damage files, search for such that break a reader, and kill processes: hours. COUNT= files, SECONDS=, KILLS=: fewer
+	$(RUN) -m tests.endurance damage $(if $(COUNT),--count '$(COUNT)')
+	$(RUN) -m tests.endurance kills --count $(or $(KILLS),500)
+	for kind in npz nc; do $(RUN) -m tests.endurance fuzz --kind $$kind $(if $(SECONDS),--seconds '$(SECONDS)') || exit 1; done
 
 speed: $(READY) ## Run the tests that compare a time or a bandwidth with a constant; wants a quiet computer
 	$(RUN) -m pytest -m speed

@@ -9,7 +9,6 @@ True
 Each name is imported when it is first used, so that ``import beltline`` takes no time.
 """
 
-import importlib
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +27,7 @@ if _MISSING:
     )
 
 from beltline.host import __version__  # noqa: E402
+from beltline.sim.ctrl_c import import_whole  # noqa: E402
 
 if TYPE_CHECKING:
     from beltline.gpu_ref.general.prices import BondPrices as BondPrices
@@ -246,7 +246,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'beltline' has no attribute {name!r}")
     module, _, other_name = _HOMES[name].partition(":")
-    value = getattr(importlib.import_module(module), other_name or name)
+    value = getattr(import_whole(module), other_name or name)
     globals()[name] = value
     return value
 

@@ -13,6 +13,7 @@ provide(
         "Result.plot": "beltline.host.plots.result_plot:plot",
         "Result.save": "beltline.host.results.save:save",
         "Result.transitions": "beltline.host.analysis.transitions:transitions",
+        "Result.verify": "beltline.host.solver.certify:verify",
         "Result.to_xarray": "beltline.host.results.dataset:to_xarray",
         "ModelResult.plot": "beltline.host.models.plots:plot",
         "Refined.plot": "beltline.host.plots.refined:plot",

@@ -114,25 +114,42 @@ def cached(
         Called with a line of text while another process builds the same directory.
     directory
         Directory of the cache; by default ``cache_directory()``.
+
+    Raises
+    ------
+    SimulationError
+        The disk is full, or a file cannot be written for another reason.
     """
     directory = directory or cache_directory()
     final = directory / f"{name}-{key}"
     if final.is_dir():
         return final
-    with _locked(directory / f"{name}-{key}.lock", progress):
+    try:
+        _build(final, build, progress)
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise SimulationError(
+            f"cannot write to the cache directory {directory} ({error.strerror}): set BELTLINE_CACHE to a writable one"
+        ) from error
+    return final
+
+
+def _build(final: Path, build: Callable[[Path], None], progress: Progress | None) -> None:
+    """Build a directory of the cache while no other process does."""
+    with _locked(final.with_name(f"{final.name}.lock"), progress):
         if final.is_dir():
-            return final
+            return
         # As this process holds the lock, a directory of this name was left by a process that was killed.
-        partial = directory / f"{name}-{key}.building"
+        partial = final.with_name(f"{final.name}.building")
         shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir()
         try:
+            partial.mkdir()
             build(partial)
             partial.rename(final)
         except BaseException:
             shutil.rmtree(partial, ignore_errors=True)
             raise
-    return final
 
 
 def guarded(command: Sequence[str], parent: int | None = None) -> list[str]:

@@ -75,7 +75,8 @@ class _Process:
             return
         if now and self._number is not None:
             with contextlib.suppress(ProcessLookupError, BrokenProcessPool):
-                os.kill(self._number.result(), signal.SIGTERM)
+                # A solve would hear SIGTERM only between its compiled functions.
+                os.kill(self._number.result(), getattr(signal, "SIGKILL", signal.SIGTERM))
         self._pool.shutdown(wait=wait, cancel_futures=now)
 
 

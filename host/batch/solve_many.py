@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from beltline.host.batch.pool import WorkerLostError
@@ -158,7 +158,8 @@ def solve_many(
         same ``tol`` and a valid error bound, but not the same last bits. Only for devices of the accelerator.
     store : path or Store, optional
         Directory of a :class:`~beltline.host.batch.store.Store`. Every result is written there at once, and a problem
-        whose result is there already is not solved again. Errors are not stored.
+        whose result is there already is not solved again. Errors are not stored. If the disk is full, the batch goes
+        on, and the messages of results that could not be written say so.
     workers : int, optional
         Number of processes of this computer to solve in, with one thread each
         (:class:`~beltline.host.batch.pool.Workers`).
@@ -246,19 +247,15 @@ class _Chunk:
     def done(self) -> bool:
         return all(isinstance(item, Attempt) for item in self.items)
 
-    def answered(self, answers: list[Answer]) -> list[Attempt]:
-        """Put the attempts of ``answers`` in their places, and return them."""
+    def answered(self, answers: list[Answer], stored: Callable[[Key, Result | None], Result | None]) -> None:
+        """Put the attempts of ``answers`` in their places, with the results that ``stored`` returns."""
         remaining = iter(answers)
-        new = []
         for i, item in enumerate(self.items):
             if not isinstance(item, Attempt):
                 index, hashed, problem = item
                 answer = next(remaining)
-                result = answer.result(problem)
-                attempt = Attempt(index, problem, result, answer.error, answer.seconds, hashed=hashed)
-                self.items[i] = attempt
-                new.append(attempt)
-        return new
+                result = stored(hashed, answer.result(problem))
+                self.items[i] = Attempt(index, problem, result, answer.error, answer.seconds, hashed=hashed)
 
     def attempts(self) -> list[Attempt]:
         return [item for item in self.items if isinstance(item, Attempt)]
@@ -372,9 +369,18 @@ class _Batch:
         done, _ = wait(waiting, timeout=0 if ready else None, return_when=FIRST_COMPLETED)
         for future in done:
             one = waiting[future]
-            for attempt in one.answered(_answers(one, future)):
-                if self._store is not None and attempt.result is not None:
-                    self._store.put(attempt.key, attempt.result)
+            one.answered(_answers(one, future), self._stored)
+
+    def _stored(self, hashed: Key, result: Result | None) -> Result | None:
+        """Write a result to the store, if there is one. If that fails, as on a full disk, its message says so."""
+        if self._store is None or result is None:
+            return result
+        try:
+            self._store.put(hashed.text, result)
+        except OSError as error:
+            lost = f"It could not be written to the store: {error.strerror}."
+            return replace(result, message=f"{result.message} {lost}")
+        return result
 
     def _ready(self) -> Iterator[Attempt]:
         while self._under_way and self._under_way[0].done():

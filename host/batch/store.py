@@ -114,7 +114,8 @@ class Store:
             raise ProblemError(f"store {str(self.path)!r} is a file, not a directory")
         mark = self.path / MARK
         if not mark.exists():
-            if any(entry.name != LOCK for entry in os.scandir(self.path)):
+            # The lock, and perhaps the unfinished mark, of a process that was killed as it made the store.
+            if any(name != LOCK and not Path(name).match(PART.format("*")) for name in os.listdir(self.path)):
                 raise ProblemError(
                     f"store {str(self.path)!r} is a directory with other files and without {MARK}: name a new or empty "
                     f"one"
@@ -213,12 +214,13 @@ class Store:
         facts = {"key": key, **record.facts_of(result)}
         archive.write(target, record.KIND, facts, record.arrays_of(result), packed=False)
         line = (json.dumps(_line(key, result)) + "\n").encode()
-        # A single write in append mode, so that lines of several writers cannot mix.
-        index = os.open(self.path / INDEX, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
-        try:
-            os.write(index, line)
-        finally:
-            os.close(index)
+        # A single write in append mode, so that lines of several writers cannot mix. A line that is missing is found.
+        with contextlib.suppress(OSError):
+            index = os.open(self.path / INDEX, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+            try:
+                os.write(index, line)
+            finally:
+                os.close(index)
 
     def index(self) -> list[dict[str, Any]]:
         """Return a dictionary for each result: all facts except its arrays.
@@ -252,13 +254,19 @@ class Store:
             except OSError as error:
                 raise ProblemError(f"store {str(self.path)!r} cannot be locked: {error.strerror}") from None
             if not (self.path / MARK).exists():
-                with replacing(self.path / MARK) as file:
-                    file.write((json.dumps({"format": FORMAT}) + "\n").encode())
+                try:
+                    with replacing(self.path / MARK) as file:
+                        file.write((json.dumps({"format": FORMAT}) + "\n").encode())
+                except OSError as error:
+                    raise ProblemError(f"store {str(self.path)!r} cannot be written to: {error.strerror}") from None
             # No other process writes, so these temporary files were left by one that was killed.
             for part in self.path.glob(f"??/{PART.format('*')}"):
-                part.unlink(missing_ok=True)
+                with contextlib.suppress(OSError):
+                    part.unlink()
             if len(self._lines()) != len(self):
-                self.rebuild()
+                # Readers do without it.
+                with contextlib.suppress(OSError):
+                    self.rebuild()
             self._writing = True
             yield
         finally:
@@ -277,7 +285,7 @@ class Store:
     def _lines(self) -> list[dict[str, Any]]:
         """Return the valid lines of the index whose file exists, one for each key."""
         found: dict[str, dict[str, Any]] = {}
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):
             for text in (self.path / INDEX).read_text().splitlines():
                 # A power failure can leave a line incomplete.
                 with contextlib.suppress(ValueError, KeyError, TypeError):

@@ -2,8 +2,8 @@
 
 Exit codes are 0 if the problem was solved; 1 if it was not solved (the result is still written), if a device was lost
 or took too long, or if a file could not be written; 2 if the input was refused before any work, or if the problem does
-not fit into the memory of this computer; 130 if the command was interrupted (nothing is written except a checkpoint). A
-plot of a result that is not solved is drawn, with exit code 1.
+not fit into the memory of this computer; 130 if the command was interrupted, and 143 if SIGTERM ended it (nothing is
+written except a checkpoint). A plot of a result that is not solved is drawn, with exit code 1.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from beltline.host.cli.arguments import (
     new_file_name,
 )
 from beltline.host.cli.interrupts import INTERRUPTED, begin_work
+from beltline.sim.ctrl_c import TERMINATED, terminated
 
 # Everything else is imported by the command that needs it, so that `beltline --help` appears at once.
 
@@ -108,7 +109,7 @@ def _solve_arguments(parser: argparse.ArgumentParser) -> None:
         type=new_file_name,
         metavar="FILE.npz",
         help="on the accelerator, such as --device emulator: save the value function to this file every 30 seconds and "
-        "on Ctrl-C, and continue from it if it exists; it is deleted after convergence",
+        "on Ctrl-C, and continue from it if it exists; it is deleted after convergence, when --out is written",
     )
     run.add_argument("--no-verify", action="store_true", help="skip the exact check of the result in double precision")
     output = parser.add_argument_group("output")
@@ -269,8 +270,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return REFUSED
     except KeyboardInterrupt as interrupt:
         left = f"; {interrupt}" if interrupt.args else ""
-        print(f"{name}: interrupted{left}", file=sys.stderr)
-        return INTERRUPTED
+        print(f"{name}: {'terminated' if terminated() else 'interrupted'}{left}", file=sys.stderr)
+        return TERMINATED if terminated() else INTERRUPTED
 
 
 def _solve_economy(given: argparse.Namespace) -> int:
@@ -384,6 +385,7 @@ def _solve(given: argparse.Namespace) -> int:
     from beltline.host.problem.problem import Problem
     from beltline.host.results.files import check_target
     from beltline.host.results.save import check_out
+    from beltline.host.solver.checkpoint import Checkpoint
     from beltline.host.solver.solve import solve
     from beltline.host.solver.tolerance import TOL
 
@@ -405,6 +407,7 @@ def _solve(given: argparse.Namespace) -> int:
     options = _options(given.option)
     if given.device is not None:
         options["device"] = given.device
+    saving = None if given.checkpoint is None else Checkpoint(given.checkpoint, stays=True)
     begin_work()
     result = solve(
         problem,
@@ -414,7 +417,7 @@ def _solve(given: argparse.Namespace) -> int:
         verify=not given.no_verify,
         method=given.method,
         timeout=given.timeout,
-        checkpoint=given.checkpoint,
+        checkpoint=saving,
         **options,
     )
     if not given.quiet:
@@ -424,6 +427,8 @@ def _solve(given: argparse.Namespace) -> int:
             write(path, *more)
             if not given.quiet:
                 print(f"  {'written':<14}{path}")
+    if saving is not None and saving.over:
+        saving.remove()
     if not result.success:
         print(f"beltline solve: not solved: {result.message}", file=sys.stderr)
         return 1

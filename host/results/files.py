@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
 from beltline.host.problem.checks import ProblemError, shown
+from beltline.sim.ctrl_c import handling
+from beltline.sim.file_lock import lock
 
 PART = ".beltline-{}.part"
 """Name of a file while it is written; ``{}`` is replaced by a random text that cannot be guessed."""
@@ -52,13 +55,16 @@ def replacing(target: Path) -> Iterator[IO[bytes]]:
 
     The content is brought to the disk before the file gets its name, so that after a power failure, too, ``target`` is
     either the complete old file or the complete new one. If the block raises an error, the new file is removed and
-    ``target`` is unchanged. Several threads and processes may write the same ``target``: each writes a file of its own,
-    and the one that ends last replaces the others. Permissions follow the umask.
+    ``target`` is unchanged; so it is if Ctrl-C or SIGTERM arrives. What a writer that was killed left in this directory
+    is removed. Several threads and processes may write the same ``target``: each writes a file of its own, and the one
+    that ends last replaces the others. Permissions follow the umask.
 
     Raises
     ------
     OSError
         The system could not write the file; the error names ``target``.
+    KeyboardInterrupt
+        On Ctrl-C, whatever the code in the block made of it.
 
     Examples
     --------
@@ -67,28 +73,74 @@ def replacing(target: Path) -> Iterator[IO[bytes]]:
     """
     part: Path | None = None
     file: IO[bytes] | None = None
+    handled = sys.exc_info()[1]
+    with handling():
+        try:
+            _remove_stale(target.parent)
+            while file is None:
+                part = target.with_name(PART.format(secrets.token_hex(8)))
+                try:
+                    file = os.fdopen(os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | _OWN, 0o666), "w+b")
+                except FileExistsError:
+                    part = None
+                else:
+                    file = _locked(file)
+            with file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+                assert part is not None
+                os.replace(part, target)
+        except BaseException as error:
+            if part is not None:
+                with contextlib.suppress(OSError):
+                    part.unlink()
+            if any(isinstance(earlier, KeyboardInterrupt) for earlier in _causes(error, handled)):
+                # As it was closed, a zip file made another error of it.
+                raise KeyboardInterrupt from error
+            if isinstance(error, OSError) and error.errno is not None:
+                # Python's own error names no file, or the temporary one, which the user does not know.
+                raise OSError(error.errno, error.strerror, str(target)) from error
+            raise
+        _settle(target.parent)
+
+
+_OWN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+def _locked(file: IO[bytes]) -> IO[bytes] | None:
+    """Lock a new temporary file, which says that its writer is at work; None if it was taken for stale before that."""
     try:
-        while file is None:
-            part = target.with_name(PART.format(secrets.token_hex(8)))
+        lock(file.fileno())
+    except BlockingIOError:
+        pass
+    except OSError:
+        # Without locks files of others cannot be locked either, and none is removed.
+        return file
+    if os.fstat(file.fileno()).st_nlink:
+        return file
+    file.close()
+    return None
+
+
+def _remove_stale(folder: Path) -> None:
+    """Remove temporary files whose writer has ended: no process has them locked."""
+    for part in folder.glob(PART.format("*")):
+        # Errors are those of links, of files of other users, and of files that another process removes now.
+        with contextlib.suppress(OSError):
+            entry = os.open(part, os.O_RDWR | getattr(os, "O_NONBLOCK", 0) | _OWN)
             try:
-                flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-                file = os.fdopen(os.open(part, flags, 0o666), "w+b")
-            except FileExistsError:
-                part = None
-        with file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        assert part is not None
-        os.replace(part, target)
-    except BaseException as error:
-        if part is not None:
-            part.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno is not None:
-            # Python's own error names no file, or the temporary one, which the user does not know.
-            raise OSError(error.errno, error.strerror, str(target)) from error
-        raise
-    _settle(target.parent)
+                lock(entry)
+                part.unlink()
+            finally:
+                os.close(entry)
+
+
+def _causes(error: BaseException | None, last: BaseException | None) -> Iterator[BaseException]:
+    """Return an iterator over an exception and those that were being handled when it was raised, without ``last``."""
+    while error is not None and error is not last:
+        yield error
+        error = error.__context__
 
 
 def _settle(folder: Path) -> None:

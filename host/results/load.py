@@ -37,7 +37,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     Notes
     -----
     The checksum of the file is verified, and the type, shape and range of everything in it. Nothing in a file is
-    executed, so that files from other people are safe to load.
+    executed, and HDF5 reads a netCDF file in a process of its own with limits of time and memory, so that files from
+    other people are safe to load.
 
     Examples
     --------

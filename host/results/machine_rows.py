@@ -1,7 +1,11 @@
-"""Rows of reports on the machine that solved a problem: clocks, time and number format."""
+"""Rows of reports on a result, and on the machine that solved its problem: clocks, time and number format."""
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
+from beltline.host.problem.report import Report, report
 from beltline.hw.interface.parameters import CLOCK_HZ
 
 
@@ -34,3 +38,28 @@ def machine_rows(
         *([("proof", "the machine has proven every choice of its last sweep")] if proven else []),
         ("numbers", f"64-bit fixed point, {amount_bits} fraction bits for amounts, {value_bits} for values"),
     ]
+
+
+def report_of(result: Any) -> Report:
+    """Return the report of a :class:`~beltline.host.results.result.Result`."""
+    problem = result.problem
+    rows = [("status", f"{result.status}: {result.message}"), ("sweeps", f"{result.sweeps:,}")]
+    if not math.isnan(result.change) and problem.horizon is None:
+        rule = "by the method's stopping rule" if result.method else "max |V_n - V_(n-1)|"
+        rows.append(("last change", f"{rule} = {result.change:.3g} (tolerance {result.tol:g})"))
+    rows.append(("residual", f"max |TV - V| = {result.residual:.3g} ({result.measured_by})"))
+    if result.prices is not None:
+        rows.append(
+            ("prices", f"last change {result.price_change:.3g}; the error bound is for the prices of the last sweep")
+        )
+    rows.append(("error bound", result.bound))
+    if result.alternative is not None:
+        shares = ", ".join(f"{name} in {result.taken(name).mean():.1%}" for name in result.alternatives)
+        rows.append(("taken", f"{shares} of the states of its regime"))
+    rows += result.machine_rows()
+    rows += [
+        *([("chosen", result.chosen)] if result.chosen else []),
+        ("this computer", ", ".join(f"{name} {spent:.2f} s" for name, spent in result.timing.items())),
+    ]
+    ages = "" if problem.horizon is None else f", {problem.horizon} ages"
+    return report(f"{problem.name}, {problem.size}{ages}, on device {result.device}", rows)

@@ -10,7 +10,7 @@ import os
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,8 @@ from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.problem.general import ONLY_ALTERNATIVE
 from beltline.host.problem.problem import Problem
-from beltline.host.problem.report import Report, as_html, as_text, report
-from beltline.host.results.machine_rows import machine_rows
+from beltline.host.problem.report import Report, as_html, as_text
+from beltline.host.results.machine_rows import machine_rows, report_of
 from beltline.host.results.services import service
 from beltline.host.results.variables import consumption_of, variables
 
@@ -365,27 +365,7 @@ class Result:
             return of(self)
 
     def _report(self) -> Report:
-        problem = self.problem
-        rows = [("status", f"{self.status}: {self.message}"), ("sweeps", f"{self.sweeps:,}")]
-        if not math.isnan(self.change) and problem.horizon is None:
-            rule = "by the method's stopping rule" if self.method else "max |V_n - V_(n-1)|"
-            rows.append(("last change", f"{rule} = {self.change:.3g} (tolerance {self.tol:g})"))
-        rows.append(("residual", f"max |TV - V| = {self.residual:.3g} ({self.measured_by})"))
-        if self.prices is not None:
-            rows.append(
-                ("prices", f"last change {self.price_change:.3g}; the error bound is for the prices of the last sweep")
-            )
-        rows.append(("error bound", self.bound))
-        if self.alternative is not None:
-            shares = ", ".join(f"{name} in {self.taken(name).mean():.1%}" for name in self.alternatives)
-            rows.append(("taken", f"{shares} of the states of its regime"))
-        rows += self.machine_rows()
-        rows += [
-            *([("chosen", self.chosen)] if self.chosen else []),
-            ("this computer", ", ".join(f"{name} {spent:.2f} s" for name, spent in self.timing.items())),
-        ]
-        ages = "" if problem.horizon is None else f", {problem.horizon} ages"
-        return report(f"{problem.name}, {problem.size}{ages}, on device {self.device}", rows)
+        return report_of(self)
 
     __str__ = __repr__ = as_text
     _repr_html_ = as_html
@@ -414,6 +394,29 @@ class Result:
             work += f"; {self.searched} columns (an alternative and an exogenous state) searched in full"
         return [("method", f"{self.method}{work}"), ("numbers", "double precision")]
 
+    def verify(self) -> Result:
+        """Check value and policy again, as of a result that was loaded from a file.
+
+        Residual and bound are computed from the problem, value and choices alone (:func:`beltline.certify`).
+
+        Returns
+        -------
+        Result
+            This result with ``residual`` and ``error_bound`` as found now. If a choice is not the best, or the bound is
+            too large, ``success`` is false and ``message`` says why.
+
+        Raises
+        ------
+        ProblemError
+            The solve ended before there was a value and a choice for every state and age.
+
+        Examples
+        --------
+        >>> bl.load("rbc.npz").verify().success  # doctest: +SKIP
+        True
+        """
+        return cast("Result", service("Result.verify")(self))
+
     def to_xarray(self) -> Dataset:
         """Return value, policy and the tables of the problem as an ``xarray.Dataset``, with names and units.
 
@@ -434,8 +437,7 @@ class Result:
         >>> dict(bl.solve(bl.rbc(grid=64), progress=False).to_xarray().value.sizes)
         {'capital': 64, 'state': 4}
         """
-        dataset: Dataset = service("Result.to_xarray")(self)
-        return dataset
+        return cast("Dataset", service("Result.to_xarray")(self))
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Save the result and its problem to a file that :func:`beltline.load` reads.
@@ -466,8 +468,7 @@ class Result:
         >>> bl.solve(bl.rbc(grid=64)).save("rbc.npz")  # doctest: +SKIP
         PosixPath('rbc.npz')
         """
-        written: Path = service("Result.save")(self, path)
-        return written
+        return cast(Path, service("Result.save")(self, path))
 
     def plot(self, path: str | os.PathLike[str] | None = None, kind: str | None = None) -> Figure:
         """Draw the result.
@@ -496,5 +497,4 @@ class Result:
         --------
         >>> bl.solve(bl.rbc(grid=64)).plot("rbc.png")  # doctest: +SKIP
         """
-        figure: Figure = service("Result.plot")(self, path, kind)
-        return figure
+        return cast("Figure", service("Result.plot")(self, path, kind))

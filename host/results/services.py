@@ -15,9 +15,10 @@ imported at its first use, so that Matplotlib and xarray are imported only if th
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from beltline.sim.ctrl_c import import_whole
 
 _PROVIDED: dict[str, str] = {}
 
@@ -43,5 +44,5 @@ def service(name: str) -> Callable[..., Any]:
     if name not in _PROVIDED:
         raise LookupError(f"no part of beltline.host provides {name!r}; provided are {', '.join(_PROVIDED)}")
     module, _, function = _PROVIDED[name].partition(":")
-    found: Callable[..., Any] = getattr(importlib.import_module(module), function)
+    found: Callable[..., Any] = getattr(import_whole(module), function)
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,9 +14,13 @@ from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.problem.general import start_of
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.report import Report, as_html, as_text, report
+from beltline.host.results.outcome import Outcome
+from beltline.host.solver.judgement import judged, promised
+from beltline.host.solver.options import SolveOptions
 
 if TYPE_CHECKING:
     from beltline.gpu_ref.bounds import Certified
+    from beltline.host.results.result import Result
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,6 +223,45 @@ def bounds_of_differences(problem: Problem, value: NDArray[np.float64], bound: f
     from beltline.gpu_ref.general.differences import differences_bound
 
     return differences_bound(problem.form, value.reshape(problem.form.shape), bound).reshape(value.shape)
+
+
+def verify(result: Result) -> Result:
+    """Return ``result`` after a check of its value and choices; the method ``verify`` of results calls this."""
+    problem, value, policy, alternative = result.problem, result.value, result.policy, result.alternative
+    discrete = isinstance(problem, DiscreteProblem)
+    if not discrete and problem.taste > 0.0 and result.of_alternatives is not None:
+        policy, alternative = result.of_alternatives.policy, None
+    found = certify(problem, value, policy, alternative)
+    outcome, message, bound = Outcome(result.status), result.message, found.error_bound
+    if result.success:
+        message, accepted = "The value and the choices were checked again.", 0.0
+        finite: Any = value > -np.inf if discrete else ...
+        if problem.horizon is None:
+            modulus = problem.program.modulus if discrete else problem.form.modulus()
+            accepted = promised(SolveOptions(tol=result.tol), modulus)
+        outcome, message = judged(
+            outcome,
+            message,
+            value[finite],
+            bound,
+            accepted=accepted,
+            by_state=lambda: found.error_bound_by_state[finite],
+            relative=None
+            if discrete or problem.horizon is not None
+            else lambda: bounds_of_differences(problem, value, bound),
+        )
+        if found.improvable:
+            lost = f"{found.improvable:,} choices that are not the best; the worst loses {found.loss.max():.3g}"
+            outcome, message = Outcome.NOT_VERIFIED, f"The check found {lost}."
+    return replace(
+        result,
+        success=outcome in (Outcome.CONVERGED, Outcome.FINISHED),
+        status=outcome.value,
+        message=message,
+        residual=found.residual,
+        error_bound=bound,
+        verified=True,
+    )
 
 
 def _certificate(

@@ -60,6 +60,15 @@ class Checkpoint:
         Its name must end in ``.npz``.
     every
         Seconds between two savings, above 0.
+    stays
+        Whether the file stays after a solve that has converged, until the caller calls :meth:`remove`.
+
+    Attributes
+    ----------
+    over
+        Whether the solve has converged, so that the file is of no more use.
+    failure
+        Why the last state could not be saved; empty if it was.
 
     Raises
     ------
@@ -67,9 +76,15 @@ class Checkpoint:
         ``path`` cannot be used for such a file, or ``every`` is not above 0.
     """
 
-    def __init__(self, path: str | os.PathLike[str], every: float = EVERY) -> None:
+    def __init__(self, path: str | os.PathLike[str], every: float = EVERY, stays: bool = False) -> None:
         self.path: Path = check_target("checkpoint", path, (".npz",))
         self.every = real("checkpoint_every", every, "a number of seconds above 0", lambda v: 0 < v < math.inf)
+        self.stays = stays
+        self.over = False
+        self.failure = ""
+
+    def __fspath__(self) -> str:
+        return str(self.path)
 
     def load(self, image: Image) -> Saved | None:
         """Return the saved state of the run of ``image``; None if there is no file.
@@ -104,9 +119,27 @@ class Checkpoint:
         facts = {"key": _key(image), **{name: getattr(saved, name) for name in COUNTERS}}
         archive.write(self.path, KIND, facts, {"value": saved.value, "policy": saved.policy}, packed=False)
 
+    def keep(self, image: Image, saved: Saved) -> None:
+        """Save a new state; if that fails, as on a full disk, note the ``failure``, which does not end the run."""
+        try:
+            self.save(image, saved)
+            self.failure = ""
+        except OSError as error:
+            self.failure = f"checkpoint {str(self.path)!r} could not be written: {error.strerror}"
+
+    def end(self, converged: bool) -> str:
+        """Note that the solve is verified; delete the file if it has converged. Return a sentence on what failed."""
+        self.over = converged
+        if converged and not self.stays:
+            self.remove()
+        return f"The {self.failure}." if self.failure else ""
+
     def remove(self) -> None:
         """Delete the file, if there is one."""
-        self.path.unlink(missing_ok=True)
+        try:
+            self.path.unlink(missing_ok=True)
+        except OSError as error:
+            self.failure = f"checkpoint {str(self.path)!r} could not be deleted: {error.strerror}"
 
 
 def _key(image: Image) -> str:

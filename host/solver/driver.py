@@ -62,8 +62,10 @@ class _Ended(enum.Enum):
 
 def _interrupted(checkpoint: Checkpoint | None, saved: Saved | None) -> KeyboardInterrupt:
     """Return the exception for Ctrl-C, with a message about the checkpoint if one was saved."""
-    if checkpoint is None or saved is None or not checkpoint.path.exists():
+    if checkpoint is None or saved is None:
         return KeyboardInterrupt()
+    if checkpoint.failure:
+        return KeyboardInterrupt(checkpoint.failure)
     return KeyboardInterrupt(
         f"checkpoint {str(checkpoint.path)!r} holds the {saved.sweeps:,} sweeps so far, and the same call continues "
         f"from there"
@@ -122,8 +124,8 @@ class Driver:
         timeout
             Seconds after which an unfinished run is stopped.
         checkpoint
-            File from which the run continues if it exists, and to which it is saved regularly, on Ctrl-C, and after a
-            run that did not converge. Not with a horizon.
+            File from which the run continues if it exists, and to which it is saved regularly, on Ctrl-C, and after the
+            run. Not with a horizon.
         shift
             Whether a sweep engine extrapolates ``V`` between its sweeps. Not with a horizon or a checkpoint.
         peaks
@@ -162,7 +164,7 @@ class Driver:
         self._every = update_every if image.faces is not None else 0
         before = checkpoint.load(image) if checkpoint is not None else None
         if before is not None and (before.sweeps >= sweep_limit or before.norm < image.epsilon):
-            return self._from_checkpoint(before, image, checkpoint)
+            return self._from_checkpoint(before, image)
         deadline = math.inf if timeout is None else time.monotonic() + timeout
         timing: dict[str, float] = {}
         self._make_idle()
@@ -183,13 +185,13 @@ class Driver:
             if before is not None:
                 run = continued(before, run, self._begin_clocks(image))
             if checkpoint is not None:
-                settled = Status.CONVERGED in run.status or run.status & (Status.SATURATED | Status.INFEASIBLE)
-                # After an interrupt the caller gets no result, so the file stays even if the run has converged.
-                if settled and (end is not _Ended.INTERRUPTED or run.status & (Status.SATURATED | Status.INFEASIBLE)):
+                # The file stays even if the run has converged, until its result is verified.
+                if run.status & (Status.SATURATED | Status.INFEASIBLE):
                     checkpoint.remove()
+                    before = None
                 elif run.sweeps:
                     before = Saved(run.value, run.policy, run.sweeps, run.states_done, run.clocks, run.norm)
-                    checkpoint.save(image, before)
+                    checkpoint.keep(image, before)
             if end is _Ended.INTERRUPTED:
                 raise _interrupted(checkpoint, before)
             if end is _Ended.ITSELF or Status.STOPPED not in run.status:
@@ -234,10 +236,8 @@ class Driver:
                 return of_ages(ages)
             start = image.before(horizon - len(ages) - 1, run.value)
 
-    def _from_checkpoint(self, saved: Saved, image: Image, checkpoint: Checkpoint | None) -> Run:
+    def _from_checkpoint(self, saved: Saved, image: Image) -> Run:
         converged = saved.norm < image.epsilon
-        if converged and checkpoint is not None:
-            checkpoint.remove()
         return Run(
             status=Status.DONE | (Status.CONVERGED if converged else Status.LIMIT),
             value=saved.value,

@@ -15,7 +15,7 @@ import numpy as np
 
 from beltline.host.devices import DEVICES, REFERENCES, known
 from beltline.host.problem.checks import ProblemError, real, shown, whole
-from beltline.host.solver.checkpoint import Checkpoint
+from beltline.host.solver.checkpoint import EVERY, Checkpoint
 from beltline.host.solver.driver import SWEEP_LIMIT_MAX
 from beltline.host.solver.fixed_point import FRACTION_LIMIT, SMALLEST_TOLERANCE
 from beltline.host.solver.tolerance import TOL, default_tol
@@ -135,8 +135,9 @@ class SolveOptions:
             if self.checkpoint_every is not None:
                 raise ProblemError("checkpoint_every needs a checkpoint, the file to save to")
             return None
-        every = {} if self.checkpoint_every is None else {"every": self.checkpoint_every}
-        return Checkpoint(self.checkpoint, **every)
+        if isinstance(self.checkpoint, Checkpoint):
+            return self.checkpoint
+        return Checkpoint(self.checkpoint, EVERY if self.checkpoint_every is None else self.checkpoint_every)
 
     def of(self, problem: Problem | DiscreteProblem, least: float = 0.0) -> SolveOptions:
         """Return the options for one problem: with its default tolerance if the user gave none.

@@ -11,11 +11,11 @@ from beltline.host.problem.checks import ProblemError, check_progress, shown
 from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.problem.problem import Problem
 from beltline.host.solver.automatic import solve_in_double
-from beltline.host.solver.ctrl_c import interruptible
 from beltline.host.solver.options import MACHINE_ONLY, UNNAMED, SolveOptions, Start, options_with, start_named
 from beltline.host.solver.reference import reference_module
 from beltline.host.solver.rules import boards, check_names, check_unnamed
 from beltline.host.solver.session import Session
+from beltline.sim.ctrl_c import interruptible
 from beltline.sim.progress import reporting
 
 

@@ -44,6 +44,7 @@ from beltline.host.solver.options import LEAST_TOL, MachineMethod, SolveOptions,
 from beltline.host.solver.prepare import Prepared, from_last, has_product_states, image_of, needs_alternatives
 from beltline.host.solver.run import Run
 from beltline.hw.interface.parameters import MachineParameters
+from beltline.sim.ctrl_c import interruptible
 from beltline.sim.progress import reporting
 
 
@@ -208,6 +209,7 @@ class Session:
         moving = {"update": update, "update_every": update_every}
         return self.solve_with(problem, given, progress, {k: v for k, v in moving.items() if v is not None})
 
+    @interruptible
     def solve_with(
         self,
         problem: Problem,
@@ -229,7 +231,10 @@ class Session:
         if options.start == "last" and self._last is not None and problem.horizon is None:
             work = replace(work, image=from_last(work.image, *self._last))
         with reporting(self._progress if progress is None else progress) as report:
-            result = self.run(work, report, saving).result(report)
+            completed = self.run(work, report, saving)
+            result = completed.result(report)
+            if saving is not None and (failed := saving.end(completed.run.converged)):
+                result = replace(result, message=f"{result.message} {failed}")
             if not options.shift:
                 return result
             return or_plain(result, lambda: self.run(self.prepare(problem, plain(options)), report).result(report))

@@ -16,11 +16,11 @@ from beltline.host.problem.problem import Problem
 from beltline.host.problem.solvable import Solvable
 from beltline.host.results.result import Result
 from beltline.host.solver.automatic import of_general_form, solve_automatic, solve_in_double
-from beltline.host.solver.ctrl_c import interruptible
 from beltline.host.solver.options import UNNAMED, checked_options, machine_method, taken
 from beltline.host.solver.processor_session import ProcessorSession, named
 from beltline.host.solver.session import Session, in_session
 from beltline.host.solver.solve_discrete import DEVICE, check_discrete
+from beltline.sim.ctrl_c import interruptible
 from beltline.sim.progress import reporting
 
 
@@ -108,10 +108,10 @@ def solve(
     timeout : float, optional
         Seconds after which an unfinished run of a named device, or the verification of its ages, is stopped.
     checkpoint : path, optional
-        File (``.npz``) to which the value function and the number of sweeps are saved regularly, on Ctrl-C and at
-        ``max_sweeps``. If the file exists, the solve continues from it and returns the same bits as without a break;
-        ``max_sweeps`` includes the sweeps made before. The file is deleted when the solve has converged. Only for
-        devices of the accelerator that are named, and for an infinite horizon.
+        File (``.npz``) to which the value function and the number of sweeps are saved regularly, on Ctrl-C, on SIGTERM
+        and at ``max_sweeps``. If it exists, the solve continues from it and returns the same bits as without a break;
+        ``max_sweeps`` includes the sweeps made before. It is deleted when the result has converged and is verified. If
+        it cannot be written, the message says so. Only for named devices of the accelerator and an infinite horizon.
     checkpoint_every : float, optional
         Seconds between two savings; 30 by default.
     method : str, optional

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
 from types import FrameType
 
 from beltline.host.devices.base import Device, DeviceLostError, DeviceTimeoutError
-from beltline.host.solver.ctrl_c import interrupt
 from beltline.hw.interface.registers import Command, Status, status_text
+from beltline.sim.ctrl_c import handling, note
 
 POLL_SECONDS = 0.2
 """Seconds between two polls of a busy device."""
@@ -84,7 +82,7 @@ class Watch:
 
 @contextlib.contextmanager
 def deferred_interrupt() -> Iterator[Callable[[], bool]]:
-    """Defer Ctrl-C during the block: give a function that returns whether it was pressed. A second one interrupts.
+    """Defer Ctrl-C and SIGTERM during the block: give a function that returns whether one came. A second interrupts.
 
     This works in the main thread, and only if no other handler of the signal is installed; otherwise nothing changes.
     """
@@ -92,20 +90,13 @@ def deferred_interrupt() -> Iterator[Callable[[], bool]]:
 
     def press(number: int, frame: FrameType | None) -> None:
         nonlocal presses
+        note(number)
         presses += 1
         if presses > 1:
             raise KeyboardInterrupt
 
-    handler = signal.getsignal(signal.SIGINT)
-    usual = handler in (signal.default_int_handler, interrupt)
-    if not usual or threading.current_thread() is not threading.main_thread():
-        yield lambda: False
-        return
-    signal.signal(signal.SIGINT, press)
-    try:
+    with handling(press):
         yield lambda: presses > 0
-    finally:
-        signal.signal(signal.SIGINT, handler)
 
 
 def stop(device: Device) -> None:

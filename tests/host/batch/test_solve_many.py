@@ -31,6 +31,7 @@ from beltline.host.batch.store import key
 from beltline.host.batch.worker import Turns
 from beltline.host.devices import DEVICES, DeviceError
 from beltline.host.devices.software_model import BACKEND, ModelDevice
+from beltline.host.results import archive
 from beltline.host.solver.options import SolveOptions
 from beltline.host.solver.tolerance import default_tol
 from beltline.hw.interface.parameters import MachineParameters
@@ -245,6 +246,22 @@ def test_ctrl_c_leaves_the_device_usable_and_what_was_stored(tmp_path: Path) -> 
         assert len(bl.Store(tmp_path / "runs")) == 2
         again = session.solve(tiny(5), TOL)
     np.testing.assert_array_equal(again.value, bl.solve(tiny(5), TOL, progress=False, device="emulator").value)
+
+
+def test_a_full_disk_does_not_end_a_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = archive.write
+
+    def full(target: Path, *more: Any, **options: Any) -> None:
+        if len(bl.Store(tmp_path / "runs")) == 1:
+            raise OSError(28, "No space left on device", str(target))
+        write(target, *more, **options)
+
+    monkeypatch.setattr(archive, "write", full)
+    attempts = list(bl.solve_many(many(3), TOL, device="emulator", store=tmp_path / "runs", progress=False))
+    assert [attempt.success for attempt in attempts] == [True] * 3
+    lost = " It could not be written to the store: No space left on device."
+    assert [attempt.result.message.endswith(lost) for attempt in attempts if attempt.result] == [False, True, True]
+    assert len(bl.Store(tmp_path / "runs")) == 1
 
 
 def test_closing_the_iterator_ends_the_run() -> None:

@@ -19,7 +19,7 @@ class Slow:
     def find_spec(self, name, path=None, target=None):
         if name == WANTED:
             print("now", flush=True)
-            time.sleep(120)
+            time.sleep(SECONDS)
 
 sys.meta_path.insert(0, Slow())
 sys.argv = ["beltline", *ARGUMENTS]
@@ -66,8 +66,8 @@ sys.exit(run())
 """
 
 
-def interrupted(program: str, **names: object) -> tuple[int, str]:
-    """Run a program until it prints ``now``, press Ctrl-C, and return its exit code and its error output."""
+def interrupted(program: str, by: int = signal.SIGINT, **names: object) -> tuple[int, str]:
+    """Run a program until it prints ``now``, send a signal, and return its exit code and its error output."""
     text = "".join(f"{name} = {value!r}\n" for name, value in names.items()) + program
     process = subprocess.Popen(
         [sys.executable, "-c", text],
@@ -80,7 +80,7 @@ def interrupted(program: str, **names: object) -> tuple[int, str]:
     try:
         while (line := process.stdout.readline()) != "now\n":
             assert line, process.communicate()[1]
-        process.send_signal(signal.SIGINT)
+        process.send_signal(by)
         said = process.communicate(timeout=60)[1]
     finally:
         process.kill()
@@ -98,19 +98,21 @@ def interrupted(program: str, **names: object) -> tuple[int, str]:
     ],
 )
 def test_while_modules_load(module: str, arguments: list[str]) -> None:
-    assert interrupted(IMPORTING, WANTED=module, ARGUMENTS=arguments) == (130, "beltline: interrupted\n")
+    assert interrupted(IMPORTING, WANTED=module, ARGUMENTS=arguments, SECONDS=120) == (130, "beltline: interrupted\n")
 
 
 def test_while_modules_load_in_the_middle_of_work() -> None:
-    # The module of the device, which the program imports when it runs.
+    # The module of the device, which the program imports when it runs. The import is not left half done.
     arguments = ["solve", "--grid", "16", "--quiet", "--device", "emulator"]
-    found = interrupted(IMPORTING, WANTED="beltline.hw.top.engine_table", ARGUMENTS=arguments)
+    found = interrupted(IMPORTING, WANTED="beltline.hw.top.engine_table", ARGUMENTS=arguments, SECONDS=2)
     assert found == (130, "beltline solve: interrupted\n")
 
 
 def test_an_exception_lost_in_a_callback_is_raised_again() -> None:
     assert interrupted(LOST) == (130, "beltline devices: interrupted\n")
+    assert interrupted(LOST, signal.SIGTERM) == (143, "beltline devices: terminated\n")
 
 
 def test_at_the_end_of_the_interpreter_the_exit_code_stays() -> None:
     assert interrupted(ENDING) == (0, "")
+    assert interrupted(ENDING, signal.SIGTERM) == (0, "")

@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import re
+import time
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,7 +22,7 @@ import xarray
 import beltline as bl
 from beltline.host.batch.store import Store
 from beltline.host.cli.main import main
-from beltline.host.results import archive, record
+from beltline.host.results import archive, netcdf, record
 from beltline.host.solver.checkpoint import Checkpoint
 from support.files import KEY, WRITERS, image, small
 
@@ -442,3 +443,24 @@ def test_a_file_with_the_former_name_of_a_fact_is_read(suffix: str, result: bl.R
     facts["result"]["money_bits"] = bits
     crafted(suffix, path := tmp_path / f"a.{suffix}", result, facts, arrays)
     assert bl.load(path).amount_bits == bits == result.amount_bits
+
+
+LOOPS = (484, 628, 1644, *range(1732, 1781, 24), *range(1844, 1869, 24), *range(1916, 1941, 24), *range(2148, 2341, 24))
+"""Places of zeros in a file of :func:`support.files.small` that make HDF5 loop for ever if they are 8, in HDF5 1.14."""
+
+
+def test_a_netcdf_file_that_has_no_end(result: bl.Result, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = result.save(tmp_path / "a.nc")
+    whole = path.read_bytes()[: -len(netcdf.seal(b""))]
+    for place in LOOPS:
+        data = bytearray(whole)
+        data[place] = 8
+        path.write_bytes(data + netcdf.seal(data))
+        begin = time.monotonic()
+        try:
+            assert bl.load(path).value.tobytes() == result.value.tobytes()
+        except bl.ProblemError as error:
+            if "HDF5 did not read it within 3 seconds" in str(error):
+                assert time.monotonic() - begin < 60
+                return
+    raise AssertionError("no file makes HDF5 loop")

@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import signal
 import subprocess
 import sys
 import threading
+import zipfile
 from pathlib import Path
 
 import pytest
 
 import beltline as bl
+from beltline.host.results import files
 from beltline.host.results.files import PART, replacing
+from beltline.sim.file_lock import lock
 from support.files import WRITERS, figure, small
 from support.paths import ROOT, TESTS
 
@@ -37,6 +41,79 @@ def test_a_block_that_fails_leaves_the_old_file(tmp_path: Path, error: type[Base
         fail()
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_an_interrupt_of_which_the_writer_made_another_error(tmp_path: Path) -> None:
+    def interrupted() -> None:
+        with replacing(tmp_path / "a.npz") as file, zipfile.ZipFile(file, "w") as archive:
+            archive.open("a.npy", "w")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert os.listdir(tmp_path) == []
+    try:
+        raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        # The caller has handled an older interrupt, which does not concern the writer.
+        with pytest.raises(OSError, match=r"/a\.txt'$"), replacing(tmp_path / "a.txt"):
+            raise OSError(28, "No space left on device")  # noqa: B904
+
+
+TERMINATED = """
+import os, signal, sys, time
+from pathlib import Path
+from beltline.host.results.files import replacing
+with replacing(Path(sys.argv[1])) as file:
+    file.write(b"half")
+    if sys.argv[2] == "before":
+        os.kill(os.getpid(), signal.SIGTERM)
+    print("now", flush=True)
+    time.sleep(120)
+print("too late")
+"""
+
+
+def test_sigterm_leaves_the_old_file_and_ends_the_process(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    command = [sys.executable, "-c", TERMINATED, str(path), "before"]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGTERM, "", "")
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_files_of_writers_that_are_gone_are_removed_by_the_next(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", TERMINATED, str(tmp_path / "a.txt"), "later"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "now\n"
+        (part,) = os.listdir(tmp_path)
+        with replacing(tmp_path / "b.txt"), replacing(tmp_path / "c.txt"):
+            assert len(os.listdir(tmp_path)) == 3
+        assert sorted(os.listdir(tmp_path)) == [part, "b.txt", "c.txt"]
+        writer.kill()
+    with replacing(tmp_path / "b.txt"):
+        assert part not in os.listdir(tmp_path)
+
+
+def test_a_file_that_was_removed_before_it_was_locked_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+
+    def late(file: int) -> None:
+        if not seen:
+            seen.extend(os.listdir(tmp_path))
+            (tmp_path / seen[0]).unlink()
+        lock(file)
+
+    monkeypatch.setattr(files, "lock", late)
+    with replacing(tmp_path / "a.txt") as file:
+        file.write(b"whole")
+    assert (tmp_path / "a.txt").read_text() == "whole"
+    assert len(seen) == 1
 
 
 def test_an_interrupt_as_the_file_is_opened_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -184,3 +187,42 @@ def test_discrete_problems_without_discounting() -> None:
     certificate = bl.certify(problem, [-4.02, 0.0])
     assert certificate.policy[0] == 0
     assert 0.06 <= certificate.error_bound < 0.1
+
+
+RESULTS: dict[str, Callable[[], bl.Result]] = {
+    "simple": lambda: bl.solve(bl.rbc(grid=32), progress=False),
+    "alternatives": lambda: bl.solve(savings(alternatives=STOP), progress=False),
+    "taste": lambda: bl.solve(savings(alternatives=STOP, taste=0.1), progress=False),
+    "horizon": lambda: bl.solve(savings(horizon=4), progress=False),
+    "discrete": lambda: bl.solve(
+        bl.from_discrete_dp([[5.0, 10.0], [-1.0, -np.inf]], [[(0.5, 0.5), (0.0, 1.0)], [(0.0, 1.0), (0.5, 0.5)]], 0.95)
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", RESULTS)
+def test_a_loaded_result_is_checked_again(kind: str, tmp_path: Path) -> None:
+    solved = RESULTS[kind]()
+    loaded = bl.load(solved.save(tmp_path / "a.npz"))
+    again = loaded.verify()
+    assert again.success
+    assert again.status == solved.status
+    assert again.message == "The value and the choices were checked again."
+    assert again.error_bound < 1e-6
+    # The file was changed, and its checksum computed again.
+    value = loaded.value + np.where(loaded.value == loaded.value.max(), 0.7 * np.ptp(loaded.value), 0.0)
+    off = replace(loaded, value=value).verify()
+    assert not off.success
+    assert off.residual > 0.1 * np.ptp(loaded.value)
+    assert off.error_bound >= np.abs(value - solved.value).max()
+
+
+def test_a_choice_that_is_not_the_best() -> None:
+    solved = RESULTS["simple"]()
+    policy = solved.policy.copy()
+    policy[20, 1] -= 3
+    off = replace(solved, policy=policy).verify()
+    assert (off.success, off.status) == (False, "not verified")
+    assert off.message.startswith("The check found 1 choices that are not the best; the worst loses ")
+    failed = bl.solve(bl.rbc(grid=32), max_sweeps=1, device="cpu", progress=False)
+    assert (failed.verify().success, failed.verify().message) == (False, failed.message)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -14,7 +17,8 @@ import numpy as np
 import pytest
 
 import beltline as bl
-from beltline.host.solver.ctrl_c import AGAIN_SECONDS, interrupt, interruptible
+from beltline.sim.ctrl_c import AGAIN_SECONDS, interrupt, interruptible
+from support.paths import ROOT
 
 
 def _numba_unpickle(number: int) -> FrameType:
@@ -80,3 +84,65 @@ def test_ctrl_c_at_any_moment_of_a_solve() -> None:
             bl.solve(problem, tol=1e-13, max_sweeps=100_000, progress=False)
         timer.join()
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+IMPORTING = """
+import os, signal, sys, threading
+import beltline as bl
+
+class Interrupts:
+    def find_spec(self, name, path=None, target=None):
+        if name == "numba.core.types" and sys.meta_path[0] is self:
+            sys.meta_path.pop(0)
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupts())
+try:
+    bl.solve(bl.rbc(grid=16), progress=False)
+except KeyboardInterrupt:
+    print("interrupted", bl.solve(bl.rbc(grid=16), progress=False).success)
+"""
+
+
+def test_an_interrupt_while_numba_is_imported_leaves_no_half_of_it() -> None:
+    ended = subprocess.run([sys.executable, "-c", IMPORTING], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (ended.stdout, ended.stderr) == ("interrupted True\n", "")
+
+
+def test_an_import_around_the_work_does_not_defer_an_interrupt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "script_that_solves.py").write_text(
+        "import os, signal, time\nfrom beltline.sim.ctrl_c import handling\n"
+        "with handling():\n    os.kill(os.getpid(), signal.SIGINT)\n    time.sleep(10)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        importlib.import_module("script_that_solves")
+    assert time.monotonic() - begin < 5.0
+
+
+TERMINATED = """
+import os, signal, sys
+import beltline as bl
+
+def progress(line):
+    if line.startswith("sweep"):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+with bl.Session("emulator") as session:
+    solve = session.solve if sys.argv[2] == "session" else bl.solve
+    options = {} if sys.argv[2] == "session" else {"device": "emulator"}
+    solve(bl.rbc(grid=512), progress=progress, checkpoint=sys.argv[1], **options)
+print("too late")
+"""
+
+
+@pytest.mark.parametrize("face", ["solve", "session"])
+def test_sigterm_saves_a_checkpoint_and_ends_the_process(tmp_path: Path, face: str) -> None:
+    path = tmp_path / "run.npz"
+    command = [sys.executable, "-c", TERMINATED, str(path), face]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGTERM, "", "")
+    assert os.listdir(tmp_path) == ["run.npz"]
+    result = bl.solve(bl.rbc(grid=512), device="emulator", checkpoint=path)
+    assert (result.value == bl.solve(bl.rbc(grid=512), device="emulator").value).all()
