@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from beltline.host.problem.checks import ProblemError, numbers_of, plain_text, real, shown
+from beltline.host.problem.checks import ProblemError, first, numbers_of, place, plain_text, real, shown
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -134,14 +135,20 @@ class Alternative:
 
 
 def read_only(name: str, table: Any) -> Any:
-    """Return a read-only copy of an array; return what has no axes, such as a number or None, unchanged and unchecked.
+    """Return a read-only copy of an array; return a number and None unchanged.
 
     Raises
     ------
     ProblemError
-        ``table`` is an array or a sequence, but not of real numbers.
+        ``table`` is neither None nor made of real numbers.
     """
-    given = numbers_of(name, table, "an array of real numbers", scalars=True)
+    if table is None:
+        return None
+    given = numbers_of(name, table)
+    bad = ~(np.isfinite(given) | (given == -np.inf))
+    if bad.any():
+        where = place(name.partition(" ")[0], first(bad)) if given.ndim else "it"
+        raise ProblemError(f"{name} must be finite, but {where} is {given[first(bad)]}")
     if given.ndim == 0:
         return table
     copy = given.copy()

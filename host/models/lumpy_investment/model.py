@@ -16,7 +16,7 @@ from beltline.host.models.base import Model
 from beltline.host.models.model_result import SolutionResult, reading
 from beltline.host.problem.alternative import Alternative
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.checks import ProblemError, real
+from beltline.host.problem.checks import ProblemError, real, table
 from beltline.host.problem.discrete import DiscreteProblem, from_factors
 from beltline.host.problem.grids import GRID_SIZE_LIMIT
 from beltline.host.problem.markov import tauchen
@@ -453,6 +453,9 @@ class LumpyInvestment(Declared, Model):
 
     def adjustment(self, capital: Array, following: Array) -> Array:
         """Return the cost of going from ``capital`` to ``following``: investment, fixed and convex cost."""
+        capital, following = table("capital", capital, above=0.0), table("following", following)
+        if following.shape != capital.shape:
+            raise ProblemError(f"following must have the shape of capital, {capital.shape}, not {following.shape}")
         invested = following - (1.0 - self.delta) * capital
         return invested + self.fixed + 0.5 * self.convex * invested**2 / capital
 

@@ -55,7 +55,9 @@ def test_a_missing_result_is_none(store: Store) -> None:
     problem = tiny(7)
     assert key(problem, OPTIONS) not in store
     assert store.get(key(problem, OPTIONS), problem) is None
-    with pytest.raises(bl.ProblemError, match=r"has no result 'abc'$"):
+    with pytest.raises(bl.ProblemError, match=r"has no result '0+\.\.\.$"):
+        store.load("0" * 64)
+    with pytest.raises(bl.ProblemError, match=r"^key must be the 64 hexadecimal digits of a result, not 'abc'$"):
         store.load("abc")
 
 

@@ -1,0 +1,526 @@
+"""Calls of every public function with one bad argument each: a table of good calls, a list of bad values.
+
+A call either returns numbers that are finite wherever those of the good call are, or raises one of the package's own
+errors with one sentence that names the argument. :func:`fault` says what is wrong with a call.
+
+``python -m tests.support.bad_arguments`` makes 10,000 of the calls and prints the faults.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import datetime
+import decimal
+import functools
+import math
+import os
+import re
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import beltline as bl
+
+
+class Silent:
+    """An object that can be neither shown, compared, counted, nor made into a number or an array."""
+
+    def _refuse(self, *_: Any) -> Any:
+        raise RuntimeError("this object answers nothing")
+
+    __repr__ = __eq__ = __len__ = __bool__ = __iter__ = __float__ = __array__ = __fspath__ = _refuse
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _nested(depth: int) -> Any:
+    value: Any = 1.0
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def _endless() -> Any:
+    value: list[Any] = []
+    value.append(value)
+    return value
+
+
+def _framed(values: Any) -> Any:
+    try:
+        import pandas
+    except ImportError:
+        return values
+    return {1: pandas.Series, 2: pandas.DataFrame}.get(np.ndim(values), np.asarray)(values)
+
+
+def _missing() -> Any:
+    try:
+        import pandas
+    except ImportError:
+        return float("nan")
+    return pandas.NA
+
+
+BAD: dict[str, Any] = {
+    "None": None,
+    "text": "no such word",
+    "empty text": "",
+    "bytes": b"rbc.npz",
+    "NUL": "a\0b.npz",
+    "surrogate": "a\ud800.npz",
+    "path with NUL": Path("a\0b.npz"),
+    "NaN": math.nan,
+    "infinity": math.inf,
+    "minus infinity": -math.inf,
+    "complex": 1 + 2j,
+    "NumPy complex": np.complex128(1 + 0j),
+    "complex array": np.array([1.0 + 2.0j, 2.0]),
+    "object array": np.array([1.0, None, "a"], object),
+    "object 0-d": np.array(None, object),
+    "text array": np.array(["0.5", "0.5"]),
+    "bool array": np.array([True, False]),
+    "masked": np.ma.masked_equal([0.5, 900.0], 900.0),
+    "masked constant": np.ma.masked,
+    "masked number": np.ma.masked_array(0.5, mask=True),
+    "datetime": np.datetime64("2001-01-01"),
+    "timedelta": np.timedelta64(1),
+    "Python date": datetime.date(2001, 1, 1),
+    "datetime array": np.array(["2001-01-01", "2001-01-02"], "datetime64[D]"),
+    "timedelta array": np.array([1, 2], "timedelta64[D]"),
+    "pandas missing": _missing(),
+    "series": _framed([0.5, 0.25]),
+    "frame": _framed([[0.5, 0.5], [0.5, 0.5]]),
+    "float 0-d": np.array(0.5),
+    "int 0-d": np.array(3),
+    "one entry": np.array([0.5]),
+    "empty list": [],
+    "empty array": np.empty((0, 2)),
+    "ragged": [[1.0], [1.0, 2.0]],
+    "nested": _nested(2000),
+    "endless": _endless(),
+    "NaN in a list": [math.nan, 1.0],
+    "huge": 10**400,
+    "huge float": 1e308,
+    "huge list": [1e308, 1e308, 1e308],
+    "2**62": 2**62,
+    "tiny": 5e-324,
+    "negative": -1,
+    "negative float": -1.5,
+    "zero": 0,
+    "True": True,
+    "fraction": decimal.Decimal("0.5"),
+    "words": ["a", "b"],
+    "dict": {"a": 1.0},
+    "set": {1.0, 2.0},
+    "generator": (i for i in ()),
+    "function": lambda *_, **__: None,
+    "object": object(),
+    "silent": Silent(),
+    "silent in a list": [Silent(), Silent()],
+    "structured": np.zeros(2, [("a", float)]),
+}
+"""Bad values, of which some arguments accept some."""
+
+NEVER = {
+    "bytes", "NaN", "complex", "NumPy complex", "complex array", "object array", "object 0-d", "text array", "masked",
+    "masked constant", "masked number", "datetime", "timedelta", "Python date", "datetime array", "timedelta array",
+    "pandas missing", "nested", "endless", "NaN in a list", "set", "object", "silent", "silent in a list", "structured",
+}  # fmt: skip
+"""Those that no argument accepts."""
+
+
+def _entry(value: Any) -> Callable[[Any], Any]:
+    def change(table: Any) -> Any:
+        changed = np.array(table, dtype=np.float64)
+        changed.flat[-1] = value
+        return changed
+
+    return change
+
+
+def _masked(table: Any) -> Any:
+    hidden = np.ma.array(np.array(table), copy=True)
+    hidden[(0,) * hidden.ndim] = np.ma.masked
+    return hidden
+
+
+class Labelled:
+    """An array with named axes, as of xarray."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = np.array(values)
+        self.dims = tuple("abc"[: self.values.ndim])
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.array(self.values, dtype)
+
+
+WRONG: dict[str, Callable[[Any], Any]] = {
+    "NaN in the table": _entry(math.nan),
+    "infinity in the table": _entry(math.inf),
+    "masked table": _masked,
+    "complex table": lambda table: np.asarray(table) + 1j,
+    "table of text": lambda table: np.asarray(table).astype(str),
+    "table of objects": lambda table: np.asarray(table).astype(object),
+    "table of dates": lambda table: np.asarray(table).astype(np.int64).view("datetime64[s]"),
+    "named axes": Labelled,
+    "table of bools": lambda table: np.asarray(table) > 0.5,
+}
+"""Changes to a table that make it wrong whatever the function."""
+
+SAME: dict[str, Callable[[Any], Any]] = {
+    "frame of the table": lambda table: _framed(np.array(table)),
+    "unmasked table": lambda table: np.ma.array(np.array(table)),
+    "reversed memory": lambda table: np.array(table)[..., ::-1].copy()[..., ::-1],
+    "Fortran order": lambda table: np.asfortranarray(table),
+}
+"""Changes to a table after which the function must return the same."""
+
+
+class Call(NamedTuple):
+    """A good call: a function and its arguments by name."""
+
+    function: Callable[..., Any]
+    arguments: Mapping[str, Any]
+    names: Mapping[str, str] = {}
+    """What messages call an argument, where it is not its name."""
+    raises: tuple[type[Exception], ...] = (bl.ProblemError, bl.DeviceError)
+
+
+def _savings(xp: Any, beta: Any) -> Any:
+    grid = xp.linspace(0.0, 10.0, 24)
+    wealth = (1.02 * grid[:, None] + xp.array([0.5, 1.5]))[None].repeat(len(beta), 0)
+    return {"grid": grid, "wealth": wealth, "transition": xp.full((2, 2), 0.5), "beta": beta, "eta": 2.0}
+
+
+def _solve_many(problems: Any, **more: Any) -> Any:
+    found = list(bl.solve_many(problems, **more))
+    for attempt in found:
+        if attempt.error is not None:
+            raise attempt.error
+    return [attempt.result for attempt in found]
+
+
+def _opened(**arguments: Any) -> None:
+    with bl.open(**arguments):
+        pass
+
+
+@functools.cache
+def calls(folder: Path) -> dict[str, Call]:
+    """Return a good call of every public function by name; files are written to ``folder``."""
+    rbc, cpu = bl.rbc(grid=200, states=2, sigma=0.05), {"device": "cpu", "progress": False}
+    result = bl.solve(rbc, **cpu)
+    ages = bl.solve(bl.life_cycle(grid=24, states=3, ages=4), **cpu)
+    R, Q = np.array([[5.0, 10.0], [-1.0, 2.0]]), np.array([[(0.5, 0.5), (0, 1)], [(0, 1), (0.5, 0.5)]])
+    discrete = bl.from_discrete_dp(R, Q, 0.95)
+    solved = bl.solve(discrete, **cpu)
+    half, grid = np.full((2, 2), 0.5), np.linspace(0.0, 5.0, 12)
+    wealth = 1.02 * grid[:, None] + np.array([0.5, 1.5])
+    tables = {"grid": grid, "wealth": wealth, "transition": half, "beta": 0.9, "eta": 2.0}
+    facts = {"name": "saving", "asset": "a", "shock": "s", "labels": ("low", "high"), "parameters": {"r": 0.02}}
+    facts |= {"shock_values": np.array([0.5, 1.5]), "marginal_wealth": np.full((12, 2), 1.02), "output": wealth}
+    start, work = np.zeros((12, 2)), bl.Alternative(name="work")
+    stop = bl.Alternative(name="stop", value=np.full((12, 2), -50.0))
+    moved = np.array([[(1.0, 0.0), (0.0, 1.0)]] * 2)
+    chance = {"R": R, "Q": moved, "beta": 0.95, "endog_size": 2, "horizon": 3, "start": np.zeros((2, 1)), "name": "d"}
+    shape = np.indices((3, 2, 3))
+    factors = {"endog_size": 3, "exog_chain": half, "num_actions": 3, "reward": shape.sum(0) / 10.0}
+    factors |= {"endog_next": shape[2], "beta": 0.9, "feasible": shape[2] <= shape[0], "name": "f"}
+    rule = bl.BondPrices("a", "b", grid, 0.01)
+    economy = bl.aiyagari(grid=24, states=2)
+    firms = bl.hopenhayn_rogerson(grid=24, states=3)
+    lumpy = bl.lumpy_investment(states=2)
+    ks = bl.KrusellSmith(points=12)
+    government = bl.arellano(bonds=11, incomes=3)
+    file = result.save(folder / "result.npz")
+    amounts = {"values": np.array([1.0, 2.0, 4.0]), "mass": np.array([1.0, 1.0, 2.0])}
+    draws = {"result": result, "periods": 20, "burn_in": 2, "seed": 0}
+    double = {"tol": 1e-6, "max_sweeps": 500, "device": "cpu", "progress": False, "verify": True, "method": "auto"}
+    accelerator = {"problem": rbc, "tol": 1e-6, "max_sweeps": 5, "device": "emulator", "progress": False}
+    accelerator |= {"value_bits": 30, "amount_bits": 30, "timeout": 60.0, "verify": False}
+    saving = {"checkpoint": folder / "run.npz", "checkpoint_every": 10.0}
+    batch = {"problems": [rbc], "tol": 1e-6, "max_sweeps": 500, "device": "cpu", "order": "given", "progress": False}
+    store = bl.Store(folder / "store")
+    [first] = bl.solve_many([rbc], device="cpu", store=store, progress=False)
+    law = np.array([[0.1, 0.97], [0.1, 0.97]])
+    plotted = {"path": folder / "figure.png", "kind": "policy"}
+    PROBLEM = {"problems": "problem"}
+    made = {
+        "Problem": Call(bl.Problem, tables | facts | {"start": start, "horizon": None}),
+        "Problem, general": Call(bl.Problem, tables | {
+            "beta": np.array([0.9, 0.8]), "horizon": 3, "cost": grid**1.1, "low": 0, "high": np.full(12, 11),
+            "taste": 0.1, "alternatives": [work, stop], "negative": False,
+        }),
+        "Problem, negative": Call(bl.Problem, tables | {"negative": True, "eta": 0.0}),
+        "Alternative": Call(bl.Alternative, {
+            "name": "repay", "regime": "good", "leads_to": {"good": 1.0}, "wealth": wealth, "cost": grid, "low": 0,
+            "high": 5, "transition": half, "beta": 0.9, "kappa": 0.0,
+        }),
+        "Alternative, choice": Call(bl.Alternative, {"name": "wait", "choice": 0, "leads_to": "good"}),
+        "Alternative, value": Call(bl.Alternative, {"name": "leave", "value": start}),
+        "from_discrete_dp": Call(bl.from_discrete_dp, chance),
+        "from_discrete_dp, by pairs": Call(bl.from_discrete_dp, {
+            "R": np.array([5.0, 10.0, -1.0]), "Q": np.array([(0.5, 0.5), (0, 1), (0, 1)]), "beta": 0.95,
+            "s_indices": np.array([0, 0, 1]), "a_indices": np.array([0, 1, 0]),
+        }),
+        "from_factors": Call(bl.from_factors, factors),
+        "from_factors, ages": Call(bl.from_factors, factors | {"horizon": 3, "start": np.zeros((3, 2))}),
+        "to_discrete_dp": Call(bl.to_discrete_dp, {"problem": rbc}),
+        "grid_uniform": Call(bl.grid_uniform, {"low": 0.0, "high": 2.0, "points": 5}),
+        "grid_log": Call(bl.grid_log, {"low": 0.0, "high": 2.0, "points": 5, "shift": 1.0}),
+        "grid_polynomial": Call(bl.grid_polynomial, {"low": 0.0, "high": 2.0, "points": 5, "power": 2.0}),
+        "rouwenhorst": Call(bl.rouwenhorst, {"n": 3, "rho": 0.5, "sigma": 0.1, "mean": 0.0}),
+        "tauchen": Call(bl.tauchen, {"n": 3, "rho": 0.5, "sigma": 0.1, "mean": 0.0, "width": 3.0}),
+        "concave_majorant": Call(bl.concave_majorant, {"values": wealth**0.5, "grid": grid}),
+        "solve": Call(bl.solve, {"problem": rbc} | double),
+        "solve, shift": Call(bl.solve, {"problem": rbc, "method": "shift", "start": "given", **cpu}),
+        "solve, discrete": Call(bl.solve, {"problem": discrete, "tol": 1e-6, "max_sweeps": 500, "verify": True, **cpu}),
+        "solve, accelerator": Call(bl.solve, accelerator | saving),
+        "solve_many": Call(_solve_many, batch | {"verify": True, "chunk": 1, "in_flight": 2, "method": None}, PROBLEM),
+        "solve_many, accelerator": Call(_solve_many, batch | {
+            "device": "emulator", "max_sweeps": 5, "warm": False, "value_bits": 30, "amount_bits": 30, "timeout": 60.0,
+            "store": folder / "runs", "workers": None, "executor": None, "verify": False,
+        }, PROBLEM),
+        "solve_family": Call(bl.solve_family, {
+            "family": _savings, "parameters": {"beta": np.array([0.5, 0.6])}, "tol": 1e-6, "max_sweeps": 500, **cpu,
+        }, {"parameters": "parameter"}),
+        "open": Call(_opened, {"device": "emulator", "progress": False}),
+        "Session": Call(bl.Session, {"device": "emulator", "progress": False}),
+        "Session.solve": Call(bl.Session("emulator").solve, {
+            "problem": rbc, "tol": 1e-6, "max_sweeps": 5, "start": "given", "method": None, "verify": False,
+            "progress": False, "value_bits": 30, "amount_bits": 30, "timeout": 60.0, "checkpoint": None,
+        }),
+        "certify": Call(bl.certify, {"problem": rbc, "value": result.value, "policy": result.policy}),
+        "certify, discrete": Call(bl.certify, {"problem": discrete, "value": solved.value, "policy": solved.policy}),
+        "refine": Call(bl.refine, {"result": result, "tol": 1e-3, "max_steps": 5}),
+        "gini": Call(bl.gini, amounts),
+        "lorenz": Call(bl.lorenz, amounts),
+        "simulate": Call(bl.simulate, draws | {"start": (3, 1)}),
+        "moments": Call(bl.moments, draws | {"how": "simulation", "periods": 200}),
+        "euler_errors": Call(bl.euler_errors, {"result": result}),
+        "euler_report": Call(bl.euler_report, draws),
+        "impulse_response": Call(bl.impulse_response, {"result": result, "state": 0, "to": 1, "periods": 20}),
+        "stationary_distribution": Call(bl.stationary_distribution, {"result": result}),
+        "life_paths": Call(bl.life_paths, {"result": ages, "people": 20, "seed": 0, "start": 0}),
+        "panel_errors": Call(bl.panel_errors, {"result": None}),
+        "load": Call(bl.load, {"path": file}),
+        "load_equilibrium": Call(bl.load_equilibrium, {"path": file}),
+        "Store": Call(bl.Store, {"path": store.path}, {"path": "store"}),
+        "Store.file": Call(store.file, {"key": first.key}),
+        "Store.load": Call(store.load, {"key": first.key}),
+        "Store.get": Call(store.get, {"key": first.key, "problem": rbc}),
+        "Workers": Call(bl.Workers, {"count": 1}),
+        "Result.save": Call(result.save, {"path": folder / "saved.npz"}, {"path": "out"}),
+        "Result.plot": Call(result.plot, plotted, {"path": "plot"}),
+        "Result.taken": Call(result.taken, {"alternative": "save"}),
+        "DiscreteProblem.state_name": Call(discrete.state_name, {"number": 1}),
+        "rbc": Call(bl.rbc, {
+            "grid": 24, "states": 2, "beta": 0.98, "eta": 2.0, "alpha": 0.35, "delta": 0.02, "rho": 0.9, "sigma": 0.01,
+            "width": 3.0,
+        }),
+        "life_cycle": Call(bl.life_cycle, {
+            "grid": 24, "states": 3, "ages": 4, "beta": 0.97, "eta": 2.0, "interest": 0.07, "wage": 5.0, "rho": 0.9,
+            "sigma": 0.02, "width": 1.5, "low": 0.1, "high": 4.0,
+        }),
+        "cohort": Call(bl.cohort, {
+            "grid": 24, "states": 2, "education": "college", "first": 25, "retirement": 28, "last": 30,
+            "income": np.ones(4), "survival": np.full(5, 0.9),
+        }),
+        "retirement": Call(bl.retirement, {
+            "grid": 24, "ages": 4, "wage": 20.0, "disutility": 1.0, "beta": 0.98, "interest": 0.0, "taste": 0.1,
+            "low": 0.1, "high": 40.0,
+        }),
+        "aiyagari": Call(bl.aiyagari, {
+            "grid": 24, "states": 2, "beta": 0.96, "eta": 3.0, "alpha": 0.36, "delta": 0.08, "rho": 0.6, "sigma": 0.2,
+            "width": 3.0, "high": 60.0, "power": 3.0,
+        }),
+        "aiyagari.capital": Call(economy.capital, {"interest": 0.03, "productivity": 1.0}),
+        "aiyagari.wage": Call(economy.wage, {"interest": 0.03, "productivity": 1.0}),
+        "aiyagari.rate": Call(economy.rate, {"capital": 5.0, "productivity": 1.0}),
+        "aiyagari.problem": Call(economy.problem, {"interest": 0.03, "start": np.zeros((24, 2))}),
+        "aiyagari_path": Call(bl.aiyagari_path, {"grid": 24, "shock": -0.01, "persistence": 0.9, "periods": 5}),
+        "aiyagari_path, given": Call(bl.aiyagari_path, {"productivity": np.array([0.9, 1.0, 1.1])}),
+        "aiyagari_types": Call(bl.aiyagari_types, {
+            "grid": 24, "types": 2, "beta": 0.95, "spread": 0.01, "eta": 2.0, "high": 50.0,
+            "weights": np.array([0.5, 0.5]),
+        }),
+        "aiyagari_types, given": Call(bl.aiyagari_types, {
+            "betas": np.array([0.9, 0.95]), "etas": np.array([2.0, 3.0]),
+        }),
+        "arellano": Call(bl.arellano, {
+            "bonds": 11, "incomes": 3, "beta": 0.9, "eta": 2.0, "interest": 0.017, "reentry": 0.3, "rho": 0.9,
+            "sigma": 0.025, "share": 0.969, "width": 3.0, "limit": 0.45,
+        }),
+        "arellano.prices": Call(government.prices, {"defaults": np.zeros((11, 3), bool)}),
+        "arellano.costs": Call(government.costs, {"prices": np.full((11, 3), 0.9)}),
+        "arellano.problem": Call(government.problem, {"prices": np.full((11, 3), 0.9)}),
+        "hopenhayn_rogerson": Call(bl.hopenhayn_rogerson, {
+            "tau": 0.1, "grid": 24, "states": 3, "beta": 0.8, "alpha": 0.64, "rho": 0.93, "variance": 0.5,
+            "drift": 0.07, "width": 3.0, "fixed_cost": 12.0, "share": 0.65, "employment": 0.6, "high": 5000.0,
+            "spacing": "log", "exits": "before",
+        }),
+        "hopenhayn_rogerson.problem": Call(firms.problem, {"price": 1.0}),
+        "lumpy_investment": Call(bl.lumpy_investment, {
+            "steps": 4, "states": 2, "beta": 0.95, "alpha": 0.6, "delta": 0.07, "rho": 0.9, "sigma": 0.1,
+            "fixed": 0.01, "convex": 0.0, "width": 3.0, "low": 0.02, "high": 50.0,
+        }),
+        "lumpy_investment.adjustment": Call(lumpy.adjustment, {
+            "capital": np.array([1.0, 2.0]), "following": np.array([1.5, 2.0]),
+        }),
+        "KrusellSmith": Call(bl.KrusellSmith, {
+            "beta": 0.99, "eta": 1.0, "alpha": 0.36, "delta": 0.025, "hours": 1.1, "benefit": 0.15, "spread": 0.01,
+            "unemployment": (0.1, 0.04), "transition": ks.transition, "points": 12, "top": 1000.0, "power": 7.0,
+            "means": 4, "low": 30.0, "high": 50.0,
+        }),
+        "KrusellSmith.problem": Call(ks.problem, {"law": law}),
+        "KrusellSmith.chain": Call(ks.chain, {"law": law}),
+        "KrusellSmith.ahead": Call(ks.ahead, {"law": law}),
+        "KrusellSmith.choices": Call(ks.choices, {"points": 64}),
+        "KrusellSmith.gross": Call(ks.gross, {"mean": np.array([40.0])}),
+        "KrusellSmith.income": Call(ks.income, {"mean": np.array([40.0])}),
+        "KrusellSmith.wealth": Call(ks.wealth, {"k": np.array([1.0, 40.0])}),
+        "BondPrices": Call(bl.BondPrices, {"repay": "a", "default": "b", "face": grid, "interest": 0.01}, raises=(ValueError,)),
+        "BondPrices.costs": Call(rule.costs, {"prices": np.full((12, 2), 0.9)}, raises=(ValueError,)),
+        "BondPrices.numbers": Call(rule.numbers, {"names": ["a", "b"]}, raises=(ValueError,)),
+    }  # fmt: skip
+    del made["panel_errors"]
+    return made
+
+
+def cases(folder: Path) -> Iterator[tuple[str, str, str]]:
+    """Return an iterator over function, argument and bad value by name, in a fixed order."""
+    for function, call in calls(folder).items():
+        for argument, good in call.arguments.items():
+            for value in BAD:
+                yield function, argument, value
+            if isinstance(good, np.ndarray):
+                for value in (*WRONG, *SAME):
+                    if (value, good.dtype.kind) != ("table of bools", "b") and (value, good.ndim) != ("named axes", 1):
+                        yield function, argument, value
+
+
+def _changed(good: Any, value: str) -> Any:
+    change = (WRONG | SAME).get(value)
+    if change is not None:
+        return change(good)
+    return (i for i in ()) if value == "generator" else BAD[value]
+
+
+def _unlike(name: str, found: Any, good: Any, seen: set[int]) -> str:
+    """Return where a returned value is not finite though that of the good call is; empty if it is nowhere."""
+    if isinstance(found, np.ndarray | float | np.generic):
+        if found is good or np.asarray(found).dtype.kind not in "fc":
+            return name if np.asarray(found).dtype.kind == "O" and not isinstance(good, np.ndarray) else ""
+        usual = np.isnan(good).any() if isinstance(good, np.ndarray | float) else False
+        return "" if usual or not np.isnan(found).any() else name
+    if id(found) in seen:
+        return ""
+    seen.add(id(found))
+    if isinstance(found, tuple | list):
+        others = list(good) if isinstance(good, tuple | list) else []
+        pairs = [(f"{name}[{i}]", each, others[i] if i < len(others) else None) for i, each in enumerate(found)]
+    elif isinstance(found, Mapping):
+        others = good if isinstance(good, Mapping) else {}
+        pairs = [(f"{name}[{key!r}]", each, others.get(key)) for key, each in found.items()]
+    elif dataclasses.is_dataclass(found):
+        keys = [each.name for each in dataclasses.fields(found)]
+        pairs = [(f"{name}.{key}", getattr(found, key), getattr(good, key, None)) for key in keys]
+    else:
+        return ""
+    return next((where for where in (_unlike(*pair, seen) for pair in pairs) if where), "")
+
+
+def _equal(found: Any, good: Any) -> bool:
+    """Whether two returned values have the same numbers."""
+    if type(found) is not type(good):
+        return False
+    if isinstance(found, np.ndarray | float | np.generic):
+        return bool(np.array_equal(found, good, equal_nan=np.asarray(found).dtype.kind in "fc"))
+    if isinstance(found, tuple | list):
+        return len(found) == len(good) and all(map(_equal, found, good))
+    if dataclasses.is_dataclass(found):
+        keys = [each.name for each in dataclasses.fields(found) if each.name not in ("timing", "seconds")]
+        return all(_equal(getattr(found, key), getattr(good, key)) for key in keys)
+    return True
+
+
+@functools.cache
+def _good(folder: Path, function: str) -> Any:
+    call = calls(folder)[function]
+    return call.function(**call.arguments)
+
+
+def fault(folder: Path, function: str, argument: str, value: str) -> str:
+    """Return what is wrong with a call in which one argument has a bad value; empty if nothing is."""
+    call = calls(folder)[function]
+    given = {**call.arguments, argument: _changed(call.arguments[argument], value)}
+    good = _good(folder, function)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            warnings.simplefilter("ignore", DeprecationWarning)
+            found = call.function(**given)
+    except (*call.raises, OSError) as error:
+        text = str(error)
+        if (
+            isinstance(error, OSError)
+            and not isinstance(error, bl.DeviceError)
+            and not isinstance(given[argument], str | os.PathLike)
+        ):
+            return f"raises {type(error).__name__}: {text}"
+        if value in SAME:
+            return f"refused: {text}"
+        if not text or not text.isprintable() or re.search(r"[.!?] [A-Z]", text):
+            return f"not one sentence: {text!r}"
+        # A value of the right type may be wrong only beside another argument, which the sentence may name instead.
+        words = [call.names.get(name, name) for name in (argument, *(() if value in NEVER else call.arguments))]
+        return "" if any(re.search(rf"\b{word}", text) for word in words) else f"does not name {words[0]}: {text}"
+    except Exception as error:  # a raw error is what is looked for
+        return f"raw {type(error).__name__}: {str(error)[:200]}"
+    if value in SAME:
+        return "" if _equal(found, good) else "other numbers"
+    if value in NEVER or value in WRONG:
+        return f"accepted, returned {type(found).__name__}"
+    where = _unlike("", found, good, set())
+    return f"NaN in {where or 'the returned number'}" if where else ""
+
+
+def chosen(folder: Path, calls: int) -> list[tuple[str, str, str]]:
+    """Return so many of the cases, evenly spread: each argument meets other values than its neighbours."""
+    found = list(cases(folder))
+    return [found[i * len(found) // calls] for i in range(min(calls, len(found)))]
+
+
+def main() -> int:
+    """Make the calls that the command line asks for, and print the faults among them."""
+    parser = argparse.ArgumentParser(prog="python -m tests.support.bad_arguments", description="Call with bad values.")
+    parser.add_argument("--calls", type=int, default=10_000, help="number of calls (default 10,000)")
+    parser.add_argument("--only", default="", metavar="FUNCTION", help="all calls of functions that begin so")
+    given = parser.parse_args()
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        os.chdir(folder)
+        wanted = [case for case in cases(folder) if given.only and case[0].startswith(given.only)]
+        wanted = wanted or chosen(folder, given.calls)
+        faults = 0
+        for case in wanted:
+            text = fault(folder, *case)
+            if text:
+                faults += 1
+                print(*case, " ".join(text.split()), sep=" | ", flush=True)
+        os.chdir("/")
+    print(f"{len(wanted):,} calls in {time.monotonic() - begin:.0f} s: {faults} faults")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
