@@ -16,7 +16,7 @@ READY := $(VENV)/.ready
 # Workers of pytest: more than four gain little, because the longest bench decides.
 PYTEST := $(RUN) -m pytest -n auto --maxprocesses 4
 
-.PHONY: help check setup quick sim sim-full test mutants yardstick speed durations bench models area vivado vivado-ooc bitstream wheel docs lint format clean
+.PHONY: help check setup quick sim sim-full test mutants yardstick bad-arguments speed durations bench models area vivado vivado-ooc bitstream wheel docs lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ mutants: $(READY) ## Insert single faults into a copy of the project, each of wh
 
 yardstick: $(READY) ## Compare answers to 300 problems, and their CPU time, with those recorded: minutes. ONLY=: one kind
 	$(RUN) -m tests.yardstick compare $(if $(ONLY),--only '$(ONLY)')
+
+bad-arguments: $(READY) ## Call every public function with bad values, 10,000 times with two at once: minutes. SEED=
+	$(RUN) -m tests.support.bad_arguments $(if $(SEED),--seed $(SEED))
 
 speed: $(READY) ## Run the tests that compare a time or a bandwidth with a constant; wants a quiet computer
 	$(RUN) -m pytest -m speed

@@ -32,7 +32,9 @@ def real_numbers(what: str, value: ArrayLike) -> Array:
         found = np.asarray(value)
     except Exception:  # an object's own __array__ may raise any
         found = np.empty(0, object)
-    if found.dtype.kind not in "iuf" or np.ma.is_masked(value):
+    # Named axes may be in another order than that of the documentation.
+    named = isinstance(getattr(value, "dims", None), tuple) and found.ndim > 1
+    if found.dtype.kind not in "iuf" or np.ma.is_masked(value) or named:
         raise ValueError(f"{what} must be made of numbers, not {brief(value)}")
     return np.array(found, np.float64, order="C")
 

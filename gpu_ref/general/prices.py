@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from beltline.compiled import njit
-from beltline.gpu_ref.general.checks import brief, real_numbers
+from beltline.gpu_ref.general.checks import brief, finite, real_numbers
 from beltline.gpu_ref.general.solution import Iterate, Prices
 from beltline.gpu_ref.tables import Array
 
@@ -131,14 +131,26 @@ class BondPrices:
         Raises
         ------
         ValueError
-            There is no alternative of that name.
+            There is no alternative of that name, or ``names`` is not a list of strings.
         """
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise ValueError(f"names must be a list of names of alternatives, not {brief(names)}")
         for name in (self.repay, self.default):
             if name not in names:
                 raise ValueError(f"there is no alternative {name!r}: there are {', '.join(map(repr, sorted(names)))}")
         return names.index(self.repay), names.index(self.default)
 
     def costs(self, prices: Array) -> Array:
-        """Return the cost ``G``, ``(N_k, N_z)``, at ``prices`` of that shape."""
-        found: Array = prices * self.face[:, None]
+        """Return the cost ``G``, ``(N_k, N_z)``, at ``prices`` of that shape.
+
+        Raises
+        ------
+        ValueError
+            ``prices`` does not consist of finite numbers, or has another shape.
+        """
+        given = real_numbers("prices", prices)
+        if given.ndim != 2 or len(given) != self.face.size:
+            raise ValueError(f"prices must have shape ({self.face.size}, N_z), not {given.shape}")
+        finite("prices", given)
+        found: Array = given * self.face[:, None]
         return found

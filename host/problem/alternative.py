@@ -93,7 +93,9 @@ class Alternative:
                 if getattr(self, name) is not None:
                     raise ProblemError(f"alternative {self.name!r} is given by its value, so it must have no {name}")
         for name in (*TABLES, "choice", "kappa", "value"):
-            object.__setattr__(self, name, read_only(f"{name} of alternative {self.name!r}", getattr(self, name)))
+            object.__setattr__(
+                self, name, read_only(f"{name} of alternative {self.name!r}", getattr(self, name), name == "value")
+            )
         chances = self.chances()
         if isinstance(self.leads_to, Mapping):
             object.__setattr__(self, "leads_to", MappingProxyType(chances))
@@ -134,18 +136,18 @@ class Alternative:
         return found
 
 
-def read_only(name: str, table: Any) -> Any:
+def read_only(name: str, table: Any, missing: bool = False) -> Any:
     """Return a read-only copy of an array; return a number and None unchanged.
 
     Raises
     ------
     ProblemError
-        ``table`` is neither None nor made of real numbers.
+        ``table`` is neither None nor made of finite real numbers, with ``missing`` also ``-inf``.
     """
     if table is None:
         return None
     given = numbers_of(name, table)
-    bad = ~(np.isfinite(given) | (given == -np.inf))
+    bad = ~(np.isfinite(given) | (missing & (given == -np.inf)))
     if bad.any():
         where = place(name.partition(" ")[0], first(bad)) if given.ndim else "it"
         raise ProblemError(f"{name} must be finite, but {where} is {given[first(bad)]}")

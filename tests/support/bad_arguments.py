@@ -3,7 +3,7 @@
 A call either returns numbers that are finite wherever those of the good call are, or raises one of the package's own
 errors with one sentence that names the argument. :func:`fault` says what is wrong with a call.
 
-``python -m tests.support.bad_arguments`` makes 10,000 of the calls and prints the faults.
+``python -m tests.support.bad_arguments`` makes all of the calls, and 10,000 with two bad values, and prints the faults.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ import sys
 import tempfile
 import time
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -238,7 +240,9 @@ def calls(folder: Path) -> dict[str, Call]:
     economy = bl.aiyagari(grid=24, states=2)
     firms = bl.hopenhayn_rogerson(grid=24, states=3)
     lumpy = bl.lumpy_investment(states=2)
-    ks = bl.KrusellSmith(points=12)
+    ks = bl.KrusellSmith(points=40)
+    sizes = {"agents": 100, "periods": 120, "discard": 20, "law": np.array([[0.127, 0.9647], [0.1385, 0.963]])}
+    equilibrium = ks.solve(**sizes, progress=False)
     government = bl.arellano(bonds=11, incomes=3)
     file = result.save(folder / "result.npz")
     amounts = {"values": np.array([1.0, 2.0, 4.0]), "mass": np.array([1.0, 1.0, 2.0])}
@@ -250,10 +254,12 @@ def calls(folder: Path) -> dict[str, Call]:
     batch = {"problems": [rbc], "tol": 1e-6, "max_sweeps": 500, "device": "cpu", "order": "given", "progress": False}
     store = bl.Store(folder / "store")
     [first] = bl.solve_many([rbc], device="cpu", store=store, progress=False)
+    model = {"tol": 1e-6, "device": "cpu", "progress": False}
+    cohort = bl.solve(bl.cohort(24, 2, first=25, retirement=28, last=30), **cpu)
     law = np.array([[0.1, 0.97], [0.1, 0.97]])
     plotted = {"path": folder / "figure.png", "kind": "policy"}
-    PROBLEM = {"problems": "problem"}
-    made = {
+    each = {"problems": "problem"}
+    return {
         "Problem": Call(bl.Problem, tables | facts | {"start": start, "horizon": None}),
         "Problem, general": Call(bl.Problem, tables | {
             "beta": np.array([0.9, 0.8]), "horizon": 3, "cost": grid**1.1, "low": 0, "high": np.full(12, 11),
@@ -284,11 +290,11 @@ def calls(folder: Path) -> dict[str, Call]:
         "solve, shift": Call(bl.solve, {"problem": rbc, "method": "shift", "start": "given", **cpu}),
         "solve, discrete": Call(bl.solve, {"problem": discrete, "tol": 1e-6, "max_sweeps": 500, "verify": True, **cpu}),
         "solve, accelerator": Call(bl.solve, accelerator | saving),
-        "solve_many": Call(_solve_many, batch | {"verify": True, "chunk": 1, "in_flight": 2, "method": None}, PROBLEM),
+        "solve_many": Call(_solve_many, batch | {"verify": True, "chunk": 1, "in_flight": 2, "method": None}, each),
         "solve_many, accelerator": Call(_solve_many, batch | {
             "device": "emulator", "max_sweeps": 5, "warm": False, "value_bits": 30, "amount_bits": 30, "timeout": 60.0,
             "store": folder / "runs", "workers": None, "executor": None, "verify": False,
-        }, PROBLEM),
+        }, each),
         "solve_family": Call(bl.solve_family, {
             "family": _savings, "parameters": {"beta": np.array([0.5, 0.6])}, "tol": 1e-6, "max_sweeps": 500, **cpu,
         }, {"parameters": "parameter"}),
@@ -310,9 +316,9 @@ def calls(folder: Path) -> dict[str, Call]:
         "impulse_response": Call(bl.impulse_response, {"result": result, "state": 0, "to": 1, "periods": 20}),
         "stationary_distribution": Call(bl.stationary_distribution, {"result": result}),
         "life_paths": Call(bl.life_paths, {"result": ages, "people": 20, "seed": 0, "start": 0}),
-        "panel_errors": Call(bl.panel_errors, {"result": None}),
         "load": Call(bl.load, {"path": file}),
-        "load_equilibrium": Call(bl.load_equilibrium, {"path": file}),
+        "load_equilibrium": Call(bl.load_equilibrium, {"path": equilibrium.save(folder / "equilibrium.npz")}),
+        "panel_errors": Call(bl.panel_errors, {"result": equilibrium}),
         "Store": Call(bl.Store, {"path": store.path}, {"path": "store"}),
         "Store.file": Call(store.file, {"key": first.key}),
         "Store.load": Call(store.load, {"key": first.key}),
@@ -387,12 +393,29 @@ def calls(folder: Path) -> dict[str, Call]:
         "KrusellSmith.gross": Call(ks.gross, {"mean": np.array([40.0])}),
         "KrusellSmith.income": Call(ks.income, {"mean": np.array([40.0])}),
         "KrusellSmith.wealth": Call(ks.wealth, {"k": np.array([1.0, 40.0])}),
-        "BondPrices": Call(bl.BondPrices, {"repay": "a", "default": "b", "face": grid, "interest": 0.01}, raises=(ValueError,)),
+        "aiyagari.solve": Call(economy.solve, model | {"device": "cpu", "max_sweeps": 2000, "verify": True}),
+        "aiyagari_path.solve": Call(bl.aiyagari_path(24, periods=5, states=2).solve, model | {"max_steps": 20}),
+        "aiyagari_types.solve": Call(bl.aiyagari_types(24, 2, states=2).solve, model),
+        "arellano.solve": Call(government.solve, model | {"start": None, "max_sweeps": 2000, "verify": True}),
+        "hopenhayn_rogerson.solve": Call(firms.solve, model | {"max_sweeps": 2000}),
+        "lumpy_investment.solve": Call(lumpy.solve, model),
+        "retirement.solve": Call(bl.retirement(24, 4).solve, {"device": "cpu", "progress": False}),
+        "KrusellSmith.solve": Call(ks.solve, sizes | {
+            "household": "euler", "device": "cpu", "interpolation": "bicubic", "panel": "cpu", "tol": 1e-3,
+            "relaxation": 0.4, "max_iterations": 2, "household_tol": 1e-5, "choices": 64, "refine": True, "seed": 0,
+            "progress": False,
+        }),
+        "CohortResult.paths": Call(cohort.paths, {"shares": np.array([0.1, 0.5])}),
+        "DefaultEconomy.moments": Call(government.solve(**model).moments, {
+            "paths": 2, "periods": 200, "burn_in": 10, "seed": 0, "before_default": 5,
+        }),
+        "Refined.plot": Call(bl.refine(result).plot, {"path": folder / "refined.png"}, {"path": "plot"}),
+        "BondPrices": Call(
+            bl.BondPrices, {"repay": "a", "default": "b", "face": grid, "interest": 0.01}, raises=(ValueError,)
+        ),
         "BondPrices.costs": Call(rule.costs, {"prices": np.full((12, 2), 0.9)}, raises=(ValueError,)),
-        "BondPrices.numbers": Call(rule.numbers, {"names": ["a", "b"]}, raises=(ValueError,)),
+        "BondPrices.numbers": Call(rule.numbers, {"names": ["a", "b"]}, {"names": "names|alternative"}, (ValueError,)),
     }  # fmt: skip
-    del made["panel_errors"]
-    return made
 
 
 def cases(folder: Path) -> Iterator[tuple[str, str, str]]:
@@ -415,27 +438,29 @@ def _changed(good: Any, value: str) -> Any:
 
 
 def _unlike(name: str, found: Any, good: Any, seen: set[int]) -> str:
-    """Return where a returned value is not finite though that of the good call is; empty if it is nowhere."""
-    if isinstance(found, np.ndarray | float | np.generic):
-        if found is good or np.asarray(found).dtype.kind not in "fc":
-            return name if np.asarray(found).dtype.kind == "O" and not isinstance(good, np.ndarray) else ""
-        usual = np.isnan(good).any() if isinstance(good, np.ndarray | float) else False
-        return "" if usual or not np.isnan(found).any() else name
+    """Return where a returned value is of another type, or not finite though that of the good call is; or ""."""
+    number = np.ndarray | float | np.generic
+    if not name and type(found) is not type(good) and not (isinstance(found, number) and isinstance(good, number)):
+        return f"an object of type {type(found).__name__}"
+    if isinstance(found, number):
+        # The value of what cannot be done may be minus infinity.
+        numeric = np.asarray(found).dtype.kind in "fc" and good is not None and np.isfinite(good).all()
+        return name or "a number" if numeric and not (np.asarray(found) < np.inf).all() else ""
     if id(found) in seen:
         return ""
     seen.add(id(found))
     if isinstance(found, tuple | list):
-        others = list(good) if isinstance(good, tuple | list) else []
-        pairs = [(f"{name}[{i}]", each, others[i] if i < len(others) else None) for i, each in enumerate(found)]
+        others = [*good, *[None] * len(found)] if isinstance(good, tuple | list) else [None] * len(found)
+        parts = [(f"{name}[{i}]", each, others[i]) for i, each in enumerate(found)]
     elif isinstance(found, Mapping):
         others = good if isinstance(good, Mapping) else {}
-        pairs = [(f"{name}[{key!r}]", each, others.get(key)) for key, each in found.items()]
+        parts = [(f"{name}[{key!r}]", each, others.get(key)) for key, each in found.items()]
     elif dataclasses.is_dataclass(found):
         keys = [each.name for each in dataclasses.fields(found)]
-        pairs = [(f"{name}.{key}", getattr(found, key), getattr(good, key, None)) for key in keys]
+        parts = [(f"{name}.{key}", getattr(found, key), getattr(good, key, None)) for key in keys]
     else:
         return ""
-    return next((where for where in (_unlike(*pair, seen) for pair in pairs) if where), "")
+    return next((where for where in (_unlike(*part, seen) for part in parts) if where), "")
 
 
 def _equal(found: Any, good: Any) -> bool:
@@ -458,67 +483,78 @@ def _good(folder: Path, function: str) -> Any:
     return call.function(**call.arguments)
 
 
-def fault(folder: Path, function: str, argument: str, value: str) -> str:
-    """Return what is wrong with a call in which one argument has a bad value; empty if nothing is."""
+def fault(folder: Path, function: str, bad: Mapping[str, str]) -> str:
+    """Return what is wrong with a call in which some arguments have bad values, by name; empty if nothing is."""
     call = calls(folder)[function]
-    given = {**call.arguments, argument: _changed(call.arguments[argument], value)}
-    good = _good(folder, function)
+    good, kinds = _good(folder, function), set(bad.values())
+    given = {**call.arguments, **{name: _changed(call.arguments[name], value) for name, value in bad.items()}}
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            warnings.simplefilter("ignore", DeprecationWarning)
+            warnings.simplefilter("ignore")
             found = call.function(**given)
+    except bl.DeviceTimeoutError:
+        return ""
     except (*call.raises, OSError) as error:
         text = str(error)
-        if (
-            isinstance(error, OSError)
-            and not isinstance(error, bl.DeviceError)
-            and not isinstance(given[argument], str | os.PathLike)
-        ):
-            return f"raises {type(error).__name__}: {text}"
-        if value in SAME:
+        if not isinstance(error, call.raises) and not any(isinstance(given[name], str | os.PathLike) for name in bad):
+            return f"raw {type(error).__name__}: {text}"
+        if kinds <= set(SAME):
             return f"refused: {text}"
         if not text or not text.isprintable() or re.search(r"[.!?] [A-Z]", text):
             return f"not one sentence: {text!r}"
         # A value of the right type may be wrong only beside another argument, which the sentence may name instead.
-        words = [call.names.get(name, name) for name in (argument, *(() if value in NEVER else call.arguments))]
-        return "" if any(re.search(rf"\b{word}", text) for word in words) else f"does not name {words[0]}: {text}"
+        names = bad if kinds <= NEVER else call.arguments
+        words = [call.names.get(name, name) for name in names]
+        return "" if any(re.search(rf"\b{word}", text) for word in words) else f"does not name {words}: {text}"
     except Exception as error:  # a raw error is what is looked for
         return f"raw {type(error).__name__}: {str(error)[:200]}"
-    if value in SAME:
+    if kinds <= set(SAME):
         return "" if _equal(found, good) else "other numbers"
-    if value in NEVER or value in WRONG:
+    if kinds & (NEVER | set(WRONG)):
         return f"accepted, returned {type(found).__name__}"
+    if getattr(found, "success", True) is False:
+        return ""
     where = _unlike("", found, good, set())
-    return f"NaN in {where or 'the returned number'}" if where else ""
+    return f"returned {where}" if where else ""
 
 
-def chosen(folder: Path, calls: int) -> list[tuple[str, str, str]]:
-    """Return so many of the cases, evenly spread: each argument meets other values than its neighbours."""
-    found = list(cases(folder))
-    return [found[i * len(found) // calls] for i in range(min(calls, len(found)))]
+def pairs(folder: Path, count: int, seed: int = 0) -> Iterator[tuple[str, dict[str, str]]]:
+    """Return an iterator over so many calls with two bad values each, drawn by NumPy's generator."""
+    random, every = np.random.default_rng(seed), defaultdict(list)
+    for function, argument, value in cases(folder):
+        every[function].append((argument, value))
+    several = [function for function, found in every.items() if len({argument for argument, _ in found}) > 1]
+    for _ in range(count):
+        function = several[random.integers(len(several))]
+        bad: dict[str, str] = {}
+        while len(bad) < 2:
+            argument, value = every[function][random.integers(len(every[function]))]
+            bad.setdefault(argument, value)
+        yield function, bad
 
 
 def main() -> int:
     """Make the calls that the command line asks for, and print the faults among them."""
     parser = argparse.ArgumentParser(prog="python -m tests.support.bad_arguments", description="Call with bad values.")
-    parser.add_argument("--calls", type=int, default=10_000, help="number of calls (default 10,000)")
-    parser.add_argument("--only", default="", metavar="FUNCTION", help="all calls of functions that begin so")
+    parser.add_argument("--pairs", type=int, default=10_000, help="calls with two bad values (default 10,000)")
+    parser.add_argument("--seed", type=int, default=0, help="seed by which these are drawn (default 0)")
+    parser.add_argument("--only", default="", metavar="FUNCTION", help="functions whose names begin so")
     given = parser.parse_args()
-    begin = time.monotonic()
+    begin, count, faults, home = time.monotonic(), 0, 0, Path.cwd()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         os.chdir(folder)
-        wanted = [case for case in cases(folder) if given.only and case[0].startswith(given.only)]
-        wanted = wanted or chosen(folder, given.calls)
-        faults = 0
-        for case in wanted:
-            text = fault(folder, *case)
+        single = ((function, {argument: value}) for function, argument, value in cases(folder))
+        for function, bad in chain(single, pairs(folder, given.pairs, given.seed)):
+            if not function.startswith(given.only):
+                continue
+            count += 1
+            text = fault(folder, function, bad)
             if text:
                 faults += 1
-                print(*case, " ".join(text.split()), sep=" | ", flush=True)
-        os.chdir("/")
-    print(f"{len(wanted):,} calls in {time.monotonic() - begin:.0f} s: {faults} faults")
+                print(function, bad, " ".join(text.split()), sep=" | ", flush=True)
+        os.chdir(home)
+    print(f"{count:,} calls in {time.monotonic() - begin:.0f} s: {faults} faults")
     return 1 if faults else 0
 
 
