@@ -249,6 +249,7 @@ def open_serial(
         checksum of ``bitstream`` is wrong, or it could not be loaded.
     """
     path_of("port", port, "the path of a serial port, such as '/dev/ttyUSB0'")
+    assert port is not None
     baud = whole("baud", baud, "a whole number of bits a second from 1 to 100000000", lambda v: 1 <= v <= 10**8)
     patience = real("patience", patience, "a number of seconds above 0, up to 3600", lambda v: 0 < v <= 3600)
     retries = whole("retries", retries, "a whole number from 0 to 100", lambda v: 0 <= v <= 100)

@@ -248,7 +248,7 @@ def numbers_of(
     """
     try:
         if type(values) is not np.ndarray:
-            _check_kept(name, values, wanted)
+            _check_labels(name, values, wanted)
         given = np.asarray(values)
     except ProblemError:
         raise
@@ -264,8 +264,8 @@ def numbers_of(
     return given
 
 
-def _check_kept(name: str, values: Any, wanted: str) -> None:
-    """Check that nothing which NumPy ignores gives another meaning to the numbers of ``values``."""
+def _check_labels(name: str, values: Any, wanted: str) -> None:
+    """Check that ``values`` has no mask or labels with a meaning for its numbers, which NumPy would ignore."""
     parts = values if isinstance(values, list | tuple) else (values,)
     for i, part in enumerate(parts):
         if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):

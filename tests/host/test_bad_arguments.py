@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import beltline as bl
-from support.bad_arguments import Labelled, calls, cases, fault
+from support.bad_arguments import calls, cases, fault
+from support.bad_values import Labelled
 
 PARTS = 4
 
@@ -24,6 +25,7 @@ RECORDS = {
 INTERNAL = {
     "DiscreteProblem", "Model", "krusell_smith",  # made by functions, derived from, and the same as KrusellSmith
     "Result.of", "Session.prepare", "Session.run", "Session.solve_with",  # between parts of a solve
+    "solution", "variables",  # of models: a class, and a method that is called with their own results
     "Store.put", "Workers.map", "Workers.submit", "Workers.shutdown",  # of other classes, or for one only
 }  # fmt: skip
 

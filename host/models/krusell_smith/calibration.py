@@ -157,16 +157,15 @@ class Calibration(Declared):
 
     def wealth(self, k: Array) -> Array:
         """Return cash on hand ``W`` for all of ``k`` and the grid of ``K``, ``(N_k, N_K, 2, 2)``."""
-        return self.gross(self.mean_grid)[None, :, :, None] * table("k", k, 1)[:, None, None, None] + self.income(
-            self.mean_grid
-        )
+        k = table("k", k, 1)[:, None, None, None]
+        return self.gross(self.mean_grid)[None, :, :, None] * k + self.income(self.mean_grid)
 
-    def ahead(self, law: Array) -> Array:
+    def ahead(self, law: ArrayLike) -> Array:
         """Return ``K'`` for each point of the grid of ``K`` and each ``a``, limited to the grid, ``(N_K, 2)``."""
-        law = table("law", law, shape=(2, 2))
-        return np.clip(np.exp(law[:, 0] + law[:, 1] * np.log(self.mean_grid)[:, None]), self.low, self.high)
+        b = table("law", law, shape=(2, 2))
+        return np.clip(np.exp(b[:, 0] + b[:, 1] * np.log(self.mean_grid)[:, None]), self.low, self.high)
 
-    def chain(self, law: Array) -> Array:
+    def chain(self, law: ArrayLike) -> Array:
         """Return the Markov matrix over (point of the grid of ``K``, ``a``, ``e``), ``(4 N_K, 4 N_K)``.
 
         ``Q((K_i, a, e) -> (K_j, a', e')) = P((a, e) -> (a', e')) weight_j(K'(K_i, a))``, where the weights are those of

@@ -453,10 +453,8 @@ class LumpyInvestment(Declared, Model):
 
     def adjustment(self, capital: Array, following: Array) -> Array:
         """Return the cost of going from ``capital`` to ``following``: investment, fixed and convex cost."""
-        capital, following = table("capital", capital, above=0.0), table("following", following)
-        if following.shape != capital.shape:
-            raise ProblemError(f"following must have the shape of capital, {capital.shape}, not {following.shape}")
-        invested = following - (1.0 - self.delta) * capital
+        capital = table("capital", capital, above=0.0)
+        invested = table("following", following, shape=capital.shape) - (1.0 - self.delta) * capital
         return invested + self.fixed + 0.5 * self.convex * invested**2 / capital
 
     def solve(
