@@ -20,7 +20,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from beltline.host.problem.alternative import Alternative, read_only
-from beltline.host.problem.checks import ProblemError, dimensions, first, place, plain_text, real, shown, table, whole
+from beltline.host.problem.checks import (
+    ProblemError,
+    dimensions,
+    first,
+    flag,
+    place,
+    plain_text,
+    real,
+    shown,
+    table,
+    whole,
+)
 from beltline.host.problem.general import costs_itself, extras, form_of, regimes_of
 from beltline.host.problem.report import Report, as_html, as_text, report
 from beltline.hw.arithmetic.numbers import ETA_LIMIT
@@ -241,8 +252,7 @@ class Problem:
     def _check_general(self, keep: Callable[[str, object], None]) -> None:
         keep("eta", real("eta", self.eta, ETA_WANTED, lambda eta: 0 <= eta <= ETA_LIMIT))
         keep("taste", real("taste", self.taste, "a number from 0", lambda taste: 0 <= taste < math.inf))
-        if not isinstance(self.negative, bool):
-            raise ProblemError(f"negative must be True or False, not {shown(self.negative)}")
+        keep("negative", flag("negative", self.negative))
         for name in ("transition", "wealth"):
             keep(name, table(name, getattr(self, name), (2, 3)))
         self._check_square()

@@ -12,7 +12,7 @@ from dataclasses import InitVar, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from beltline.host.devices import DEVICES, REFERENCES, known
-from beltline.host.problem.checks import ProblemError, flag, real, shown, whole
+from beltline.host.problem.checks import ProblemError, flag, real, shown, whole, word
 from beltline.host.solver.checkpoint import Checkpoint
 from beltline.host.solver.driver import SWEEP_LIMIT_MAX
 from beltline.host.solver.fixed_point import FRACTION_LIMIT, SMALLEST_TOLERANCE
@@ -236,10 +236,8 @@ def start_named(start: object) -> Start:
     ProblemError
         ``start`` is none of the names.
     """
-    if not isinstance(start, str) or start not in STARTS:
-        *names, last = (repr(name) for name in STARTS if name != "problem")
-        raise ProblemError(f"start must be {', '.join(names)} or {last}, not {shown(start)}")
-    return cast(Start, "given" if start == "problem" else start)
+    start = "given" if isinstance(start, str) and start == "problem" else start
+    return cast(Start, word("start", start, [name for name in STARTS if name != "problem"]))
 
 
 def machine_method(device: object, method: object, options: dict[str, Any]) -> tuple[MachineMethod | None, Start]:

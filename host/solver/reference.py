@@ -246,10 +246,7 @@ def solve_batch(problems: Sequence[Problem], options: SolveOptions, method: str,
         As :func:`solve_reference`, for one of the problems or for all of them.
     """
     module = reference_module("gpu")
-    if method not in module.BATCHED:
-        raise ProblemError(
-            f"method of a batch on a GPU must be one of {', '.join(map(repr, module.BATCHED))}, not {shown(method)}"
-        )
+    word("method of a batch on a GPU", method, module.BATCHED)
     tables = [(one.grid, one.wealth, one.transition, one.start, one.beta, one.eta) for one in problems]
     results: dict[int, Result] = {}
 
