@@ -115,7 +115,7 @@ def read(path: Path) -> tuple[Bitstream, ...]:
         return tuple(Bitstream(**entry) for entry in entries)
     except OSError as error:
         raise BitstreamError(f"'{path}', which has the checksums, cannot be read: {error.strerror or error}") from None
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise BitstreamError(f"'{path}' is no file of bitstreams: {error}") from None
 
 
@@ -140,7 +140,7 @@ def of_build(directory: Path) -> tuple[Bitstream, ...]:
         report = json.loads((directory / REPORT).read_text(encoding="utf-8"))
         name = f"beltline-{report['board']}-{report['build_hash']}"
         facts = {key: report[key] for key in ("board", "build_hash", "part", "clock_hz", "fmax_hz", "seed", "tools")}
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise BitstreamError(f"'{directory}' holds no finished build of a bitstream: {REPORT}: {error}") from None
     files = [path for path in (directory / f"{name}.bit", directory / f"{name}.svf") if path.is_file()]
     if not files or files[0].suffix != ".bit":

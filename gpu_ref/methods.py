@@ -192,7 +192,7 @@ def check_options(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
         if name not in known:
             takes = f"takes {', '.join(known)}" if known else "takes none"
             raise ValueError(f"method {method!r} has no option {name!r}: it {takes}")
-        if name == "start" and value not in STARTS:
+        if name == "start" and not (isinstance(value, str) and value in STARTS):
             raise ValueError(f"start must be {' or '.join(map(repr, STARTS))}, not {value!r}")
     return {**known, **options}
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import numbers
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,12 +20,23 @@ from beltline.gpu_ref.tables import ROW_SUM_TOLERANCE, Array
 Indexes = NDArray[np.int32]
 
 
-def _numbers(what: str, value: ArrayLike) -> Array:
-    """Return a copy of ``value`` as a contiguous ``float64`` array."""
+def brief(value: Any) -> str:
+    """Return a number, a text or None as it is written, and the type of anything else, for a message."""
+    plain = value is None or isinstance(value, str | numbers.Number)
+    return f"{value!r:.60}" if plain else f"of type {type(value).__name__}"
+
+
+def real_numbers(what: str, value: ArrayLike) -> Array:
+    """Return a copy of ``value``, which has real numbers none of which is masked, as a contiguous ``float64`` array."""
     try:
-        return np.array(value, np.float64, order="C")
-    except (TypeError, ValueError):
-        raise ValueError(f"{what} must be made of numbers, not {value!r}") from None
+        found = np.asarray(value)
+    except Exception:  # an object's own __array__ may raise any
+        found = np.empty(0, object)
+    # Named axes may be in another order than that of the documentation.
+    named = isinstance(getattr(value, "dims", None), tuple) and found.ndim > 1
+    if found.dtype.kind not in "iuf" or np.ma.is_masked(value) or named:
+        raise ValueError(f"{what} must be made of numbers, not {brief(value)}")
+    return np.array(found, np.float64, order="C")
 
 
 def finite(what: str, table: Array, *, missing: bool = False) -> None:
@@ -40,30 +52,32 @@ def finite(what: str, table: Array, *, missing: bool = False) -> None:
 
 def number(what: str, value: Any) -> float:
     """Return ``value`` as a float, if it is finite and at least 0."""
-    found = _numbers(what, value)
+    found = real_numbers(what, value)
     if found.ndim or not 0.0 <= found < math.inf:
-        raise ValueError(f"{what} must be 0 or more and finite, not {value}")
+        raise ValueError(f"{what} must be 0 or more and finite, not {brief(value)}")
     return float(found)
 
 
 def mapping(what: str, value: object) -> Mapping[Any, Any]:
     """Return ``value`` if it is a mapping, such as a dictionary."""
     if not isinstance(value, Mapping):
-        raise ValueError(f"{what} must be a mapping by name, not {value!r:.200}")
+        raise ValueError(f"{what} must be a mapping by name, not {brief(value)}")
     return value
 
 
 def whole(what: str, value: Any, least: int, or_else: str = "") -> int:
     """Return ``value`` as an integer, if it is one of at least ``least``; ``or_else`` completes the message."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise ValueError(" ".join(f"{what} must be a whole number from {least} {or_else}".split()) + f", not {value!r}")
+        raise ValueError(
+            " ".join(f"{what} must be a whole number from {least} {or_else}".split()) + f", not {brief(value)}"
+        )
     return int(value)
 
 
 def alternative_name(name: object, regime: object) -> str:
     """Check name and regime of an alternative; return how messages about it begin."""
     if not isinstance(name, str) or not name:
-        raise ValueError(f"the name of an alternative must be a string that is not empty, not {name!r}")
+        raise ValueError(f"the name of an alternative must be a string that is not empty, not {brief(name)}")
     whole(f"alternative {name!r}: regime", regime, 0)
     return f"alternative {name!r}: "
 
@@ -72,7 +86,7 @@ def table(
     what: str, name: str, value: ArrayLike, shape: tuple[int, int] | None = None, *, missing: bool = False
 ) -> Array:
     """Return a finite table of ``shape``, or of that shape after an axis of ages."""
-    found = _numbers(what + name, value)
+    found = real_numbers(what + name, value)
     if found.ndim not in (2, 3) or not found.size or (shape is not None and found.shape[-2:] != shape):
         rows, columns = shape or ("N_k", "N_z")
         raise ValueError(
@@ -84,7 +98,7 @@ def table(
 
 def by_state(what: str, name: str, value: ArrayLike, states: int) -> Array:
     """Return a number for each exogenous state, ``(N_z,)`` or ``(T, N_z)``."""
-    found = _numbers(what + name, value)
+    found = real_numbers(what + name, value)
     if found.ndim == 0:
         found = np.full(states, float(found))
     if found.ndim not in (1, 2) or not found.size or found.shape[-1] != states:
@@ -133,7 +147,7 @@ def mix(what: str, value: Any) -> Any:
         if value < 0:
             raise ValueError(f"{what}mix names regime {value}, but regimes are numbered from 0")
         return int(value)
-    found = _numbers(what + "mix", value)
+    found = real_numbers(what + "mix", value)
     if found.ndim != 1 or not found.size:
         raise ValueError(f"{what}mix must be the number of a regime or have shape (N_r,), not {found.shape}")
     finite(what + "mix", found)
@@ -148,8 +162,8 @@ def mix(what: str, value: Any) -> Any:
 def bound(what: str, name: str, value: ArrayLike, shape: tuple[int, int]) -> Indexes:
     """Return indexes of candidates, ``(N_k, N_z)``, that do not fall in ``x``."""
     if isinstance(value, bool | np.bool_):
-        raise ValueError(f"{what}{name} must be an index or have shape {shape}, not {value}")
-    given = _numbers(what + name, value)
+        raise ValueError(f"{what}{name} must be an index or have shape {shape}, not {brief(value)}")
+    given = real_numbers(what + name, value)
     if given.ndim and given.shape != shape:
         raise ValueError(f"{what}{name} must be an index or have shape {shape}, not {given.shape}")
     good = (given >= 0) & (given < shape[0]) & (given == np.floor(given))

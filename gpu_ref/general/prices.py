@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numbers
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from beltline.compiled import njit
+from beltline.gpu_ref.general.checks import brief, finite, real_numbers
 from beltline.gpu_ref.general.solution import Iterate, Prices
 from beltline.gpu_ref.tables import Array
 
@@ -106,18 +106,15 @@ class BondPrices:
     def __post_init__(self) -> None:
         for name in ("repay", "default"):
             if not isinstance(getattr(self, name), str):
-                raise ValueError(f"{name} must be the name of an alternative, not {getattr(self, name)!r}")
-        try:
-            face = np.array(self.face, np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(f"face must be a one-dimensional array of numbers, not {self.face!r:.200}") from None
+                raise ValueError(f"{name} must be the name of an alternative, not {brief(getattr(self, name))}")
+        face = real_numbers("face", self.face)
         if face.ndim != 1 or not np.isfinite(face).all():
             what = f"one of shape {face.shape}" if face.ndim != 1 else "one with an entry that is not finite"
             raise ValueError(f"face must be a one-dimensional array of finite numbers, not {what}")
         object.__setattr__(self, "face", face)
-        interest = self.interest
-        if isinstance(interest, bool) or not isinstance(interest, numbers.Real) or not -1.0 < interest < np.inf:
-            raise ValueError(f"interest must be a number above -1, not {interest!r}")
+        interest = real_numbers("interest", self.interest)
+        if interest.ndim or not -1.0 < interest < np.inf:
+            raise ValueError(f"interest must be a number above -1, not {brief(self.interest)}")
         object.__setattr__(self, "interest", float(interest))
 
     def __call__(self, last: Iterate) -> Prices:
@@ -134,14 +131,26 @@ class BondPrices:
         Raises
         ------
         ValueError
-            There is no alternative of that name.
+            There is no alternative of that name, or ``names`` is not a list of strings.
         """
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise ValueError(f"names must be a list of names of alternatives, not {brief(names)}")
         for name in (self.repay, self.default):
             if name not in names:
                 raise ValueError(f"there is no alternative {name!r}: there are {', '.join(map(repr, sorted(names)))}")
         return names.index(self.repay), names.index(self.default)
 
     def costs(self, prices: Array) -> Array:
-        """Return the cost ``G``, ``(N_k, N_z)``, at ``prices`` of that shape."""
-        found: Array = prices * self.face[:, None]
+        """Return the cost ``G``, ``(N_k, N_z)``, at ``prices`` of that shape.
+
+        Raises
+        ------
+        ValueError
+            ``prices`` does not consist of finite numbers, or has another shape.
+        """
+        given = real_numbers("prices", prices)
+        if given.ndim != 2 or len(given) != self.face.size:
+            raise ValueError(f"prices must have shape ({self.face.size}, N_z), not {given.shape}")
+        finite("prices", given)
+        found: Array = given * self.face[:, None]
         return found

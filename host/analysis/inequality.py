@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from beltline.host.analysis.policy import check_result
 from beltline.host.analysis.stationary import stationary_distribution
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.checks import ProblemError, first, place, shown
+from beltline.host.problem.checks import ProblemError, first, numbers_of, place, shown
 from beltline.host.results.result import Result
 
 
@@ -49,10 +49,15 @@ def lorenz(values: ArrayLike | Result, mass: ArrayLike | None = None) -> tuple[A
         mass = stationary_distribution(values)
         mass = mass.sum(axis=tuple(axis for axis in range(mass.ndim) if axis != mass.ndim - 2))
         values = values.problem.grid
-    amounts = _numbers("values", values)
+    wanted, kind = "an array of numbers or a Result", type(values).__name__
+    if hasattr(values, "gini"):
+        raise ProblemError(
+            f"values must be {wanted}, not of type {kind}; {kind} has an attribute gini and a method lorenz"
+        )
+    amounts = numbers_of("values", values, wanted).astype(np.float64)
     if not amounts.size:
         raise ProblemError(f"values must be at least one number, not an empty array of shape {amounts.shape}")
-    weight = np.ones(amounts.shape) if mass is None else _numbers("mass", mass)
+    weight = np.ones(amounts.shape) if mass is None else numbers_of("mass", mass).astype(np.float64)
     if weight.shape != amounts.shape:
         raise ProblemError(f"mass must have the shape of values, {amounts.shape}, not {weight.shape}")
     for name, table in (("values", amounts), ("mass", weight)):
@@ -62,6 +67,8 @@ def lorenz(values: ArrayLike | Result, mass: ArrayLike | None = None) -> tuple[A
             raise ProblemError(
                 f"{name} must be finite and not negative, but {place(name, where)} is {shown(table[where])}"
             )
+    # Shares do not depend on the units, and powers of 2 change no digit: sums must not overflow.
+    amounts, weight = (np.ldexp(table, -int(np.frexp(table.max())[1])) for table in (amounts, weight))
     levels, which = np.unique(amounts.ravel(), return_inverse=True)
     people = np.bincount(which.ravel(), weights=weight.ravel(), minlength=levels.size)
     levels, people = levels[people > 0], people[people > 0]
@@ -70,15 +77,6 @@ def lorenz(values: ArrayLike | Result, mass: ArrayLike | None = None) -> tuple[A
         raise ProblemError("at least one of values with positive mass must be above 0, or shares are not defined")
     ends = [np.concatenate([[0.0], np.cumsum(part)]) for part in (people, levels * people)]
     return ends[0] / ends[0][-1], ends[1] / ends[1][-1]
-
-
-def _numbers(name: str, values: object) -> Array:
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        own = f"; {type(values).__name__} has an attribute gini and a method lorenz" if hasattr(values, "gini") else ""
-        kind, wanted = type(values).__name__, " or a Result" if name == "values" else ""
-        raise ProblemError(f"{name} must be an array of numbers{wanted}, not of type {kind}{own}") from None
 
 
 def gini(values: ArrayLike | Result, mass: ArrayLike | None = None) -> float:

@@ -14,7 +14,7 @@ from beltline.host.analysis.policy import by_alternative, followed, heading, pol
 from beltline.host.analysis.simulation import check_draws, simulate
 from beltline.host.analysis.stationary import MEETING, stationary_distribution
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.checks import ProblemError, shown
+from beltline.host.problem.checks import word
 from beltline.host.problem.report import as_html
 from beltline.host.results.result import Result
 
@@ -115,8 +115,7 @@ def moments(
     >>> bool(table.std["investment"] / table.mean["investment"] > table.std["output"] / table.mean["output"])
     True
     """
-    if how not in ("exact", "simulation"):
-        raise ProblemError(f"how must be 'exact' or 'simulation', not {shown(how)}")
+    word("how", how, ("exact", "simulation"))
     problem = followed(result, "a table of moments")
     with warnings.catch_warnings():
         # followed() has given the warning already.

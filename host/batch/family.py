@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from beltline.host.batch.solve_many import solve_many
 from beltline.host.devices.base import Progress
-from beltline.host.problem.checks import ProblemError, check_progress, shown
+from beltline.host.problem.checks import ProblemError, check_progress, numbers_of, shown, word
 from beltline.host.problem.problem import ROW_SUM_TOLERANCE, Problem
 from beltline.host.problem.report import Report, as_html, as_text, report
 from beltline.host.results.result import Result
@@ -167,10 +167,11 @@ def solve_family(
     begin = time.perf_counter()
     check_progress(progress)
     options = options_with(tol, max_sweeps)
+    if not callable(family):
+        raise ProblemError(f"family must be a function of NumPy or CuPy and of the parameters, not {shown(family)}")
     columns = _columns(parameters)
     count = len(next(iter(columns.values())))
-    if device not in ("auto", "cpu", "gpu"):
-        raise ProblemError(f"device of a family must be 'auto', 'cpu' or 'gpu', not {shown(device)}")
+    device = word("device of a family", device, ("auto", "cpu", "gpu"))
     if device == "auto":
         device = "cpu" if no_gpu() else "gpu"
     shape = count, *_tables(family, np, _some(columns, 0, 1))["wealth"].shape[1:]
@@ -227,10 +228,7 @@ def _columns(parameters: Any) -> dict[str, NDArray[Any]]:
         raise ProblemError(f"parameters must map names to arrays of numbers, not {shown(parameters)}")
     columns = {}
     for name, values in parameters.items():
-        try:
-            columns[name] = np.array(values, np.float64)
-        except (TypeError, ValueError):
-            raise ProblemError(f"parameter {name!r} must be an array of numbers, not {shown(values)}") from None
+        columns[name] = numbers_of(f"parameter {name!r}", values, "an array of numbers").astype(np.float64)
         if columns[name].ndim != 1 or not len(columns[name]):
             raise ProblemError(f"parameter {name!r} must have one value for each problem, not {shown(values)}")
         columns[name].flags.writeable = False

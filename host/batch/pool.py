@@ -112,7 +112,7 @@ class Workers(Executor):
 
     def __init__(self, count: int) -> None:
         wanted = f"a whole number from 1 to {WORKERS_LIMIT}"
-        self.count = whole("workers", count, wanted, lambda v: 1 <= v <= WORKERS_LIMIT)
+        self.count = whole("count", count, wanted, lambda v: 1 <= v <= WORKERS_LIMIT)
         self._processes = [_Process() for _ in range(self.count)]
         self._waiting: deque[_Call] = deque()
         self._lock = threading.RLock()

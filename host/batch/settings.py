@@ -11,15 +11,15 @@ from typing import Any
 from beltline.host.batch.store import key
 from beltline.host.batch.worker import Settings, alternatives
 from beltline.host.devices import DEVICES, REFERENCES, DeviceError, check_options, known
-from beltline.host.problem.checks import ProblemError, check_former_names, whole
+from beltline.host.problem.checks import ProblemError, check_former_names, flag
 from beltline.host.problem.general import extras
 from beltline.host.problem.problem import Problem
-from beltline.host.solver.options import LEAST_TOL, UNNAMED, SolveOptions, flag, machine_method
+from beltline.host.solver.options import LEAST_TOL, UNNAMED, SolveOptions, machine_method
 from beltline.host.solver.reference import check_method, check_method_options, reference_module
 from beltline.host.solver.rules import AUTO, boards, check_names, check_unnamed
 from beltline.host.solver.session import Session, no_options
 from beltline.host.solver.solve_general import DEVICES as GENERAL_DEVICES
-from beltline.host.solver.solve_general import METHOD, check_general
+from beltline.host.solver.solve_general import METHOD, check_general, check_steps
 
 ARGUMENTS_OF_BATCH = ("order", "warm", "store", "workers", "executor", "chunk", "in_flight")
 """Arguments of a batch that a solve does not have; messages suggest them for a mistyped name."""
@@ -68,7 +68,7 @@ def settings_of(
     elif machine:
         for build in alternatives(options):
             check_options(name, build)
-        if missing := (not workers and executor is None) and DEVICES[name].missing():
+        if missing := (workers is None and executor is None) and DEVICES[name].missing():
             raise DeviceError(f"device {name!r} cannot be used here: {missing}")
     elif executor is None and workers is None:
         reference_module(name)
@@ -109,7 +109,7 @@ def _check_method_options(device: str, method: str, options: Mapping[str, Any]) 
         if name == "start":
             check_method_options("shift", {name: value})
         else:
-            whole(name, value, "a whole number from 0", lambda n: n >= 0)
+            check_steps(name, value)
 
 
 class Key:

@@ -17,7 +17,7 @@ from beltline.host.batch.store import Store
 from beltline.host.batch.submit import Submitter, submitter
 from beltline.host.batch.worker import Answer, Settings, transferable
 from beltline.host.devices import DeviceError, Progress
-from beltline.host.problem.checks import ProblemError, check_progress, shown, whole
+from beltline.host.problem.checks import ProblemError, check_progress, shown, whole, word
 from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.report import Report, as_html, as_text, report
@@ -206,8 +206,7 @@ def solve_many(
     device, method = chosen(named(device), method, options, executor is None and workers is None, warm)
     each = options_with(tol, max_sweeps, verify, value_bits, amount_bits, timeout, method=method, device=device)
     settings = settings_of(device, options, each, warm, executor, workers)
-    if order not in ("given", "finished"):
-        raise ProblemError(f"order must be 'given' or 'finished', not {shown(order)}")
+    word("order", order, ("given", "finished"))
     given = _iterator(problems)
     chunk = whole(
         "chunk",
@@ -394,7 +393,7 @@ class _Batch:
 def _iterator(problems: Any) -> Iterator[Any]:
     try:
         return iter(problems)
-    except TypeError:
+    except Exception:  # an object's own __iter__ may raise any
         single = isinstance(problems, Problem | DiscreteProblem | Solvable)
         instead = ": bl.solve solves a single problem or model" if single else ""
         raise ProblemError(

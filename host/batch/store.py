@@ -14,6 +14,7 @@ import hashlib
 import json
 import math
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -22,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.host.problem.checks import ProblemError, shown
+from beltline.host.problem.checks import ProblemError, path_of, shown
 from beltline.host.problem.problem import Problem
 from beltline.host.results import archive, record
 from beltline.host.results.files import PART, replacing
@@ -102,9 +103,7 @@ class Store:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        if not isinstance(path, str | os.PathLike):
-            raise ProblemError(f"store must be the path of a directory, not {shown(path)}")
-        self.path = Path(path)
+        self.path = path_of("store", path, "the path of a directory")
         self._writing = False
         if not self.path.exists():
             if not self.path.parent.is_dir():
@@ -123,7 +122,7 @@ class Store:
             return
         try:
             known = json.loads(mark.read_text())["format"]
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, RecursionError):
             raise ProblemError(
                 f"store {str(self.path)!r} has a {MARK} that was not written by Beltline: name a new or empty directory"
             ) from None
@@ -147,7 +146,15 @@ class Store:
                         yield entry.name.removesuffix(".npz")
 
     def file(self, key: str) -> Path:
-        """Return the path of the file of a result, whether it exists or not."""
+        """Return the path of the file of a result, whether it exists or not.
+
+        Raises
+        ------
+        ProblemError
+            ``key`` is not a key, 64 hexadecimal digits.
+        """
+        if not isinstance(key, str) or not re.fullmatch("[0-9a-f]{64}", key):
+            raise ProblemError(f"key must be the 64 hexadecimal digits of a result, not {shown(key)}")
         return self.path / key[:2] / f"{key}.npz"
 
     def load(self, key: str) -> Result:
@@ -288,7 +295,7 @@ class Store:
         with contextlib.suppress(OSError):
             for text in (self.path / INDEX).read_text().splitlines():
                 # A power failure can leave a line incomplete.
-                with contextlib.suppress(ValueError, KeyError, TypeError):
+                with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
                     line = json.loads(text)
                     if line["key"] in self:
                         found[line["key"]] = line

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any
 
-from beltline.host.batch.pool import Workers
+from beltline.host.batch.pool import WORKERS_LIMIT, Workers
 from beltline.host.batch.worker import Answer, Settings, Turns, Worker, pair, work
 from beltline.host.devices import REFERENCES
-from beltline.host.problem.checks import ProblemError, shown
+from beltline.host.problem.checks import ProblemError, shown, whole
 from beltline.host.problem.problem import Problem
 from beltline.host.solver.session import Session
 
@@ -92,7 +92,8 @@ def submitter(device: str | Session, settings: Settings, executor: Any, workers:
         ``executor`` is not an executor, or ``workers`` is out of range.
     """
     if workers is not None:
-        pool = Workers(workers)
+        wanted = f"a whole number from 1 to {WORKERS_LIMIT}"
+        pool = Workers(whole("workers", workers, wanted, lambda v: 1 <= v <= WORKERS_LIMIT))
         return lambda: Submitter(pool, settings, lambda: pool.count, True)
     if executor is None:
         machine = settings.device not in REFERENCES

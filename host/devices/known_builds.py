@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from pathlib import Path
 
 from beltline.constraints import board_builds as builds
 from beltline.constraints.boards import BOARDS, Flow
 from beltline.host.devices.base import Device, DeviceError
-from beltline.host.problem.checks import ProblemError, shown
+from beltline.host.problem.checks import ProblemError, path_of
 from beltline.hw.interface.builds import Build, read
 
 OPTION = (
@@ -37,14 +35,13 @@ def recorded(path: object) -> tuple[Build, ...]:
     """
     if path is None:
         return ()
-    if not isinstance(path, str | os.PathLike):
-        raise ProblemError(f"builds must be the path of a file of builds, such as 'build.json', not {shown(path)}")
+    file = path_of("builds", path, "the path of a file of builds, such as 'build.json'")
     try:
-        return read(Path(path))
+        return read(file)
     except OSError as error:
-        raise ProblemError(f"builds '{os.fspath(path)}' cannot be read: {error.strerror or error}") from None
+        raise ProblemError(f"builds '{file}' cannot be read: {error.strerror or error}") from None
     except ValueError as error:
-        raise ProblemError(f"builds '{os.fspath(path)}' is not a file of builds: {error}") from None
+        raise ProblemError(f"builds '{file}' is not a file of builds: {error}") from None
 
 
 def check_build(device: Device, known: Sequence[Build] = ()) -> None:

@@ -6,13 +6,12 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
-from pathlib import Path
 
 from beltline.constraints import board_builds
 from beltline.constraints.bitstreams import Bitstream, BitstreamError, check
 from beltline.constraints.boards import BOARDS
 from beltline.host.devices.base import DeviceError, Progress
-from beltline.host.problem.checks import ProblemError, shown
+from beltline.host.problem.checks import path_of
 from beltline.hw.interface.builds import Build
 
 LOADER = "openFPGALoader"
@@ -42,16 +41,15 @@ def checked(path: object, known: Sequence[Build] = ()) -> Bitstream:
     DeviceError
         The bitstream differs from its entry, or its build is unknown to this version of Beltline.
     """
-    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
-        raise ProblemError(f"bitstream must be the path of a bitstream, such as 'beltline.bit', not {shown(path)}")
+    file = path_of("bitstream", path, "the path of a bitstream, such as 'beltline.bit'")
     try:
-        found = check(Path(path))
+        found = check(file)
     except BitstreamError as error:
         raise DeviceError(f"the bitstream was not loaded: {error}") from None
     builds = (*board_builds.recorded().values(), *known)
     if not any(build.digits == found.build_hash for build in builds):
         raise DeviceError(
-            f"the bitstream was not loaded: '{os.fspath(path)}' is of build {found.build_hash}, which this Beltline "
+            f"the bitstream was not loaded: '{file}' is of build {found.build_hash}, which this Beltline "
             f"does not make: rebuild with '{board_builds.rebuild(found.board)}', or name the build.json of your own "
             "build with option builds"
         )

@@ -29,7 +29,7 @@ from beltline.host.devices.base import Backend, DeviceError, Progress, check_ide
 from beltline.host.devices.known_builds import OPTION, check_build, recorded
 from beltline.host.devices.lock import BoardLock
 from beltline.host.devices.mapped import MappedDevice
-from beltline.host.problem.checks import ProblemError, shown, whole
+from beltline.host.problem.checks import ProblemError, flag, path_of, shown, whole
 from beltline.hw.interface.builds import Build
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Command, Interrupt, Status, Table
@@ -313,10 +313,8 @@ def open_pynq(
     DeviceError
         PYNQ or the board is missing, the bitstream does not contain the accelerator, or its build is unknown.
     """
-    if not isinstance(bitstream, str | os.PathLike):
-        raise ProblemError(f"bitstream must be the path of a file, not {shown(bitstream)}")
-    if not isinstance(download, bool):
-        raise ProblemError(f"download must be True or False, not {shown(download)}")
+    bitstream = path_of("bitstream", bitstream, "the path of a file")
+    download = flag("download", download)
     if not isinstance(interrupt, str):
         raise ProblemError(f"interrupt must be the name of a pin, such as 'beltline/interrupt', not {shown(interrupt)}")
     if (registers is None) != (tables is None):

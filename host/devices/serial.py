@@ -35,7 +35,7 @@ from beltline.host.devices.base import (
 from beltline.host.devices.known_builds import OPTION, check_build, recorded
 from beltline.host.devices.load_bitstream import checked, load
 from beltline.host.devices.lock import BoardLock
-from beltline.host.problem.checks import ProblemError, real, shown, whole
+from beltline.host.problem.checks import path_of, real, whole
 from beltline.hw.bus import serial_frames
 from beltline.hw.bus.serial_frames import (
     ANSWER,
@@ -248,8 +248,8 @@ def open_serial(
         The package pyserial or the port is missing, or the device is not a Beltline, or its build is unknown; or the
         checksum of ``bitstream`` is wrong, or it could not be loaded.
     """
-    if not isinstance(port, str | os.PathLike) or not os.fspath(port):
-        raise ProblemError(f"port must be the path of a serial port, such as '/dev/ttyUSB0', not {shown(port)}")
+    path_of("port", port, "the path of a serial port, such as '/dev/ttyUSB0'")
+    assert port is not None
     baud = whole("baud", baud, "a whole number of bits a second from 1 to 100000000", lambda v: 1 <= v <= 10**8)
     patience = real("patience", patience, "a number of seconds above 0, up to 3600", lambda v: 0 < v <= 3600)
     retries = whole("retries", retries, "a whole number from 0 to 100", lambda v: 0 <= v <= 100)

@@ -21,7 +21,7 @@ from beltline.host.models.life_cycle import life_cycle
 from beltline.host.models.lumpy_investment.model import lumpy_investment
 from beltline.host.models.rbc import rbc
 from beltline.host.models.retirement.model import retirement
-from beltline.host.problem.checks import ProblemError
+from beltline.host.problem.checks import ProblemError, word
 from beltline.host.problem.problem import Problem
 from beltline.host.results.fields import Declared
 
@@ -169,9 +169,7 @@ def made(model: str, given: Mapping[str, Any]) -> Problem | Model:
     ProblemError
         ``model`` is not the name of a model, the model does not have a parameter, or a parameter is out of range.
     """
-    if model not in MODELS:
-        raise ProblemError(f"model must be one of {', '.join(map(repr, MODELS))}, not {model!r}")
-    entry = MODELS[model]
+    entry = MODELS[word("model", model, MODELS)]
     for name in given:
         if name not in entry.parameters:
             takes = ", ".join(f"--{known}" for known in entry.parameters)

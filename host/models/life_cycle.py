@@ -8,7 +8,16 @@ from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.grids import grid_uniform
 from beltline.host.problem.markov import tauchen
 from beltline.host.problem.memory import check_tables
-from beltline.host.problem.model_parameters import CHAIN_SIZE, POSITIVE, RATE, RISK_AVERSION, SHARE, count, levels
+from beltline.host.problem.model_parameters import (
+    CHAIN_SIZE,
+    GRID_SIZE,
+    POSITIVE,
+    RATE,
+    RISK_AVERSION,
+    SHARE,
+    count,
+    levels,
+)
 from beltline.host.problem.problem import HORIZON_LIMIT, Problem
 
 
@@ -89,7 +98,7 @@ def life_cycle(
     eta = RISK_AVERSION("eta", eta)
     interest = RATE("interest", interest)
     wage = POSITIVE("wage", wage)
-    assets = grid_uniform(low, high, grid)
+    assets = grid_uniform(low, high, GRID_SIZE("grid", grid))
     check_tables(7 * assets.size * states, grid=assets.size, states=states)
     log_e, transition = tauchen(states, rho, sigma, width=width)
     e = levels("productivity", log_e, "rho, sigma or width")

@@ -12,7 +12,7 @@ from beltline.host.analysis.euler import euler_errors, log10_errors
 from beltline.host.analysis.impulse import impulse_response
 from beltline.host.analysis.lives import life_paths
 from beltline.host.analysis.stationary import stationary_distribution
-from beltline.host.problem.checks import ProblemError, shown
+from beltline.host.problem.checks import ProblemError, word
 from beltline.host.problem.problem import Problem
 from beltline.host.results.files import check_target, replacing
 
@@ -114,8 +114,7 @@ def check_kind(kind: str, kinds: Sequence[str] = (), problem: Problem | None = N
         ``kind`` is unknown, or the problem has another kind of horizon.
     """
     known = kinds or tuple(KINDS)
-    if not isinstance(kind, str) or kind not in known:
-        raise ProblemError(f"kind must be one of {', '.join(map(repr, known))}, not {shown(kind)}")
+    word("kind", kind, known)
     if problem is None:
         return
     if problem.horizon is None and kind in OF_AGES:

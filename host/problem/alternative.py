@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from beltline.host.problem.checks import ProblemError, numbers_of, plain_text, real, shown
+from beltline.host.problem.checks import ProblemError, first, numbers_of, place, plain_text, real, shown
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -92,7 +93,9 @@ class Alternative:
                 if getattr(self, name) is not None:
                     raise ProblemError(f"alternative {self.name!r} is given by its value, so it must have no {name}")
         for name in (*TABLES, "choice", "kappa", "value"):
-            object.__setattr__(self, name, read_only(f"{name} of alternative {self.name!r}", getattr(self, name)))
+            object.__setattr__(
+                self, name, read_only(f"{name} of alternative {self.name!r}", getattr(self, name), name == "value")
+            )
         chances = self.chances()
         if isinstance(self.leads_to, Mapping):
             object.__setattr__(self, "leads_to", MappingProxyType(chances))
@@ -133,15 +136,21 @@ class Alternative:
         return found
 
 
-def read_only(name: str, table: Any) -> Any:
-    """Return a read-only copy of an array; return what has no axes, such as a number or None, unchanged and unchecked.
+def read_only(name: str, table: Any, missing: bool = False) -> Any:
+    """Return a read-only copy of an array; return a number and None unchanged.
 
     Raises
     ------
     ProblemError
-        ``table`` is an array or a sequence, but not of real numbers.
+        ``table`` is neither None nor made of finite real numbers, with ``missing`` also ``-inf``.
     """
-    given = numbers_of(name, table, "an array of real numbers", scalars=True)
+    if table is None:
+        return None
+    given = numbers_of(name, table)
+    bad = ~(np.isfinite(given) | (missing & (given == -np.inf)))
+    if bad.any():
+        where = place(name.partition(" ")[0], first(bad)) if given.ndim else "it"
+        raise ProblemError(f"{name} must be finite, but {where} is {given[first(bad)]}")
     if given.ndim == 0:
         return table
     copy = given.copy()

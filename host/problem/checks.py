@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 import numbers
+import os
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,9 +31,15 @@ class ProblemError(ValueError):
 
 
 def shown(value: Any) -> str:
-    """Return ``repr(value)`` on one line, cut to 60 characters, for a message."""
-    text = repr(value.item() if isinstance(value, np.generic) else value)
-    text = " ".join(text.split())
+    """Return ``repr(value)`` on one line, cut to 60 characters, for a message.
+
+    Where it cannot be had (the value refuses, is nested too deeply or has too many digits) the text gives the type.
+    """
+    try:
+        text = " ".join(repr(value.item() if isinstance(value, np.generic) else value).split())
+    except Exception:
+        text = f"a value of type {type(value).__name__} that cannot be shown"
+    text = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[:61])
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -119,16 +127,22 @@ def real(name: str, value: Any, wanted: str, holds: Callable[[float], bool]) -> 
     if type(value) is float and holds(value):
         # Abstract classes take longer to test than the rest of a small solve's checks.
         return value
-    if isinstance(value, np.ndarray) and value.ndim == 0:
-        value = value[()]
-    if isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_):
+    number = _scalar(value)
+    if isinstance(number, numbers.Real):
         try:
-            number = float(value)
+            number = float(number)
         except OverflowError:
             number = float("inf")
         if holds(number):
             return number
     raise ProblemError(f"{name} must be {wanted}, not {shown(value)}")
+
+
+def _scalar(value: Any) -> Any:
+    """Return a number as it is, that of an array without axes, and None for what only looks like one."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = None if np.ma.is_masked(value) else value[()]
+    return None if isinstance(value, bool | np.bool_ | np.timedelta64) else value
 
 
 def whole(name: str, value: Any, wanted: str, holds: Callable[[int], bool]) -> int:
@@ -152,10 +166,53 @@ def whole(name: str, value: Any, wanted: str, holds: Callable[[int], bool]) -> i
     """
     if type(value) is int and holds(value):
         return value
-    if isinstance(value, np.ndarray) and value.ndim == 0:
-        value = value[()]
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_) and holds(int(value)):
-        return int(value)
+    number = _scalar(value)
+    if isinstance(number, numbers.Integral) and holds(int(number)):
+        return int(number)
+    raise ProblemError(f"{name} must be {wanted}, not {shown(value)}")
+
+
+def flag(name: str, value: object) -> bool:
+    """Return ``value`` as a bool if it is True or False.
+
+    Raises
+    ------
+    ProblemError
+        It is anything else.
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise ProblemError(f"{name} must be True or False, not {shown(value)}")
+    return bool(value)
+
+
+def word(name: str, value: Any, known: Collection[str]) -> str:
+    """Return ``value`` if it is one of the strings ``known``.
+
+    Raises
+    ------
+    ProblemError
+        It is not; the message has all of them.
+    """
+    if not isinstance(value, str) or value not in known:
+        near = suggestion(value, known) if isinstance(value, str) else ""
+        raise ProblemError(f"{name} must be one of {', '.join(map(repr, known))}, not {shown(value)}{near}")
+    return value
+
+
+def path_of(name: str, value: Any, wanted: str = "a file name") -> Path:
+    """Return ``value`` as a ``Path`` if the system can have a file of this name; nothing is opened.
+
+    Raises
+    ------
+    ProblemError
+        It is no string or path, it is empty, or it has a NUL or a character that file names cannot have.
+    """
+    try:
+        text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
+        if isinstance(text, str) and text and b"\0" not in os.fsencode(text):
+            return Path(text)
+    except Exception:  # of the value's own __fspath__, or of a single surrogate
+        pass
     raise ProblemError(f"{name} must be {wanted}, not {shown(value)}")
 
 
@@ -169,41 +226,85 @@ def first(mask: NDArray[np.bool_]) -> tuple[int, ...]:
     return tuple(int(i) for i in np.unravel_index(int(np.argmax(mask)), mask.shape))
 
 
-def check_unmasked(name: str, values: Any, wanted: str) -> None:
-    """Check that no entry of a masked array is masked: NumPy would use the number that the mask hides.
+def numbers_of(
+    name: str,
+    values: Any,
+    wanted: str = "an array of real numbers",
+    kinds: str = "iuf",
+    shape: tuple[int, ...] | None = None,
+) -> NDArray[Any]:
+    """Return ``values`` as an array if NumPy reads them as numbers of these kinds of dtype, and reads all they say.
 
-    Raises
-    ------
-    ProblemError
-        One is; "``name`` must be ``wanted``, not one whose entry ... is masked".
-    """
-    if np.ma.is_masked(values):
-        where = first(np.ma.getmaskarray(values))
-        raise ProblemError(f"{name} must be {wanted}, not one whose entry {place('', where)} is masked")
+    The array must have ``shape``, if it is given.
 
-
-def numbers_of(name: str, values: Any, wanted: str, *, scalars: bool = False) -> NDArray[Any]:
-    """Return ``values`` as an array if they are real numbers, none of them masked.
-
-    With ``scalars``, a value that is not a sequence is returned as an array without axes, whatever its type.
+    Refused are a masked array with a masked entry, because NumPy would use the number that the mask hides, and tables
+    whose labels NumPy would ignore: an array with several named axes, and a frame whose rows and columns have the same
+    names in different order.
 
     Raises
     ------
     ProblemError
         "``name`` must be ``wanted``, not ...".
     """
-    check_unmasked(name, values, wanted)
     try:
+        if type(values) is not np.ndarray:
+            _check_labels(name, values, wanted)
         given = np.asarray(values)
-    except ValueError:
-        raise ProblemError(f"{name} must be {wanted}, not a ragged sequence") from None
-    if given.dtype.kind not in "iuf" and (given.ndim or not scalars):
-        raise ProblemError(f"{name} must be {wanted}, not of type {given.dtype}")
+    except ProblemError:
+        raise
+    except Exception as error:  # an object's own __array__ may raise any
+        ragged = isinstance(error, ValueError) and isinstance(values, list | tuple)
+        raise ProblemError(f"{name} must be {wanted}, not {'a ragged sequence' if ragged else shown(values)}") from None
+    if given.dtype.kind not in kinds:
+        what = f"of type {type(values).__name__ if given.ndim == 0 else given.dtype}"
+        what = shown(values) if given.ndim == 0 and (values is None or given.dtype != object) else what
+        raise ProblemError(f"{name} must be {wanted}, not {what}")
+    if shape is not None and given.shape != shape:
+        raise ProblemError(f"{name} must have shape {shape}, not {given.shape}")
     return given
 
 
-def table(name: str, values: ArrayLike, dimensions: int) -> NDArray[np.float64]:
-    """Return a read-only float64 copy of ``values`` if they are finite real numbers with ``dimensions`` axes.
+def _check_labels(name: str, values: Any, wanted: str) -> None:
+    """Check that ``values`` has no mask or labels with a meaning for its numbers, which NumPy would ignore."""
+    parts = values if isinstance(values, list | tuple) else (values,)
+    for i, part in enumerate(parts):
+        if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
+            where = first(np.ma.getmaskarray(part))
+            where = where if part is values else (i, *where)
+            raise ProblemError(f"{name} must be {wanted}, not one whose entry {place('', where)} is masked")
+    dims = getattr(values, "dims", ())
+    if isinstance(dims, tuple) and len(dims) > 1:
+        raise ProblemError(
+            f"{name} must be {wanted}, not one with axes named {shown(dims)}, whose order would be ignored: put them "
+            "in the order of the documentation with transpose(), and pass to_numpy()"
+        )
+    axes = getattr(values, "axes", ())
+    if isinstance(axes, list) and len(axes) == 2 and list(axes[0]) != list(axes[1]) and set(axes[0]) == set(axes[1]):
+        raise ProblemError(
+            f"{name} must be {wanted}, not one whose rows and columns have the same names in different order: put them "
+            "in one order with reindex(), and pass to_numpy()"
+        )
+
+
+def dimensions(value: Any) -> int:
+    """Return the number of axes of an array or a sequence; 0 for what cannot be an array."""
+    try:
+        return np.ndim(value)
+    except Exception:  # as of np.asarray in numbers_of
+        return 0
+
+
+def table(
+    name: str,
+    values: ArrayLike,
+    axes: int | tuple[int, ...] = (),
+    *,
+    shape: tuple[int, ...] | None = None,
+    above: float = -np.inf,
+) -> NDArray[np.float64]:
+    """Return a read-only float64 copy of ``values`` if they are finite real numbers, all of them above ``above``.
+
+    ``axes`` are the accepted numbers of axes, by default any, and ``shape`` is the only shape, if it is given.
 
     It is a view of a writable array to which nothing else refers: compiled code takes that one, because it would have
     to be compiled a second time for read-only arrays.
@@ -213,15 +314,17 @@ def table(name: str, values: ArrayLike, dimensions: int) -> NDArray[np.float64]:
     ProblemError
         They are not; the message names the first entry that is wrong.
     """
-    kind = "one-dimensional" if dimensions == 1 else "two-dimensional"
-    given = numbers_of(name, values, f"a {kind} array of real numbers")
-    if given.ndim != dimensions:
-        raise ProblemError(f"{name} must be a {kind} array, not one of shape {given.shape}")
+    axes = (axes,) if isinstance(axes, int) else axes
+    words = " or ".join(("one", "two", "three")[count - 1] + "-dimensional" for count in axes)
+    kind = f"a {words} array" if axes else "an array"
+    given = numbers_of(name, values, f"{kind} of real numbers", shape=shape)
+    if axes and given.ndim not in axes:
+        raise ProblemError(f"{name} must be {kind}, not one of shape {given.shape}")
     copy = np.array(given, dtype=np.float64, order="C")
-    bad = ~np.isfinite(copy)
+    bad = ~(np.isfinite(copy) & (copy > above))
     if bad.any():
-        where = first(bad)
-        raise ProblemError(f"{name} must be finite, but {place(name, where)} is {float(copy[where])}")
+        where, wanted = first(bad), "finite" if above == -np.inf else f"above {above:g}"
+        raise ProblemError(f"{name} must be {wanted}, but {place(name, where)} is {copy[where]:.6g}")
     view = copy.view()
     view.flags.writeable = False
     return view

@@ -95,7 +95,7 @@ def concave_majorant(values: ArrayLike, grid: ArrayLike) -> Array:
     x = table("grid", grid, 1)
     if x.size < 1 or not (np.diff(x) > 0).all():
         raise ProblemError("grid must be strictly increasing, with at least 1 point")
-    given = table("values", values, 1 if np.ndim(values) == 1 else 2)
+    given = table("values", values, (1, 2))
     if given.shape[0] != x.size:
         raise ProblemError(f"values must have one row per grid point, {x.size}, not {given.shape[0]}")
     majorant = given.reshape(x.size, -1).copy()

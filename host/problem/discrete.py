@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from beltline.host.problem.checks import (
     ProblemError,
-    check_unmasked,
     first,
+    numbers_of,
     place,
     plain_text,
     real,
@@ -134,7 +134,8 @@ class DiscreteProblem:
 
     def state_name(self, number: int) -> str:
         """Return how messages name the state of this number."""
-        return _state_name(number, self.shape)
+        wanted = f"a whole number from 0 to {self.states - 1}"
+        return _state_name(whole("number", number, wanted, lambda v: 0 <= v < self.states), self.shape)
 
     def _report(self) -> Report:
         rows = [
@@ -296,14 +297,12 @@ def _rows_of(
     """
 
     def checked(found: NDArray[Any], wanted: tuple[int, ...]) -> NDArray[Any]:
-        if found.dtype.kind not in kinds:
-            raise ProblemError(f"{name} must be made of {what}, not of type {found.dtype}")
         if found.shape != wanted:
             raise ProblemError(f"{name} must have shape {wanted}, one axis each for k, z and a, not {found.shape}")
         return found
 
     if not callable(given):
-        whole_table = checked(_array(name, given), shape)
+        whole_table = checked(numbers_of(name, given, f"an array of {what} or a function", kinds), shape)
         return lambda begin, end: whole_table[begin:end]
 
     def called(begin: int, end: int) -> NDArray[Any]:
@@ -317,17 +316,9 @@ def _rows_of(
             raise ProblemError(
                 f"{name} must take arrays of k, z and a; wrap a function of single numbers: numpy.vectorize({name})"
             ) from error
-        return checked(_array(name, found), k.shape)
+        return checked(numbers_of(name, found, f"made of {what}", kinds), k.shape)
 
     return called
-
-
-def _array(name: str, given: Any) -> NDArray[Any]:
-    check_unmasked(name, given, "an array")
-    try:
-        return np.asarray(given)
-    except ValueError:
-        raise ProblemError(f"{name} must be an array, not a ragged sequence") from None
 
 
 def discounting(
@@ -350,9 +341,10 @@ def discounting(
     beta = real("beta", beta, "a finite number from 0", lambda b: 0 <= b < np.inf)
     wanted = f"a whole number from 1 to {HORIZON_LIMIT}, or None for an infinite horizon"
     horizon = whole("horizon", horizon, wanted, lambda ages: 1 <= ages <= HORIZON_LIMIT)
-    value = np.zeros(shape) if start is None else _array("start", start)
-    if value.dtype.kind not in "iuf" or value.shape != shape:
-        raise ProblemError(f"start must be an array of real numbers of shape {shape}, not {shown(start)}")
+    wanted = f"an array of real numbers of shape {shape}"
+    value = np.zeros(shape) if start is None else numbers_of("start", start, wanted)
+    if value.shape != shape:
+        raise ProblemError(f"start must be {wanted}, not {shown(start)}")
     bad = ~(np.isfinite(value) | (value == -np.inf))
     if bad.any():
         where = first(bad)

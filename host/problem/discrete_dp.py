@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from beltline.host.problem.checks import ProblemError, check_unmasked, first, place, shown, whole
+from beltline.host.problem.checks import ProblemError, first, numbers_of, place, shown, whole
 from beltline.host.problem.discrete import (
     INDEX_LIMIT,
     NOTHING,
@@ -163,13 +163,7 @@ class _Pairs:
 
 
 def _rewards(R: Any) -> NDArray[np.float64]:
-    check_unmasked("R", R, "an array of real numbers, -inf where an action cannot be taken")
-    try:
-        given = np.asarray(R)
-    except ValueError:
-        raise ProblemError("R must be an array of real numbers, not a ragged sequence") from None
-    if given.dtype.kind not in "iuf":
-        raise ProblemError(f"R must be an array of real numbers, not {shown(R)}")
+    given = numbers_of("R", R, "an array of real numbers, -inf where an action cannot be taken")
     if given.ndim not in (1, 2) or not given.size:
         raise ProblemError(f"R must have shape (n, m), or (L,) with s_indices and a_indices, not {given.shape}")
     rewards = given.astype(np.float64)
@@ -196,7 +190,7 @@ def _product(R: NDArray[np.float64], Q: Any, s_indices: Any, a_indices: Any) -> 
         raise ProblemError(f"{wanted}, or be a list of {m} sparse matrices, and not one of shape {Q.shape}")
     if isinstance(Q, list | tuple) and any(map(sparse.issparse, Q)):
         return _of_matrices(R, Q)
-    given = _dense(Q)
+    given = numbers_of("Q", Q)
     if given.shape != (n, m, n):
         raise ProblemError(f"{wanted}, not {given.shape}")
     state, action = np.nonzero(R > -np.inf)
@@ -231,7 +225,7 @@ def _by_pairs(R: NDArray[np.float64], Q: Any, s_indices: Any, a_indices: Any) ->
     """Return the feasible pairs of arguments in the form by pairs."""
     from scipy import sparse
 
-    given = Q if sparse.issparse(Q) else _dense(Q)
+    given = Q if sparse.issparse(Q) else numbers_of("Q", Q)
     if given.ndim != 2 or given.shape[0] != R.size or not given.shape[1]:
         raise ProblemError(f"Q must have shape ({R.size}, n), one row for each of the pairs of R, not {given.shape}")
     if given.dtype.kind not in "iuf":
@@ -258,22 +252,11 @@ def _by_pairs(R: NDArray[np.float64], Q: Any, s_indices: Any, a_indices: Any) ->
     return _Pairs(state[number], action[number], R[number], chances[number], number)
 
 
-def _dense(Q: Any) -> NDArray[Any]:
-    check_unmasked("Q", Q, "an array of real numbers")
-    try:
-        given = np.asarray(Q)
-    except ValueError:
-        raise ProblemError("Q must be an array of real numbers, not a ragged sequence") from None
-    if given.dtype.kind not in "iuf":
-        raise ProblemError(f"Q must be an array of real numbers, not {shown(Q)}")
-    return given
-
-
 def _indices(name: str, given: Any, count: int, most: int) -> NDArray[np.int64]:
-    check_unmasked(name, given, "an array of whole numbers")
-    found = np.asarray(given) if given is not None else np.empty(0)
-    if given is None or found.dtype.kind not in "iu" or found.shape != (count,):
-        raise ProblemError(f"{name} must be {count} whole numbers, one for each of the pairs of R, not {shown(given)}")
+    wanted = f"{count} whole numbers, one for each of the pairs of R"
+    found = numbers_of(name, given, wanted, "iu")
+    if found.shape != (count,):
+        raise ProblemError(f"{name} must be {wanted}, not {shown(given)}")
     out = (found < 0) | (found > most)
     if out.any():
         where = first(out)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from beltline.host.problem.alternative import TABLES, Alternative
-from beltline.host.problem.checks import ProblemError, shown
+from beltline.host.problem.checks import ProblemError, dimensions, shown
 
 if TYPE_CHECKING:
     from beltline.gpu_ref.general.form import Form
@@ -81,7 +81,7 @@ def costs_itself(cost: Any, grid: Any) -> bool:
         return False
     try:
         table, points = np.asarray(cost), np.asarray(grid)
-    except ValueError:
+    except Exception:  # which numbers_of says in words
         return False
     if table.dtype.kind not in "iuf" or table.ndim not in (1, 2, 3) or points.ndim != 1:
         return False
@@ -106,14 +106,6 @@ def _given(name: str, value: Any) -> bool:
 
 def _number(value: Any) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
-
-
-def dimensions(value: Any) -> int:
-    """Return the number of axes of an array or a sequence; 0 for a ragged sequence, which cannot be an array."""
-    try:
-        return np.ndim(value)
-    except ValueError:
-        return 0
 
 
 def regimes_of(alternatives: tuple[Alternative, ...]) -> tuple[str, ...]:

@@ -113,7 +113,10 @@ def grid_log(low: float, high: float, points: int, shift: float = 1.0) -> Array:
     shift = real("shift", shift, "a number above 0", lambda v: 0 < v < math.inf)
 
     def logarithmic(share: Array) -> Array:
-        range_of_logs = math.log1p((high - low) / shift)
+        ratio = (float(high) - float(low)) / shift
+        if math.isinf(ratio):
+            raise ProblemError(f"shift must be so large that (high - low) / shift is finite, not {shift!r}")
+        range_of_logs = math.log1p(ratio)
         return np.asarray(np.expm1(share * range_of_logs) / math.expm1(range_of_logs))
 
     return _spaced(low, high, points, logarithmic)
@@ -125,6 +128,8 @@ def _spaced(low: float, high: float, points: int, spacing: Callable[[Array], Arr
     high = real("high", high, f"a finite number above low = {low:g}", lambda v: low < v < math.inf)
     wanted = f"a whole number from 2 to {GRID_SIZE_LIMIT}"
     points = whole("points", points, wanted, lambda v: 2 <= v <= GRID_SIZE_LIMIT)
+    if math.isinf(high - low):
+        raise ProblemError(f"high - low must be finite, and {high!r} - {low!r} is too large for double precision")
     grid = low + (high - low) * spacing(np.linspace(0.0, 1.0, points))
     grid[-1] = high
     if (np.diff(grid) <= 0).any():

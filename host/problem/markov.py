@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from beltline.host.problem.checks import ProblemError, first, place, real, table
-from beltline.host.problem.model_parameters import AUTOCORRELATION, CHAIN_SIZE, POSITIVE
+from beltline.host.problem.checks import real, table
+from beltline.host.problem.model_parameters import AUTOCORRELATION, CHAIN_SIZE, FINITE, POSITIVE
 
 
 def tauchen(
@@ -62,7 +62,7 @@ def tauchen(
     n = CHAIN_SIZE("n", n)
     rho = AUTOCORRELATION("rho", rho)
     sigma = POSITIVE("sigma", sigma)
-    mean = real("mean", mean, "a finite number", math.isfinite)
+    mean = FINITE("mean", mean)
     width = POSITIVE("width", width)
     if n == 1:
         return np.array([mean]), np.ones((1, 1))
@@ -133,7 +133,7 @@ def rouwenhorst(n: int, rho: float, sigma: float, mean: float = 0.0) -> tuple[ND
     n = CHAIN_SIZE("n", n)
     rho = AUTOCORRELATION("rho", rho)
     sigma = POSITIVE("sigma", sigma)
-    mean = real("mean", mean, "a finite number", math.isfinite)
+    mean = FINITE("mean", mean)
     half = math.sqrt(n - 1) * sigma / math.sqrt((1 - rho) * (1 + rho))
     return mean + (np.linspace(-half, half, n) if n > 1 else np.zeros(1)), _coins(n, (1 + rho) / 2)
 
@@ -175,10 +175,7 @@ def rouwenhorst_by_age(n: int, rho: float, sigma: ArrayLike) -> tuple[NDArray[np
     """
     n = CHAIN_SIZE("n", n)
     rho = real("rho", rho, "a number above -1 and at most 1", lambda v: -1 < v <= 1)
-    shocks = table("sigma", sigma, 1)
-    if not (shocks > 0).all():
-        where = first(~(shocks > 0))
-        raise ProblemError(f"sigma must be above 0, but {place('sigma', where)} is {shocks[where]:.6g}")
+    shocks = table("sigma", sigma, 1, above=0.0)
     spread = np.empty(shocks.size)
     variance = 0.0
     for t, shock in enumerate(shocks.tolist()):

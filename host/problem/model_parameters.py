@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
 
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.checks import ProblemError, real, shown, whole
+from beltline.host.problem.checks import ProblemError, real, whole, word
 from beltline.host.problem.grids import GRID_SIZE_LIMIT
 from beltline.hw.arithmetic.numbers import ETA_LIMIT
 
@@ -20,9 +20,22 @@ Check = Callable[[str, Any], Any]
 """A function of name and value of a parameter that returns the value as it is kept, or raises ``ProblemError``."""
 
 
+SIZE_LIMIT = 1e100
+"""The size of parameters other than 0 is at most this, at least its inverse, so that products of powers are finite."""
+
+
 def number(wanted: str, holds: Callable[[float], bool]) -> Check:
     """Return the check of a number: its condition in words, and as a function."""
-    return lambda name, value: real(name, value, wanted, holds)
+
+    def check(name: str, value: Any) -> float:
+        found = real(name, value, wanted, holds)
+        if found and not 1 / SIZE_LIMIT <= abs(found) <= SIZE_LIMIT:
+            raise ProblemError(
+                f"{name} must be {wanted}, in size from {1 / SIZE_LIMIT:g} to {SIZE_LIMIT:g}, not {found}"
+            )
+        return found
+
+    return check
 
 
 def count(low: int, high: int) -> Check:
@@ -32,19 +45,13 @@ def count(low: int, high: int) -> Check:
     )
 
 
-def one_of(words: Iterable[str]) -> Check:
+def one_of(words: Collection[str]) -> Check:
     """Return the check of a word that must be one of ``words``."""
-    known = tuple(words)
-
-    def check(name: str, value: Any) -> str:
-        if not isinstance(value, str) or value not in known:
-            raise ProblemError(f"{name} must be one of {', '.join(map(repr, known))}, not {shown(value)}")
-        return value
-
-    return check
+    return lambda name, value: word(name, value, words)
 
 
 SHARE = number("a number above 0 and below 1", lambda v: 0 < v < 1)
+FINITE = number("a finite number", math.isfinite)
 POSITIVE = number("a number above 0", lambda v: 0 < v < math.inf)
 FROM_ZERO = number("a number from 0", lambda v: 0 <= v < math.inf)
 FROM_ONE = number("a number from 1", lambda v: 1 <= v < math.inf)

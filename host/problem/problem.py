@@ -20,8 +20,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from beltline.host.problem.alternative import Alternative, read_only
-from beltline.host.problem.checks import ProblemError, first, place, plain_text, real, shown, table, whole
-from beltline.host.problem.general import costs_itself, dimensions, extras, form_of, regimes_of
+from beltline.host.problem.checks import (
+    ProblemError,
+    dimensions,
+    first,
+    flag,
+    place,
+    plain_text,
+    real,
+    shown,
+    table,
+    whole,
+)
+from beltline.host.problem.general import costs_itself, extras, form_of, regimes_of
 from beltline.host.problem.report import Report, as_html, as_text, report
 from beltline.hw.arithmetic.numbers import ETA_LIMIT
 
@@ -201,9 +212,9 @@ class Problem:
             self._check_general(keep)
         else:
             self._check_simple(keep)
-        for name, axes in (("marginal_wealth", 2), ("output", 2), ("shock_values", 1)):
+        for name, axes, above in (("marginal_wealth", 2, 0.0), ("output", 2, -np.inf), ("shock_values", 1, -np.inf)):
             if getattr(self, name) is not None:
-                keep(name, table(name, getattr(self, name), axes))
+                keep(name, table(name, getattr(self, name), axes, above=above))
         self._check_shapes("marginal_wealth", "output")
         self._check_facts()
         for name in ("name", "asset", "shock"):
@@ -241,15 +252,14 @@ class Problem:
     def _check_general(self, keep: Callable[[str, object], None]) -> None:
         keep("eta", real("eta", self.eta, ETA_WANTED, lambda eta: 0 <= eta <= ETA_LIMIT))
         keep("taste", real("taste", self.taste, "a number from 0", lambda taste: 0 <= taste < math.inf))
-        if not isinstance(self.negative, bool):
-            raise ProblemError(f"negative must be True or False, not {shown(self.negative)}")
+        keep("negative", flag("negative", self.negative))
         for name in ("transition", "wealth"):
-            keep(name, table(name, getattr(self, name), 3 if dimensions(getattr(self, name)) == 3 else 2))
+            keep(name, table(name, getattr(self, name), (2, 3)))
         self._check_square()
-        start = table("start", self._start(), 3 if dimensions(self.start) == 3 else 2)
+        start = table("start", self._start(), (2, 3))
         keep("start", start)
-        if isinstance(self.beta, int | float):
-            keep("beta", float(self.beta))
+        if dimensions(self.beta) == 0:
+            keep("beta", real("beta", self.beta, "a number above 0", lambda beta: 0 < beta < math.inf))
         for name in ("cost", "low", "high", "beta"):
             keep(name, read_only(name, getattr(self, name)))
         regimes = self.form.shape[0]
@@ -391,12 +401,6 @@ class Problem:
         return names(self.asset, self.shock)[1]
 
     def _check_facts(self) -> None:
-        if self.marginal_wealth is not None and (self.marginal_wealth <= 0).any():
-            where = first(self.marginal_wealth <= 0)
-            raise ProblemError(
-                f"marginal_wealth must be above 0, but {place('marginal_wealth', where)} is "
-                f"{self.marginal_wealth[where]:.6g}"
-            )
         if self.shock_values is not None and self.shock_values.size != self.states:
             raise ProblemError(
                 f"shock_values must have one value for each of the {self.states} exogenous states, "

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from beltline.host.problem.checks import ProblemError, shown
+from beltline.host.problem.checks import ProblemError, path_of
 from beltline.sim.ctrl_c import handling
 from beltline.sim.file_lock import lock
 
@@ -35,9 +35,7 @@ def check_target(name: str, path: str | os.PathLike[str], suffixes: tuple[str, .
     ProblemError
         The name has another ending, its directory does not exist or cannot be written to, or it is a directory itself.
     """
-    if not isinstance(path, str | os.PathLike):
-        raise ProblemError(f"{name} must be a file name, not {shown(path)}")
-    target = Path(path)
+    target = path_of(name, path)
     if target.suffix.lower() not in suffixes:
         raise ProblemError(f"{name} must end in {' or '.join(suffixes)}, not {str(target)!r}")
     if not target.parent.is_dir():

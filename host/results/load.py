@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
-from beltline.host.problem.checks import ProblemError, shown
+from beltline.host.problem.checks import ProblemError, path_of, shown
 from beltline.host.results import archive, netcdf
 from beltline.host.results.dataset import check_netcdf
 from beltline.host.results.save import NETCDF, SUFFIXES
@@ -49,14 +48,13 @@ def load(path: str | os.PathLike[str]) -> Any:
     ...     bl.load(path).success
     True
     """
-    if not isinstance(path, str | os.PathLike):
-        raise ProblemError(f"path must be a file name, not {shown(path)}")
-    suffix = Path(path).suffix.lower()
+    file_name = path_of("path", path)
+    suffix = file_name.suffix.lower()
     if suffix not in SUFFIXES:
-        raise ProblemError(f"path must end in {' or '.join(SUFFIXES)}, not {os.fspath(path)!r}")
+        raise ProblemError(f"path must end in {' or '.join(SUFFIXES)}, not {str(file_name)!r}")
     if suffix == NETCDF:
         check_netcdf()
-        with netcdf.reading(Path(path)) as file:
+        with netcdf.reading(file_name) as file:
             return _solution(file)
     with archive.reading(path) as file:
         return _solution(file)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.host.problem.checks import ProblemError
+from beltline.host.problem.checks import ProblemError, word
 from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.problem.general import ONLY_ALTERNATIVE
 from beltline.host.problem.problem import Problem
@@ -261,7 +261,7 @@ class Result:
 
         Raises
         ------
-        ValueError
+        ProblemError
             ``alternative`` is not the name of an alternative.
 
         Examples
@@ -269,10 +269,7 @@ class Result:
         >>> result.taken("default").mean()  # doctest: +SKIP
         0.21
         """
-        if alternative not in self.alternatives:
-            known = ", ".join(map(repr, self.alternatives))
-            raise ValueError(f"alternative must be one of {known}, not {alternative!r}")
-        number = self.alternatives.index(alternative)
+        number = self.alternatives.index(word("alternative", alternative, self.alternatives))
         regime = self.regimes.index(self.problem.alternatives[number].regime) if self.alternative is not None else 0
         where: NDArray[np.bool_] = self.tables.choice[..., regime, :, :] == number
         return where

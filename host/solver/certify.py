@@ -322,7 +322,7 @@ def _of_discrete(problem: DiscreteProblem, value: Any, policy: Any, alternative:
 
 def _table(name: str, given: Any, shapes: list[tuple[int, ...]], least: float = math.nan) -> NDArray[np.float64]:
     """Return a ``float64`` array in one of ``shapes``, finite or ``least``."""
-    found = np.ascontiguousarray(numbers_of(name, given, "an array of real numbers"), np.float64)
+    found = np.ascontiguousarray(numbers_of(name, given), np.float64)
     _check_shape(name, found, shapes)
     bad = ~np.isfinite(found) & (found != least)
     if bad.any():
@@ -333,9 +333,7 @@ def _table(name: str, given: Any, shapes: list[tuple[int, ...]], least: float = 
 
 def _indexes(name: str, given: Any, shapes: list[tuple[int, ...]], least: int, end: int) -> NDArray[np.int32]:
     """Return an ``int32`` array in one of ``shapes`` with entries from ``least`` to ``end - 1``."""
-    found = numbers_of(name, given, "an array of whole numbers")
-    if found.dtype.kind == "f":
-        raise ProblemError(f"{name} must be an array of whole numbers, not of type {found.dtype}")
+    found = numbers_of(name, given, "an array of whole numbers", "iu")
     _check_shape(name, found, shapes)
     wrong = (found < least) | (found >= end)
     if wrong.any():

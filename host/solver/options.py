@@ -11,10 +11,8 @@ import warnings
 from dataclasses import InitVar, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-import numpy as np
-
 from beltline.host.devices import DEVICES, REFERENCES, known
-from beltline.host.problem.checks import ProblemError, real, shown, whole
+from beltline.host.problem.checks import ProblemError, flag, real, shown, whole, word
 from beltline.host.solver.checkpoint import EVERY, Checkpoint
 from beltline.host.solver.driver import SWEEP_LIMIT_MAX
 from beltline.host.solver.fixed_point import FRACTION_LIMIT, SMALLEST_TOLERANCE
@@ -109,6 +107,8 @@ class SolveOptions:
                     f"{name} is not supported by device {device!r}: leave it out, or name a device of the "
                     f"accelerator, such as device='emulator'"
                 )
+        if self.method is not None and not isinstance(self.method, str):
+            raise ProblemError(f"method must be the name of a method, or None, not {shown(self.method)}")
         self._store("start", start_named(self.start))
         self._store("max_sweeps", whole("max_sweeps", self.max_sweeps, SWEEPS_WANTED, _fits_sweeps))
         self._store("verify", flag("verify", self.verify))
@@ -161,7 +161,7 @@ class SolveOptions:
 
 def current(method: Any) -> Any:
     """Return ``method``, or None, the default, for a former one; a warning then says what to write."""
-    if method in FORMER_METHODS:
+    if isinstance(method, str) and method in FORMER_METHODS:
         warnings.warn(
             f"method={method!r} is deprecated: leave method out, which chooses the fastest", DeprecationWarning, 6
         )
@@ -211,13 +211,14 @@ def checked_options(
     """
     method, name = current(method), device if isinstance(device, str) else None
     machine = value_bits, amount_bits, timeout, checkpoint, checkpoint_every
-    if all(one is None for one in machine):
-        try:
-            return _in_double(tol, max_sweeps, verify, method, name)
-        except TypeError:
-            # An argument that cannot be hashed: if it is wrong, the checks below say so.
-            pass
+    given = tol, max_sweeps, verify, method, name
+    if all(one is None for one in machine) and {type(one) for one in given} <= _PLAIN:
+        return _in_double(*given)
     return options_with(tol, max_sweeps, verify, *machine, method=method, device=name)
+
+
+_PLAIN = {bool, float, int, str, type(None)}
+"""Types of arguments that are surely hashed and compared."""
 
 
 @functools.lru_cache(maxsize=16, typed=True)
@@ -236,10 +237,8 @@ def start_named(start: object) -> Start:
     ProblemError
         ``start`` is none of the names.
     """
-    if not isinstance(start, str) or start not in STARTS:
-        *names, last = (repr(name) for name in STARTS if name != "problem")
-        raise ProblemError(f"start must be {', '.join(names)} or {last}, not {shown(start)}")
-    return cast(Start, "given" if start == "problem" else start)
+    start = "given" if isinstance(start, str) and start == "problem" else start
+    return cast(Start, word("start", start, [name for name in STARTS if name != "problem"]))
 
 
 def machine_method(device: object, method: object, options: dict[str, Any]) -> tuple[MachineMethod | None, Start]:
@@ -280,19 +279,6 @@ def taken(options: dict[str, Any], *names: str) -> dict[str, Any]:
 def no_lanes(device: str | None) -> ProblemError:
     """Return the error for method ``"shift"`` on a device that is opened without a sweep engine."""
     return ProblemError(f"method 'shift' needs the sweep engine: give device {device!r} the option lanes=, as lanes=16")
-
-
-def flag(name: str, value: object) -> bool:
-    """Return ``value`` as a bool if it is True or False.
-
-    Raises
-    ------
-    ProblemError
-        It is anything else.
-    """
-    if not isinstance(value, bool | np.bool_):
-        raise ProblemError(f"{name} must be True or False, not {shown(value)}")
-    return bool(value)
 
 
 SWEEPS_WANTED = f"a whole number from 1 to {SWEEP_LIMIT_MAX}"

@@ -18,7 +18,7 @@ import numpy as np
 from beltline.gpu_ref.timing import added, timed
 from beltline.host.devices import ARGUMENTS
 from beltline.host.devices.base import DeviceError, Progress
-from beltline.host.problem.checks import ProblemError, shown, suggestion
+from beltline.host.problem.checks import ProblemError, shown, suggestion, word
 from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
@@ -222,9 +222,11 @@ def check_method_options(method: str, more: Mapping[str, Any]) -> None:
     """
     if not more:
         return
-    from beltline.gpu_ref.methods import METHODS, check_options
+    from beltline.gpu_ref.methods import METHODS, STARTS, check_options
 
     takes = METHODS[method].options
+    if "start" in takes and "start" in more:
+        word("start", more["start"], STARTS)
     try:
         check_options(method, more)
     except ValueError as error:
@@ -244,10 +246,7 @@ def solve_batch(problems: Sequence[Problem], options: SolveOptions, method: str,
         As :func:`solve_reference`, for one of the problems or for all of them.
     """
     module = reference_module("gpu")
-    if method not in module.BATCHED:
-        raise ProblemError(
-            f"method of a batch on a GPU must be one of {', '.join(map(repr, module.BATCHED))}, not {shown(method)}"
-        )
+    word("method of a batch on a GPU", method, module.BATCHED)
     tables = [(one.grid, one.wealth, one.transition, one.start, one.beta, one.eta) for one in problems]
     results: dict[int, Result] = {}
 

@@ -147,7 +147,7 @@ def check_discrete(options: SolveOptions, device: Any, more: dict[str, Any]) -> 
     ProblemError
         The device, the method or an option does not apply to such problems.
     """
-    if device not in (DEVICE, UNNAMED):
+    if not isinstance(device, str) or device not in (DEVICE, UNNAMED):
         raise ProblemError(f"a discrete problem is solved on device {DEVICE!r}, not on {shown(device)}")
     if options.method not in (None, UNNAMED, METHOD):
         raise ProblemError(f"a discrete problem is solved by method {METHOD!r}, not by {shown(options.method)}")

@@ -11,8 +11,9 @@ import numpy as np
 
 from beltline.gpu_ref.timing import timed
 from beltline.host.devices.base import DeviceError, Progress
-from beltline.host.problem.checks import ProblemError, shown, suggestion, whole
+from beltline.host.problem.checks import ProblemError, shown, suggestion
 from beltline.host.problem.general import start_of, unused
+from beltline.host.problem.model_parameters import count
 from beltline.host.problem.moved import with_form
 from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import Outcome
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 DEVICES = ("cpu", "gpu")
 """Devices that solve such problems."""
+
+check_steps = count(0, 10**6)
+"""Check of the number of policy evaluation steps, which few problems need more than 100 of."""
 
 METHOD = "brackets"
 """The only method: sweeps that search between the choices of neighbouring states, with policy evaluation steps."""
@@ -290,4 +294,4 @@ def check_general(problem: Problem, options: SolveOptions, device: str, more: Ma
             if more.get(name):
                 raise ProblemError(f"{name} needs an infinite horizon, and this problem has {problem.horizon} ages")
     steps = more.get("steps", STEPS if problem.horizon is None else 0)
-    return update, whole("steps", steps, "a whole number from 0", lambda n: n >= 0)
+    return update, check_steps("steps", steps)

@@ -75,7 +75,10 @@ def from_json(text: str) -> tuple[Build, ...]:
     ValueError
         ``text`` is not valid JSON, not a list of builds, or has a build that does not exist.
     """
-    entries = json.loads(text)
+    try:
+        entries = json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
     if not isinstance(entries, list):
         raise ValueError(f"a file of builds must hold a list, not {_brief(entries)}")
     return tuple(_build(entry) for entry in entries)

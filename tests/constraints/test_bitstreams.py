@@ -77,7 +77,7 @@ def test_a_file_with_a_wrong_entry_is_refused(tmp_path: Path, change: dict[str, 
         check(path)
 
 
-@pytest.mark.parametrize("text", ["{}", "[1]", "[{}]", "no", ""])
+@pytest.mark.parametrize("text", ["{}", "[1]", "[{}]", "no", "", "[" * 100_000])
 def test_another_file_is_refused(tmp_path: Path, text: str) -> None:
     path = finished(tmp_path)
     (tmp_path / "bitstreams.json").write_text(text)

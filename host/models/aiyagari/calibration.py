@@ -74,14 +74,19 @@ class Calibration(Declared):
 
     def capital(self, interest: float, productivity: float = 1.0) -> float:
         """Return the demand for capital per head: ``K`` of ``interest = productivity alpha K**(alpha - 1) - delta``."""
+        real("interest", interest, f"a number above -delta = {-self.delta:g}", lambda v: -self.delta < v < math.inf)
+        POSITIVE("productivity", productivity)
         return float((productivity * self.alpha / (interest + self.delta)) ** (1 / (1 - self.alpha)))
 
     def wage(self, interest: float, productivity: float = 1.0) -> float:
         """Return the wage of a unit of labour at this interest rate, ``productivity (1 - alpha) K**alpha``."""
-        return float(productivity * (1 - self.alpha) * self.capital(interest, productivity) ** self.alpha)
+        capital = self.capital(interest, productivity)
+        return float(productivity * (1 - self.alpha) * capital**self.alpha)
 
     def rate(self, capital: float, productivity: float = 1.0) -> float:
         """Return the interest rate at which firms demand ``capital`` per head."""
+        POSITIVE("capital", capital)
+        POSITIVE("productivity", productivity)
         return float(productivity * self.alpha * capital ** (self.alpha - 1) - self.delta)
 
     def problem(self, interest: float | None = None, start: Array | None = None) -> Problem:

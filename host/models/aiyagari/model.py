@@ -18,7 +18,7 @@ from beltline.host.models.aiyagari.result import MARKET_TOLERANCE, Economy, Step
 from beltline.host.models.base import Model
 from beltline.host.models.model_result import reading
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.checks import ProblemError, check_progress
+from beltline.host.problem.checks import ProblemError, check_progress, flag
 from beltline.host.problem.concavity import concave_majorant
 from beltline.host.results.outcome import GRID_END_SHARE, Outcome
 from beltline.host.results.result import Result
@@ -259,6 +259,7 @@ class Aiyagari(Calibration, Model):
             As :func:`beltline.solve`.
         """
         check_progress(progress)
+        verify = flag("verify", verify)
         for name in ("checkpoint", "checkpoint_every"):
             if more.pop(name, None) is not None:
                 raise ProblemError(f"{name} must be None: an economy is many solves, which have no checkpoints")

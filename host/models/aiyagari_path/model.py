@@ -148,7 +148,7 @@ class AiyagariPath(Calibration, Model):
 def check_arguments(what: str, tol: object, device: object, progress: object, more: Mapping[str, object]) -> float:
     """Check the arguments of a solve on the processor that has no sweep limit; return ``tol``."""
     check_progress(progress)
-    if device not in (UNNAMED, DEVICE):
+    if not isinstance(device, str) or device not in (UNNAMED, DEVICE):
         raise ProblemError(f"{what} is solved on device {DEVICE!r} only, not on {shown(device)}")
     for name, value in more.items():
         if value is not None and name not in IGNORED:

@@ -13,7 +13,7 @@ from beltline.host.analysis.policy import lottery
 from beltline.host.models.aiyagari.model import Aiyagari
 from beltline.host.models.model_result import STATUS, ModelResult
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.checks import ProblemError, table
+from beltline.host.problem.checks import ProblemError, place, table
 from beltline.host.problem.model_parameters import POSITIVE
 from beltline.host.results.facts import ANY_NUMBER, COUNT, FLAG, LIST, MEASURE, SECONDS, TEXT, Rule
 from beltline.host.results.fields import Declared, array, fact, parameter, parts
@@ -28,10 +28,7 @@ def levels_by_date(name: str, values: Any) -> tuple[float, ...]:
     given = table(name, values, 1)
     if not 1 <= given.size <= PERIODS_LIMIT:
         raise ProblemError(f"{name} must have 1 to {PERIODS_LIMIT} dates, not {given.size}")
-    if not (given > 0).all():
-        date = int(np.argmax(given <= 0))
-        raise ProblemError(f"{name} must be above 0, but at date {date} it is {given[date]:.6g}")
-    return tuple(given.tolist())
+    return tuple(POSITIVE(place(name, (date,)), level) for date, level in enumerate(given.tolist()))
 
 
 @dataclass(frozen=True)

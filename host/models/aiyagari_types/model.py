@@ -422,7 +422,7 @@ def aiyagari_types(
         if number_of_types > 1:
             half = real("spread", spread, wanted, lambda v: 0 <= v < margin and 0 < middle - v and middle + v < 1)
             betas = np.linspace(middle - half, middle + half, number_of_types)
-    size = np.size(betas)
+    size = table("betas", betas, 1).size
     preferences: dict[str, Any] = {
         "betas": betas,
         "etas": np.full(size, RISK_AVERSION("eta", eta)) if etas is None else etas,

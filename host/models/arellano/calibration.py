@@ -13,7 +13,7 @@ from beltline.gpu_ref.general.prices import BondPrices, break_even
 from beltline.host.analysis.chain import chain_distribution
 from beltline.host.problem.alternative import Alternative
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.checks import ProblemError, whole
+from beltline.host.problem.checks import ProblemError, numbers_of, table, whole
 from beltline.host.problem.grids import GRID_SIZE_LIMIT, grid_uniform
 from beltline.host.problem.markov import tauchen
 from beltline.host.problem.memory import check_tables
@@ -102,6 +102,7 @@ class Calibration(Declared):
         """Return the price of a bond that pays 1 in the next quarter unless the government defaults, ``(N_B, N_y)``,
         given where it does, ``(N_B, N_y)``, by bonds and income of that quarter.
         """
+        numbers_of("defaults", defaults, "an array of True and False", "b", (self.bonds, self.incomes))
         return break_even(defaults, self.chain[1], self.interest)
 
     @cached_property
@@ -111,7 +112,7 @@ class Calibration(Declared):
 
     def costs(self, prices: Array) -> Array:
         """Return the cost of ending the quarter with each ``B'``, ``q B'``, ``(N_B, N_y)``; negative for borrowing."""
-        return self.update.costs(prices)
+        return self.update.costs(table("prices", prices, shape=(self.bonds, self.incomes)))
 
     def problem(self, prices: Array | None = None, start: Array | None = None) -> Problem:
         """Return the government's problem at given bond prices.

@@ -19,7 +19,7 @@ from beltline.host.models.arellano.calibration import ALTERNATIVES, Calibration
 from beltline.host.models.base import Model
 from beltline.host.models.model_result import SolutionResult, reading
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.checks import ProblemError, shown
+from beltline.host.problem.checks import ProblemError, word
 from beltline.host.problem.general import start_of
 from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import Outcome
@@ -359,8 +359,7 @@ class Arellano(Calibration, Model):
         if "update" in more:
             raise ProblemError("update must not be given: bond prices are those at which lenders break even")
         start = ("coarse" if machine else STARTS[device]) if start is None else start
-        if start not in STARTS.values():
-            raise ProblemError(f"start must be {' or '.join(map(repr, STARTS.values()))}, not {shown(start)}")
+        word("start", start, sorted(set(STARTS.values())))
         options = {"max_sweeps": max_sweeps, "device": device, "progress": progress, **more}
         return DefaultEconomy(
             self, self._at_last_prices(self._solved(tol, start == "coarse", machine, verify, options))

@@ -146,6 +146,7 @@ class Calibration(Declared):
         start
             First guess of the value, as of :class:`beltline.Problem`; by default zeros.
         """
+        POSITIVE("price", price)
         productivity, transition = self.chain
         n = self.workers[:, None]
         flat = np.zeros((self.grid, self.states))

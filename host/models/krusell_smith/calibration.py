@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.checks import ProblemError, real, shown, table
+from beltline.host.problem.checks import ProblemError, real, table
 from beltline.host.problem.grids import grid_polynomial
 from beltline.host.problem.model_parameters import POSITIVE, RISK_AVERSION, SHARE, TO_ONE, count, number
 from beltline.host.problem.problem import ROW_SUM_TOLERANCE, Problem
@@ -53,9 +53,7 @@ UNCHANGED = ((0.0, 1.0), (0.0, 1.0))
 
 
 def _rates(name: str, values: Any) -> tuple[float, ...]:
-    if not isinstance(values, tuple | list | np.ndarray) or len(values) != 2:
-        raise ProblemError(f"{name} must be two numbers, not {shown(values)}")
-    return tuple(SHARE(f"{name}[{i}]", value) for i, value in enumerate(values))
+    return tuple(SHARE(f"{name}[{i}]", value) for i, value in enumerate(table(name, values, shape=(2,)).tolist()))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -116,11 +114,6 @@ class Calibration(Declared):
                     f"rows of transition must be probabilities that sum to 1, but row {s} is {chain[s].tolist()}, "
                     f"which sums to {sums[s]:.15g}"
                 )
-        try:
-            _ = self.grid
-        except ProblemError:
-            sentence = f"power = {self.power:g} is too large for {self.points} points: the first ones coincide"
-            raise ProblemError(sentence) from None
         if self.taxes.max() >= 1:
             raise ProblemError(f"benefit = {self.benefit:g} would require a tax of all wages or more")
 
@@ -153,24 +146,26 @@ class Calibration(Declared):
     def gross(self, mean: Array) -> Array:
         """Return ``1 - delta + r`` for each ``K`` and ``a``; the result has one more axis, of size 2."""
         labour = self.hours * (1 - np.array(self.unemployment))
-        ratio = np.asarray(mean)[..., None] / labour
+        ratio = table("mean", mean, above=0.0)[..., None] / labour
         return 1 - self.delta + self.alpha * self.productivity * ratio ** (self.alpha - 1)
 
     def income(self, mean: Array) -> Array:
         """Return income other than from capital for each ``K``, ``a`` and ``e``; the result has two more axes."""
         labour = self.hours * (1 - np.array(self.unemployment))
-        wage = (1 - self.alpha) * self.productivity * (np.asarray(mean)[..., None] / labour) ** self.alpha
+        wage = (1 - self.alpha) * self.productivity * (table("mean", mean, above=0.0)[..., None] / labour) ** self.alpha
         return np.stack([self.benefit * wage, (1 - self.taxes) * self.hours * wage], axis=-1)
 
     def wealth(self, k: Array) -> Array:
         """Return cash on hand ``W`` for all of ``k`` and the grid of ``K``, ``(N_k, N_K, 2, 2)``."""
-        return self.gross(self.mean_grid)[None, :, :, None] * k[:, None, None, None] + self.income(self.mean_grid)
+        k = table("k", k, 1)[:, None, None, None]
+        return self.gross(self.mean_grid)[None, :, :, None] * k + self.income(self.mean_grid)
 
-    def ahead(self, law: Array) -> Array:
+    def ahead(self, law: ArrayLike) -> Array:
         """Return ``K'`` for each point of the grid of ``K`` and each ``a``, limited to the grid, ``(N_K, 2)``."""
-        return np.clip(np.exp(law[:, 0] + law[:, 1] * np.log(self.mean_grid)[:, None]), self.low, self.high)
+        b = table("law", law, shape=(2, 2))
+        return np.clip(np.exp(b[:, 0] + b[:, 1] * np.log(self.mean_grid)[:, None]), self.low, self.high)
 
-    def chain(self, law: Array) -> Array:
+    def chain(self, law: ArrayLike) -> Array:
         """Return the Markov matrix over (point of the grid of ``K``, ``a``, ``e``), ``(4 N_K, 4 N_K)``.
 
         ``Q((K_i, a, e) -> (K_j, a', e')) = P((a, e) -> (a', e')) weight_j(K'(K_i, a))``, where the weights are those of
@@ -204,8 +199,7 @@ class Calibration(Declared):
             First guess of the value, ``(N_k, 4 N_K)``; by default the utility of consuming, for ever, cash on hand less
             undepreciated capital, which is concave.
         """
-        if choices is None:
-            choices = self.choices()
+        choices = self.choices() if choices is None else table("choices", choices, 1)
         wealth = self.wealth(choices).reshape(choices.size, -1)
         gross = np.repeat(self.gross(self.mean_grid).reshape(-1), 2)
         labels = [f"K={k:.4g}, {a}, {e}" for k in self.mean_grid for a in AGGREGATES for e in EMPLOYMENT]
@@ -214,7 +208,7 @@ class Calibration(Declared):
         return Problem(
             grid=choices,
             wealth=wealth,
-            transition=self.chain(np.asarray(law)),
+            transition=self.chain(law),
             start=start,
             beta=self.beta,
             eta=self.eta,

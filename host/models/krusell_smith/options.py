@@ -13,7 +13,7 @@ from beltline.gpu_ref.krusell_smith.panel import INTERPOLATIONS
 from beltline.host.devices import REFERENCES, Device, known
 from beltline.host.models.krusell_smith.calibration import CHOICES, UNCHANGED
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.checks import ProblemError, shown, suggestion, table, whole
+from beltline.host.problem.checks import ProblemError, flag, shown, suggestion, table, whole
 from beltline.host.problem.model_parameters import DEPRECIATION, POSITIVE, Check, count, one_of
 from beltline.host.results.fields import Declared, parameter, table_of
 from beltline.host.solver.options import UNNAMED
@@ -61,7 +61,9 @@ class Options(Declared):
     max_iterations: int = parameter(100, _from(1), "Largest number of iterations")
     law: Any = parameter(UNCHANGED, _law, "First guess of the law, ``(2, 2)``")
     household: str | None = parameter(
-        None, lambda name, value: value and one_of(HOUSEHOLDS)(name, value), "Method for the household's problem"
+        None,
+        lambda name, value: None if value is None else one_of(HOUSEHOLDS)(name, value),
+        "Method for the household's problem",
     )
     device: str | Device | Session | ProcessorSession = parameter(
         UNNAMED, lambda _, device: _resolved(device), "The name of its device, or an open one"
@@ -70,7 +72,7 @@ class Options(Declared):
         None, lambda name, tol: None if tol is None else POSITIVE(name, tol), "Its tolerance"
     )
     choices: int = parameter(CHOICES, count(16, 65_536), "Number of grid points of a table")
-    refine: bool = parameter(True, lambda _, refine: refine, "Whether a table's policy is improved between grid points")
+    refine: bool = parameter(True, flag, "Whether a table's policy is improved between grid points")
     options: Mapping[str, Any] = parameter(dict, lambda _, options: options, "Options of the device or of the method")
 
     def validate(self) -> None:

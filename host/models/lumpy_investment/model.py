@@ -16,7 +16,7 @@ from beltline.host.models.base import Model
 from beltline.host.models.model_result import SolutionResult, reading
 from beltline.host.problem.alternative import Alternative
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.checks import ProblemError, real
+from beltline.host.problem.checks import ProblemError, real, table
 from beltline.host.problem.discrete import DiscreteProblem, from_factors
 from beltline.host.problem.grids import GRID_SIZE_LIMIT
 from beltline.host.problem.markov import tauchen
@@ -453,7 +453,8 @@ class LumpyInvestment(Declared, Model):
 
     def adjustment(self, capital: Array, following: Array) -> Array:
         """Return the cost of going from ``capital`` to ``following``: investment, fixed and convex cost."""
-        invested = following - (1.0 - self.delta) * capital
+        capital = table("capital", capital, above=0.0)
+        invested = table("following", following, shape=capital.shape) - (1.0 - self.delta) * capital
         return invested + self.fixed + 0.5 * self.convex * invested**2 / capital
 
     def solve(

@@ -58,14 +58,14 @@ def test_unknown_alternatives_are_named() -> None:
     ("given", "sentence"),
     [
         ({"repay": 3}, "repay must be the name of an alternative, not 3"),
-        ({"face": "x"}, "face must be a one-dimensional array of numbers, not 'x'"),
+        ({"face": "x"}, "face must be made of numbers, not 'x'"),
         ({"face": np.ones((2, 2))}, "face must be a one-dimensional array of finite numbers, not one of shape (2, 2)"),
         (
             {"face": [1.0, np.nan]},
             "face must be a one-dimensional array of finite numbers, not one with an entry that is not finite",
         ),
         ({"interest": -1.0}, "interest must be a number above -1, not -1.0"),
-        ({"interest": "0.1"}, "interest must be a number above -1, not '0.1'"),
+        ({"interest": "0.1"}, "interest must be made of numbers, not '0.1'"),
     ],
 )
 def test_rules_that_make_no_sense(given: dict[str, Any], sentence: str) -> None:

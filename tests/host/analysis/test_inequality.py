@@ -34,9 +34,9 @@ def test_refusals(savings: bl.Result) -> None:
     ages = bl.solve(problem(16, 2, horizon=3), device="cpu", progress=False)
     refused: list[tuple[tuple[Any, ...], str]] = [
         ((economy,), f"values must be an array of numbers or a Result, not of type Economy{own}"),
-        (("rich",), "values must be an array of numbers or a Result, not of type str"),
+        (("rich",), "values must be an array of numbers or a Result, not 'rich'"),
         ((savings.problem,), "values must be an array of numbers or a Result, not of type Problem"),
-        (([1.0], "all"), "mass must be an array of numbers, not of type str"),
+        (([1.0], "all"), "mass must be an array of real numbers, not 'all'"),
         ((savings, [1.0]), "mass must be None if values is a result, whose stationary distribution is used"),
         ((ages,), "a stationary distribution needs an infinite horizon, and this problem has 3 ages"),
         (([],), "values must be at least one number, not an empty array of shape (0,)"),

@@ -333,7 +333,7 @@ def test_keys_are_computed_only_where_they_are_needed(monkeypatch: pytest.Monkey
 
 def test_a_batch_on_a_graphics_card_checks_the_options_of_either_method(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda, "available", lambda: "")
-    with pytest.raises(bl.ProblemError, match=r"^start must be 'given' or 'stay' or 'coarse', not 'coars'$"):
+    with pytest.raises(bl.ProblemError, match=r"^start must be one of .*, not 'coars'; did you mean 'coarse'\?$"):
         bl.solve_many(many(2), device="gpu", start="coars")
     with pytest.raises(bl.ProblemError, match=r"^device 'gpu' in a batch has no option 'slot': it takes start, steps$"):
         bl.solve_many(many(2), device="gpu", slot=1)

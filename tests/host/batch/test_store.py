@@ -55,7 +55,9 @@ def test_a_missing_result_is_none(store: Store) -> None:
     problem = tiny(7)
     assert key(problem, OPTIONS) not in store
     assert store.get(key(problem, OPTIONS), problem) is None
-    with pytest.raises(bl.ProblemError, match=r"has no result 'abc'$"):
+    with pytest.raises(bl.ProblemError, match=r"has no result '0+\.\.\.$"):
+        store.load("0" * 64)
+    with pytest.raises(bl.ProblemError, match=r"^key must be the 64 hexadecimal digits of a result, not 'abc'$"):
         store.load("abc")
 
 
@@ -134,12 +136,15 @@ def test_other_directories_are_no_stores(tmp_path: Path) -> None:
     (tmp_path / "older" / MARK).write_text('{"format": 1}')
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / MARK).write_text("{")
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / MARK).write_text("[" * 100_000)
     (tmp_path / "empty").mkdir()
     for name, sentence in (
         ("letters", f"is a directory with other files and without {MARK}: name a new or empty one"),
         ("file", "is a file, not a directory"),
         ("older", "has format 1, not 2: name a new one"),
         ("broken", f"has a {MARK} that was not written by Beltline: name a new or empty directory"),
+        ("deep", f"has a {MARK} that was not written by Beltline: name a new or empty directory"),
         ("no/where", "is in a directory that does not exist"),
     ):
         with pytest.raises(bl.ProblemError, match=re.escape(f"store {str(tmp_path / name)!r} {sentence}") + "$"):

@@ -126,11 +126,13 @@ def test_boards_builds_and_recorded_ones_are_taken(install: Install, name: str, 
 def test_files_of_builds_that_are_wrong(name: str, tmp_path: Path) -> None:
     """Wrong files of builds are refused before the board and its library are needed."""
     (tmp_path / "bad.json").write_text("[1")
+    (tmp_path / "deep.json").write_text("[" * 100_000)
     for builds, sentence in (
         (3, "builds must be the path of a file of builds, such as 'build.json', not 3"),
         (tmp_path / "none.json", f"builds '{tmp_path}/none.json' cannot be read: No such file or directory"),
         (tmp_path, f"builds '{tmp_path}' cannot be read: Is a directory"),
         (tmp_path / "bad.json", f"builds '{tmp_path}/bad.json' is not a file of builds: Expecting ',' delimiter"),
+        (tmp_path / "deep.json", f"builds '{tmp_path}/deep.json' is not a file of builds: it is nested too deeply"),
     ):
         with pytest.raises(ProblemError, match="^" + re.escape(sentence)):
             open_device(name, builds=builds, **({"port": "/dev/none"} if name == "serial" else {}))

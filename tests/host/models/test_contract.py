@@ -239,7 +239,7 @@ REFUSED: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"persistence": 1.5}, "persistence must be a number from 0 to 1, not 1.5"),
         ({"periods": 1}, "periods must be a whole number from 2 to 10000, not 1"),
         ({"periods": 120, "productivity": [1.0] * 121}, "productivity must have 1 to periods = 120 dates, not 121"),
-        ({"productivity": [1.0, 0.0]}, "productivity must be above 0, but at date 1 it is 0"),
+        ({"productivity": [1.0, 0.0]}, "productivity[1] must be a number above 0, not 0.0"),
         ({"beta": 1}, "beta must be a number above 0 and below 1, not 1"),
     ],
     "aiyagari-types": [

@@ -153,7 +153,7 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"grid": 1}, "points must be a whole number from 2 to 1048576, not 1"),
+        ({"grid": 1}, "grid must be a whole number from 2 to 1048576, not 1"),
         ({"states": 0}, "states must be a whole number from 1 to 1024, not 0"),
         ({"ages": 0}, "ages must be a whole number from 1 to 65536, not 0"),
         ({"beta": 1.0}, "beta must be a number above 0 and below 1, not 1.0"),

@@ -89,7 +89,7 @@ def test_facts_of_the_rbc() -> None:
         ({"sigma": 0}, "sigma must be a number above 0, not 0"),
         ({"width": float("inf")}, "width must be a number above 0, not inf"),
         (
-            {"beta": 1e-300},
+            {"beta": 1e-99, "alpha": 0.8},
             "the steady-state capital of this calibration is 0 to 0, which double precision cannot hold: "
             "change beta, alpha, delta or sigma",
         ),

@@ -349,7 +349,7 @@ def test_progress_is_reported() -> None:
 
 
 def test_an_unknown_start_is_refused() -> None:
-    with pytest.raises(bl.ProblemError, match="^start must be 'coarse' or 'given', not 'stay'$"):
+    with pytest.raises(bl.ProblemError, match="^start must be one of 'coarse', 'given', not 'stay'$"):
         bl.solve(bl.arellano(bonds=5, incomes=3), start="stay")
 
 
