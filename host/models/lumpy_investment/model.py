@@ -455,7 +455,7 @@ class LumpyInvestment(Declared, Model):
         """Return the cost of going from ``capital`` to ``following``: investment, fixed and convex cost."""
         capital = table("capital", capital, above=0.0)
         invested = table("following", following, shape=capital.shape) - (1.0 - self.delta) * capital
-        return invested + self.fixed + 0.5 * self.convex * invested**2 / capital
+        return table("the cost of following", invested + self.fixed + 0.5 * self.convex * invested**2 / capital)
 
     def solve(
         self, tol: float = 1e-9, device: str = UNNAMED, progress: Any = None, **more: Any
