@@ -450,6 +450,8 @@ LOOPS = (484, 628, 1644, *range(1732, 1781, 24), *range(1844, 1869, 24), *range(
 
 
 def test_a_netcdf_file_that_has_no_end(result: bl.Result, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # Times have as many digits each time, and so the file the same places.
+    result = replace(result, timing=dict.fromkeys(result.timing, 0.25))
     path = result.save(tmp_path / "a.nc")
     whole = path.read_bytes()[: -len(netcdf.seal(b""))]
     for place in LOOPS:
