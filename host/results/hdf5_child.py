@@ -4,8 +4,9 @@ HDF5 may loop for ever, allocate without end or crash if a file is damaged, what
 ends a child process only. :mod:`beltline.host.results.netcdf` starts it as a program, with the name of the file and
 Python's path as arguments. It imports nothing of the package, so that it starts in a fifth of a second.
 
-It prints one line of JSON with the texts and the tables of the file, reads one line with the names of the wanted
-tables, and prints for each an empty object on a line, then its bytes. After a line with ``error`` nothing follows.
+It prints an empty object when it is ready, then one line of JSON with the texts and the tables of the file. It reads
+one line with the names of the wanted tables, and prints for each an empty object on a line, then its bytes. After a
+line with ``error`` nothing follows.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ def main(path: str) -> None:
         data = file[name] if isinstance(file.get(name, getlink=True), h5py.HardLink) else None
         return None if not isinstance(data, h5py.Dataset) or data.external or data.is_virtual else data
 
+    say({})
     limit(0)
     with open(path, "rb") as content, h5py.File(content, "r") as file:
         texts = {name: file.attrs[name] for name in ("about", "checksum") if name in file.attrs}

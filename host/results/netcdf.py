@@ -49,8 +49,8 @@ from beltline.host.results.files import replacing
 if TYPE_CHECKING:
     from xarray import Dataset
 
-WAIT_SECONDS = 60.0
-"""Seconds, and more for large files, after which the process that reads a file is ended if it has not been yet."""
+WAIT_SECONDS = 8.0
+"""Seconds, and more for large files, after which the process that reads a file is ended on a busy computer, too."""
 
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 """Environment of that process: threads of NumPy's linear algebra would take more memory than most files."""
@@ -121,10 +121,12 @@ def _reader(path: Path, size: int) -> Iterator[subprocess.Popen[bytes]]:
     )
     end = threading.Timer(WAIT_SECONDS + EXPANSION * size / hdf5_child.SPEED, process.kill)
     end.daemon = True
-    end.start()
     try:
         with process:
             try:
+                # The time of its imports, which may be long on a busy computer, says nothing about the file.
+                cast(IO[bytes], process.stdout).readline()
+                end.start()
                 yield process
             finally:
                 process.kill()

@@ -91,7 +91,8 @@ def ended(code: int, said: str, by: signal.Signals) -> bool:
     """Return whether a process ended as it should on a signal, or before it by itself."""
     last = said.strip().rpartition("\n")[2]
     if by == signal.SIGINT:
-        return (code in (-by, 1) and last.startswith("KeyboardInterrupt")) or code in (0, 128 + by)
+        # Without a word if it arrived at the end of the interpreter.
+        return last.startswith("KeyboardInterrupt") or (code == -by and not said) or code in (0, 128 + by)
     return code in (-by, 0, *([128 + by] if by == signal.SIGTERM else []))
 
 
