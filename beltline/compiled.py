@@ -20,12 +20,15 @@ import gc
 import hashlib
 import importlib
 import importlib.util
+import multiprocessing
 import os
+import pickle
 import re
 import sys
 import types
+import warnings
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numba
 import numpy as np
@@ -61,6 +64,9 @@ time from other programs.
 
 TESTED = (0, 68)
 """Version of Numba of which :mod:`beltline.callees` replaces steps; another compiles by its own, which takes longer."""
+
+UNREADABLE = (OSError, EOFError, pickle.UnpicklingError)
+"""What a file of the cache that is damaged, or of another user, raises."""
 
 IMPORTED = re.compile(r"\bbeltline((?:\.\w+)+)(?: import (\([^)]*\)|[^\n]*))?")
 """Matches a dotted name of the package, and the names imported from it."""
@@ -120,14 +126,7 @@ def source_stamp(path: Path) -> str:
 
 
 class _Followed:
-    """Mixin that restricts a locator of Numba's cache to this package, and stamps functions by content."""
-
-    @classmethod
-    def from_function(cls, py_func: Any, py_file: str) -> Any:
-        """Return a locator for a function of this package, None for other functions."""
-        if not (py_func.__module__ or "").startswith("beltline."):
-            return None
-        return super().from_function(py_func, py_file)  # type: ignore[misc]
+    """Mixin that makes a locator of Numba's cache stamp functions by content."""
 
     def get_source_stamp(self) -> Any:
         """Return the hash to compare with that of the cached function."""
@@ -145,14 +144,71 @@ class InTreeLocator(_Followed, caching.InTreeCacheLocator):
 class UserLocator(_Followed, caching.UserWideCacheLocator):
     """Cache in the user's cache folder, used where the folder of the source is read-only."""
 
+    @classmethod
+    def from_function(cls, py_func: Any, py_file: str) -> Any:
+        """Return a locator, None for a user without a home directory, whose cache Numba would put into ``./~``."""
+        known = os.path.isabs(cls(py_func, py_file).get_cache_path())
+        return super().from_function(py_func, py_file) if known else None
 
-def _install() -> None:
-    """Make Numba try these locators first; functions of other packages use Numba's own."""
-    own = [f"{__name__}.{locator.__name__}" for locator in (ProvidedLocator, InTreeLocator, UserLocator)]
-    others = config.CACHE_LOCATOR_CLASSES or ",".join(
-        locator.__name__ for locator in caching.CacheImpl._locator_classes
+
+class _Place(caching.CompileResultCacheImpl):
+    """Where compiled functions of this package are kept: the first of these folders that can be written."""
+
+    _locator_classes: ClassVar[list[Any]] = [ProvidedLocator, InTreeLocator, UserLocator]
+
+
+class _Cache(caching.FunctionCache):
+    """A cache that costs time, and no more, where it can be neither written nor read."""
+
+    _impl_class = _Place
+
+    def __init__(self, py_func: Any) -> None:
+        super().__init__(py_func)
+        # Numba unpickles the whole index and then compares the hash of the code, which fails if a class that the index
+        # names was renamed. It compares its own version before that, so here that version includes the hash.
+        self._cache_file._version = (self._cache_file._version, self._cache_file._source_stamp)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return compiled code, None if nothing can be read."""
+        try:
+            return super().load_overload(sig, target_context)
+        except UNREADABLE:
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep compiled code, or say that it is not kept."""
+        try:
+            super().save_overload(sig, data)
+        except UNREADABLE:
+            self.disable()
+            _say_uncached()
+
+
+@functools.cache
+def _say_uncached() -> None:
+    """Warn, once in a process that no other one started, that it compiles what the next one will compile again."""
+    if multiprocessing.parent_process() is not None:
+        return
+    warnings.warn(
+        "compiled code is not kept, so the first solve of every process takes a minute more: the folders of the "
+        "sources and of the user are read-only, full or of another user: set NUMBA_CACHE_DIR to one that can be "
+        "written (docs/containers.md)",
+        RuntimeWarning,
+        stacklevel=2,
     )
-    config.CACHE_LOCATOR_CLASSES = ",".join([*own, others])
+
+
+def _cache_of(function: Any) -> Any:
+    """Return a function's cache, one without effect where no folder can be written."""
+    # A user's choice of locators is for other packages: theirs do not look at the files that a function depends on.
+    chosen, config.CACHE_LOCATOR_CLASSES = config.CACHE_LOCATOR_CLASSES, ""
+    try:
+        return _Cache(function)
+    except RuntimeError:
+        _say_uncached()
+        return caching.NullCache()
+    finally:
+        config.CACHE_LOCATOR_CLASSES = chosen
 
 
 def _load_threads() -> None:
@@ -241,13 +297,15 @@ def njit(*arguments: Any, **options: Any) -> Any:
         options["parallel"] = LOOPS
         if _callees:
             _callees.compile_as_one(options)
+    keep = options.pop("cache", False)
     decorate = numba.njit(*arguments, **options, no_cfunc_wrapper=True)
     if arguments and callable(arguments[0]):
         return decorate
 
     def decorated(function: Any) -> Any:
         dispatcher = decorate(function)
-        _compare_code_first(dispatcher)
+        if keep and isinstance(dispatcher, Dispatcher):
+            vars(dispatcher)["_cache"] = _cache_of(function)
         if options.get("parallel"):
             _parallel.append(dispatcher)
             if _forked:
@@ -276,27 +334,25 @@ def njit_inlined(function: Any) -> Any:
     return njit(cache=True, _nrt=False, forceinline=True)(function)
 
 
-def _compare_code_first(dispatcher: Any) -> None:
-    """Make the cache of a function compare the code before it unpickles its index.
-
-    Numba unpickles the whole index and then compares, which fails if a class that the index names was renamed. It
-    compares its own version before that, so for functions of this package that version includes the hash.
-    """
-    cache: Any = getattr(dispatcher, "_cache", None)
-    if isinstance(getattr(getattr(cache, "_impl", None), "locator", None), _Followed):
-        file = cache._cache_file
-        file._version = (file._version, file._source_stamp)
-
-
-def vectorize(signatures: list[str], **options: Any) -> Any:
-    """Return a scalar function as one of arrays, as ``numba.vectorize`` does.
+def vectorize(signatures: list[str], *, cache: bool = False) -> Any:
+    """Return a decorator that makes a scalar function one of arrays, as ``numba.vectorize`` does, with this cache.
 
     Where compilation is switched off it uses ``numpy.vectorize``: Numba would compile even then, and fail because the
     functions that it calls are not compiled.
     """
     if config.DISABLE_JIT:
         return functools.partial(np.vectorize, otypes=[np.float64])
-    return numba.vectorize(signatures, **options)
+
+    def decorated(function: Any) -> Any:
+        made = numba.vectorize(function)
+        if cache:
+            made._dispatcher.cache = _cache_of(function)
+        for signature in signatures:
+            made.add(signature)
+        made.disable_compile()
+        return made
+
+    return decorated
 
 
 def serial_and_parallel(function: Any) -> tuple[Any, Any]:
@@ -339,7 +395,6 @@ def _after_fork() -> None:
             _disable(dispatcher)
 
 
-_install()
 _load_threads()
 _load_arrays()
 if hasattr(os, "register_at_fork"):

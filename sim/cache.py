@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import shutil
+import stat
 import subprocess
 import sys
 import time
@@ -17,6 +19,9 @@ from beltline.sim.file_lock import lock
 
 Progress = Callable[[str], None]
 """Function that is called with a line of text about the work in progress; each line replaces the one before."""
+
+UNSAFE = re.compile(r"[^\w/.+@-]")
+"""Matches a character that Make, or the shell that it starts, does not take as a part of a name."""
 
 QUIET_SECONDS = 2.0
 """Work that takes less time than this reports no progress."""
@@ -34,24 +39,33 @@ def cache_directory() -> Path:
     Raises
     ------
     SimulationError
-        The directory cannot be created, or its name contains a space.
+        The directory cannot be created, others could put programs into it, or Make cannot build in one of its name.
     """
-    if chosen := os.environ.get("BELTLINE_CACHE"):
-        path = Path(chosen)
-    else:
-        path = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "beltline"
-    path = path.expanduser().absolute()
-    if any(character.isspace() for character in str(path)):
+    try:
+        chosen = os.environ.get("BELTLINE_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "beltline"
+        path = Path(chosen).expanduser().absolute()
+    except RuntimeError:
         raise SimulationError(
-            f"GNU Make cannot build in {str(path)!r} because of the space in its name: "
-            "set BELTLINE_CACHE to a directory without one"
+            "this user has no home directory for compiled simulations: set BELTLINE_CACHE to a directory for them"
+        ) from None
+    if odd := UNSAFE.search(str(path)):
+        raise SimulationError(
+            f"GNU Make cannot build in {str(path)!r} because of the character {odd[0]!r} in its name: "
+            "set BELTLINE_CACHE to a directory of letters, digits and / . _ - + @"
         )
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        there = path.stat()
     except OSError as error:
         raise SimulationError(
             f"cannot make the cache directory {path} ({error.strerror}): set BELTLINE_CACHE to a writable one"
         ) from None
+    # What is found there is run. That of root is as safe as this program.
+    if hasattr(os, "geteuid") and (there.st_uid not in (0, os.geteuid()) or there.st_mode & stat.S_IWOTH):
+        raise SimulationError(
+            f"programs in {path} could be another user's, who owns it or can write there: "
+            "set BELTLINE_CACHE to a directory that is yours alone"
+        )
     return path
 
 

@@ -25,6 +25,14 @@ def mine(x): return x + 1
 print(mine(1), type(mine._cache._impl.locator).__module__, type(outer._cache._impl.locator).__module__)
 """
 
+ARRAYS = """
+from beltline.compiled import vectorize
+import beltline.outer
+from beltline.outer import outer
+halved = vectorize(["float64(float64)"], cache=True)(lambda x: 0.5 * x)
+print(outer(3.0), halved([1.0, 3.0]).sum())
+"""
+
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
@@ -90,6 +98,43 @@ def test_a_change_of_what_is_called_is_seen(package: Path, where: str) -> None:
     innermost.write_text(innermost.read_text().replace("return x", "return x + 1.0"))
     assert run(package, **environment) == ["140.0", "0"]
     assert run(package, **environment) == ["140.0", "1"]
+
+
+def block(folder: Path) -> None:
+    """Leave no user, not even root, a place for a cache beside a source."""
+    (folder / "__pycache__").touch()
+
+
+@pytest.mark.parametrize("why", ["nowhere", "no home", "damaged", "full", "unreadable"])
+def test_without_a_cache_each_process_compiles_and_one_notice_says_so(package: Path, why: str) -> None:
+    """Also with files of another user, which cannot be read: a directory in their place stands for these."""
+    inside = package / "beltline"
+    (inside / "arrays.py").write_text(ARRAYS)
+    environment = {**os.environ, "PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1", "HOME": "/dev/null"}
+    run = [sys.executable, "-W", "always", "-c", "import beltline.arrays"]
+    for name in ("XDG_CACHE_HOME", "NUMBA_CACHE_DIR"):
+        environment.pop(name, None)
+    if why in ("nowhere", "no home"):
+        block(inside)
+        block(package / "elsewhere")
+    if why == "no home":
+        # As Python finds it for a user without an entry in the list of users, in a directory that could be written.
+        del environment["HOME"]
+        (package / "sitecustomize.py").write_text("import os.path\nos.path.expanduser = lambda path: path\n")
+    if why == "full":
+        (package / "sitecustomize.py").write_text(
+            "import os\ndef full(*names): raise OSError(28, 'No space left on device')\nos.replace = full\n"
+        )
+    if why in ("damaged", "unreadable"):
+        subprocess.run(run, cwd=package, env=environment, check=True)
+        for kept in package.rglob("*.nb[ic]"):
+            kept.unlink()
+            kept.touch() if why == "damaged" else kept.mkdir()
+    done = subprocess.run(run, cwd=package, env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["70.0", "2.0"], done.stderr
+    assert done.stderr.count("RuntimeWarning: compiled code is not kept") == 1
+    assert "set NUMBA_CACHE_DIR" in done.stderr
+    assert not (package / "~").exists()
 
 
 SHAPES = """

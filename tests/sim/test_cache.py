@@ -26,9 +26,36 @@ def test_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert (tmp_path / "mine").is_dir()
 
 
-def test_directory_with_a_space(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("BELTLINE_CACHE", str(tmp_path / "my cache"))
-    with pytest.raises(SimulationError, match="^GNU Make cannot build in .* set BELTLINE_CACHE to a directory without"):
+@pytest.mark.parametrize("name", [f"my{odd}cache" for odd in " #$'\"\\;`:%=~"])
+def test_directory_in_which_make_cannot_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
+    monkeypatch.setenv("BELTLINE_CACHE", str(tmp_path / name))
+    with pytest.raises(SimulationError, match="^GNU Make cannot build in .* set BELTLINE_CACHE to a directory of"):
+        cache_directory()
+    assert not (tmp_path / name).exists()
+
+
+def test_without_a_home_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("BELTLINE_CACHE", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)
+    with pytest.raises(SimulationError, match="^this user has no home directory .* set BELTLINE_CACHE"):
+        cache_directory()
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owners here")
+@pytest.mark.parametrize("whose", ["another's", "everybody's"])
+def test_directory_into_which_others_can_put_programs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, whose: str
+) -> None:
+    monkeypatch.setenv("BELTLINE_CACHE", str(tmp_path / "cache"))
+    assert cache_directory().stat().st_mode & 0o077 == 0
+    if whose == "everybody's":
+        (tmp_path / "cache").chmod(0o1777)
+    else:
+        # Only root can give files away: here it is the user that is another one.
+        os.chown(tmp_path / "cache", 12345, -1) if os.geteuid() == 0 else None
+        monkeypatch.setattr("os.geteuid", lambda: 12346)
+    with pytest.raises(SimulationError, match="another user's, .* set BELTLINE_CACHE to a directory that is yours"):
         cache_directory()
 
 
