@@ -14,7 +14,7 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from typing import Any
@@ -33,8 +33,21 @@ CALLS_PER_PROCESS = 2
 TRIES = 3
 """Number of processes that may die during a call before the call fails."""
 
+END_SECONDS = 10.0
+"""Seconds that a process may take to end after its pool has noticed."""
+
 THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """Environment variables for the number of threads of linear algebra libraries: 1, as each core has a process."""
+
+
+UNGUARDED = (
+    "the script starts processes while it is imported, and each of them imports it again: put the code that starts "
+    'them under `if __name__ == "__main__":`'
+)
+"""Message for a script without a guard; what its processes end with is ``UNGUARDED_EXIT``."""
+
+UNGUARDED_EXIT = 86
+"""Exit status of a process that would have started processes while it imports the user's script."""
 
 
 class WorkerLostError(DeviceError):
@@ -54,6 +67,7 @@ class _Process:
         self.dead = False
         self._pool: ProcessPoolExecutor | None = None
         self._number: Future[int] | None = None
+        self._spawned: Any = None
 
     @property
     def number(self) -> int | None:
@@ -65,10 +79,19 @@ class _Process:
         if self._pool is None:
             # Spawned, not forked: threads of libraries do not survive a fork.
             self._pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _begin)
+            check_guarded(UNGUARDED_EXIT)
             self._number = self._pool.submit(os.getpid)
+            (self._spawned,) = self._pool._processes.values()
         inner = self._pool.submit(_called, *call.arguments)
         self.calls.append(call)
         return inner
+
+    def unguarded(self) -> bool:
+        """Return whether the process, which has ended, found that the script starts processes when it is imported."""
+        if self.number is not None:
+            return False
+        self._spawned.join(END_SECONDS)
+        return self._spawned.exitcode == UNGUARDED_EXIT
 
     def shutdown(self, wait: bool, now: bool) -> None:
         if self._pool is None:
@@ -186,10 +209,13 @@ class Workers(Executor):
                 self._replace(process)
             process.calls.remove(call)
             if lost and not self._ended:
-                if call.deaths < TRIES:
+                if process.unguarded():
+                    error, lost = BrokenExecutor(UNGUARDED), False
+                elif call.deaths < TRIES:
                     self._waiting.appendleft(call)
                 else:
-                    error, lost = WorkerLostError(f"the process that solved it died {call.deaths} times"), False
+                    when = "" if process.number is not None else ", before it had imported the script that started it"
+                    error, lost = WorkerLostError(f"the process that solved it died {call.deaths} times{when}"), False
             self._hand_out()
         if self._ended:
             call.future.cancel()
@@ -198,6 +224,16 @@ class Workers(Executor):
                 call.future.set_result(done.result())
             else:
                 call.future.set_exception(error)
+
+
+def check_guarded(status: str | int = UNGUARDED) -> None:
+    """End this process if it is one of a pool that still imports the user's script, and so must not start others.
+
+    Its end is the answer to the process that started it: an exception would be printed with 40 lines of traceback, once
+    for each process.
+    """
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise SystemExit(status)
 
 
 def _called(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:

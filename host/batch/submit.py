@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from typing import Any
 
-from beltline.host.batch.pool import WORKERS_LIMIT, Workers
+from beltline.host.batch.pool import WORKERS_LIMIT, Workers, check_guarded
 from beltline.host.batch.worker import Answer, Settings, Turns, Worker, pair, work
 from beltline.host.devices import REFERENCES
 from beltline.host.problem.checks import ProblemError, shown, whole
@@ -101,6 +101,8 @@ def submitter(device: str | Session, settings: Settings, executor: Any, workers:
     if isinstance(executor, Workers):
         return lambda: Submitter(executor, settings, lambda: executor.count, False)
     if isinstance(executor, Executor):
+        if isinstance(executor, ProcessPoolExecutor):
+            check_guarded()
         return lambda: Submitter(executor, settings, lambda: IN_FLIGHT // 4, False)
     # A Client of Dask, recognized by its methods because Dask need not be installed. It has a standard executor.
     if callable(getattr(executor, "get_executor", None)) and callable(getattr(executor, "nthreads", None)):

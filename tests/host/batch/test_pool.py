@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import beltline as bl
-from beltline.host.batch.pool import CALLS_PER_PROCESS, TRIES, WorkerLostError
+from beltline.host.batch.pool import CALLS_PER_PROCESS, TRIES, UNGUARDED, WorkerLostError
 from support.batches import TOL, VICTIM, Logged, career, end, firm, many, repeated, threads_in, tiny
 from support.paths import ROOT, TESTS
 
@@ -144,6 +144,43 @@ def test_a_problem_that_kills_its_workers_is_given_up(two: bl.Workers) -> None:
     with pytest.raises(WorkerLostError, match=rf"^the process that solved it died {TRIES} times$"):
         future.result(timeout=120)
     same(list(bl.solve_many(many(3), TOL, executor=two, progress=False, device="emulator")), 3, 16)
+
+
+STARTS = {
+    "workers": "with bl.Workers(2) as two: list(bl.solve_many(problems, executor=two))",
+    "submit": "with bl.Workers(1) as one: [future.result() for future in [one.submit(abs, i) for i in range(9)]]",
+    "solve_many": "list(bl.solve_many(problems, workers=2))",
+    "a pool of the standard library": "with ProcessPoolExecutor(2, get_context('spawn')) as two:"
+    " list(bl.solve_many(problems, executor=two))",
+}
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_a_script_without_a_guard_is_told_so_in_a_sentence(start: str, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import beltline as bl\nfrom concurrent.futures import ProcessPoolExecutor\n"
+        "from multiprocessing import get_context\nproblems = [bl.rbc(grid=64, beta=b) for b in (.95, .96, .97)]\n"
+        + STARTS[start]
+    )
+    run = [sys.executable, str(script)]
+    done = subprocess.run(run, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)
+    # The standard library's pool cannot tell why a process ended, so these tell.
+    told, own = done.stderr.count(UNGUARDED), start != "a pool of the standard library"
+    assert (done.returncode, told) == (1, 1) if own else told >= 1
+    assert done.stderr.count("Traceback") == 1
+    assert len(done.stderr.splitlines()) < 20
+
+
+def test_a_script_that_fails_in_its_workers_is_named(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import beltline as bl\nif __name__ != '__main__': raise SystemExit\n"
+        "with bl.Workers(1) as one: print(one.submit(abs, -3).exception())"
+    )
+    run = [sys.executable, str(script)]
+    done = subprocess.run(run, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)
+    assert done.stdout == "the process that solved it died 3 times, before it had imported the script that started it\n"
 
 
 def test_workers_end_with_a_killed_client(tmp_path: Path) -> None:
