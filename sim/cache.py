@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from beltline.sim import guard
-from beltline.sim.file_lock import lock
+from beltline.sim.file_lock import lock, open_plain
 
 Progress = Callable[[str], None]
 """Function that is called with a line of text about the work in progress; each line replaces the one before."""
@@ -87,7 +87,7 @@ def jobs() -> int:
 @contextlib.contextmanager
 def _locked(path: Path, progress: Progress | None) -> Iterator[None]:
     """Hold an exclusive lock on the file ``path``; report the time that it waits for another process."""
-    with open(path, "w") as file:
+    with os.fdopen(open_plain(path, os.O_RDWR | os.O_CREAT)) as file:
         started = time.monotonic()
         reported = QUIET_SECONDS
         while True:

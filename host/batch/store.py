@@ -10,6 +10,7 @@ them. Only one process at a time can write.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import math
@@ -29,7 +30,7 @@ from beltline.host.results import archive, record
 from beltline.host.results.files import PART, replacing
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
-from beltline.sim.file_lock import lock
+from beltline.sim.file_lock import lock, open_plain
 
 FORMAT = 2
 """Version of the store and its keys. Files of version 1 had no checksum."""
@@ -121,8 +122,9 @@ class Store:
                 )
             return
         try:
-            known = json.loads(mark.read_text())["format"]
-        except (ValueError, TypeError, KeyError, RecursionError):
+            with os.fdopen(open_plain(mark, os.O_RDONLY)) as file:
+                known = json.load(file)["format"]
+        except (OSError, RecursionError, ValueError, TypeError, KeyError):
             raise ProblemError(
                 f"store {str(self.path)!r} has a {MARK} that was not written by Beltline: name a new or empty directory"
             ) from None
@@ -217,13 +219,15 @@ class Store:
             return
         target = self.file(key)
         target.parent.mkdir(exist_ok=True)
+        if target.parent.is_symlink():
+            raise OSError(errno.ELOOP, "it is a link", str(target.parent))
         # Not compressed: compression takes ten times as long and hardly makes values smaller.
         facts = {"key": key, **record.facts_of(result)}
         archive.write(target, record.KIND, facts, record.arrays_of(result), packed=False)
         line = (json.dumps(_line(key, result)) + "\n").encode()
         # A single write in append mode, so that lines of several writers cannot mix. A line that is missing is found.
         with contextlib.suppress(OSError):
-            index = os.open(self.path / INDEX, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+            index = open_plain(self.path / INDEX, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
             try:
                 os.write(index, line)
             finally:
@@ -250,7 +254,13 @@ class Store:
         """
         try:
             self.path.mkdir(exist_ok=True)
-            held = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
+            for entry in os.scandir(self.path):
+                if entry.is_symlink() or (entry.name in (MARK, INDEX, LOCK) and not _plain(self.path / entry.name)):
+                    raise ProblemError(
+                        f"store {str(self.path)!r} has a {entry.name} that leads elsewhere, which somebody else may "
+                        "have made it: delete it, or name a directory in which only you can write"
+                    )
+            held = open_plain(self.path / LOCK, os.O_RDWR | os.O_CREAT)
         except OSError as error:
             raise ProblemError(f"store {str(self.path)!r} cannot be written to: {error.strerror}") from None
         try:
@@ -293,13 +303,24 @@ class Store:
         """Return the valid lines of the index whose file exists, one for each key."""
         found: dict[str, dict[str, Any]] = {}
         with contextlib.suppress(OSError):
-            for text in (self.path / INDEX).read_text().splitlines():
+            with os.fdopen(open_plain(self.path / INDEX, os.O_RDONLY)) as file:
+                lines = file.read().splitlines()
+            for text in lines:
                 # A power failure can leave a line incomplete.
                 with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
                     line = json.loads(text)
                     if line["key"] in self:
                         found[line["key"]] = line
         return list(found.values())
+
+
+def _plain(path: Path) -> bool:
+    """Return whether a file is regular and has no other name."""
+    try:
+        os.close(open_plain(path, os.O_RDONLY))
+    except OSError:
+        return False
+    return True
 
 
 _REPORTED = ("status", "success", "sweeps", "residual", "error_bound", "device", "method")

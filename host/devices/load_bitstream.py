@@ -72,7 +72,8 @@ def load(path: object, known: Sequence[Build] = (), progress: Progress | None = 
         )
     if progress:
         progress(f"loading {found.file} into the board")
-    command = [program, "--board", CABLES[BOARDS[found.board].circuit], os.fspath(str(path))]
+    # A name that begins with a hyphen would be an option.
+    command = [program, "--board", CABLES[BOARDS[found.board].circuit], os.path.abspath(str(path))]
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=SECONDS,

@@ -9,13 +9,14 @@ different files of the same name.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import stat
 from pathlib import Path
 
 from beltline.host.devices.base import DeviceError, DeviceInUseError
-from beltline.sim.file_lock import lock, unlock
+from beltline.sim.file_lock import lock, open_plain, unlock
 
 RUN = Path("/run/lock")
 """Directory for lock files on most systems: empty after a restart, and writable by all users."""
@@ -89,37 +90,21 @@ class BoardLock:
 
 
 def _opened(path: Path) -> int:
-    flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
         try:
             # Opened without O_CREAT first: in a directory that all can write to, some kernels refuse O_CREAT for a file
             # of another user.
-            file = os.open(path, flags)
+            file = open_plain(path, os.O_RDWR)
         except FileNotFoundError:
             with contextlib.suppress(FileExistsError):
-                os.close(os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o666))
+                os.close(open_plain(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
                 # Independent of the umask, because other users must be able to lock it, too.
                 os.chmod(path, 0o666)
-            file = os.open(path, flags)
+            file = open_plain(path, os.O_RDWR)
     except OSError as error:
-        raise DeviceError(f"lock file '{path}' cannot be opened: {error.strerror}") from None
-    wrong = _wrong(file)
-    if wrong:
+        done = "used" if error.errno == errno.EMLINK else "opened"
+        raise DeviceError(f"lock file '{path}' cannot be {done}: {error.strerror}") from None
+    if os.fstat(file).st_size > 32 or not re.fullmatch(rb"(\d+\n)?", os.pread(file, 32, 0)):
         os.close(file)
-        raise DeviceError(f"lock file '{path}' cannot be used: {wrong}")
+        raise DeviceError(f"lock file '{path}' cannot be used: it contains something other than a process id")
     return file
-
-
-def _wrong(file: int) -> str:
-    """Return why an open file must not be used as a lock file; empty if it can be.
-
-    In a directory that all users can write to, the name may have been given to a file of another kind.
-    """
-    known = os.fstat(file)
-    if not stat.S_ISREG(known.st_mode):
-        return "it is not a regular file"
-    if known.st_nlink > 1:
-        return "it is also known by another name (a hard link)"
-    if known.st_size > 32 or not re.fullmatch(rb"(\d+\n)?", os.pread(file, 32, 0)):
-        return "it contains something other than a process id"
-    return ""

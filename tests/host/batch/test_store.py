@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import beltline as bl
-from beltline.host.batch.store import INDEX, MARK, Store, key
+from beltline.host.batch.store import INDEX, LOCK, MARK, Store, key
 from beltline.host.results.files import PART
 from support.batches import TOL, many, tiny
 from support.paths import ROOT, TESTS
@@ -107,6 +107,58 @@ def test_the_index_is_rebuilt_from_the_files(store: Store) -> None:
         with store.writing():
             pass
         assert sorted(map(json.loads, index.read_text().splitlines()), key=lambda line: line["key"]) == before
+
+
+PLANT: dict[str, Any] = {
+    "link": lambda planted, victim: planted.symlink_to(victim),
+    "hard link": lambda planted, victim: planted.hardlink_to(victim),
+    "pipe": lambda planted, victim: os.mkfifo(planted),
+}
+
+
+@pytest.mark.parametrize("name", [INDEX, LOCK, MARK])
+@pytest.mark.parametrize("kind", PLANT)
+def test_a_file_that_others_planted_is_not_followed(store: Store, tmp_path: Path, name: str, kind: str) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious\n")
+    planted = store.path / name
+    planted.unlink()
+    PLANT[kind](planted, victim)
+    with (
+        pytest.raises(bl.ProblemError, match=rf"has a {name} that leads elsewhere, .*: delete it, or"),
+        store.writing(),
+    ):
+        pass
+    assert len(store.index()) == 3
+    assert victim.read_text() == "precious\n"
+    planted.unlink()
+    with store.writing():
+        # Planted after the batch has begun.
+        if name == INDEX:
+            planted.unlink()
+            PLANT[kind](planted, victim)
+            # The line is missing, and made again by the next batch that can write it.
+            store.put("ab" * 32, bl.solve(tiny(5), TOL, progress=False, device="emulator"))
+    assert victim.read_text() == "precious\n"
+
+
+def test_a_folder_that_others_planted_is_not_followed(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    with store.writing():
+        (store.path / "ab").symlink_to(tmp_path / "elsewhere")
+        with pytest.raises(OSError, match="it is a link"):
+            store.put("ab" * 32, bl.solve(tiny(5), TOL, progress=False, device="emulator"))
+    with pytest.raises(bl.ProblemError, match="has a ab that leads elsewhere"), store.writing():
+        pass
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+@pytest.mark.parametrize("kind", PLANT)
+def test_a_mark_that_others_planted_is_not_read(store: Store, tmp_path: Path, kind: str) -> None:
+    (store.path / MARK).rename(tmp_path / MARK)
+    PLANT[kind](store.path / MARK, tmp_path / MARK)
+    with pytest.raises(bl.ProblemError, match=f"has a {MARK} that was not written by Beltline"):
+        Store(store.path)
 
 
 def test_one_batch_at_a_time_writes(store: Store) -> None:

@@ -48,6 +48,16 @@ def test_a_right_bitstream_is_loaded(tmp_path: Path, loader: Path, board: str, c
     assert said == [f"loading {path.name} into the board"]
 
 
+def test_a_name_is_never_an_option(tmp_path: Path, loader: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, name = finished(tmp_path / "build"), "--write-flash.bit"
+    sums = path.with_name("bitstreams.json")
+    sums.write_text(sums.read_text().replace(path.name, name))
+    renamed = path.rename(path.with_name(name))
+    monkeypatch.chdir(path.parent)
+    load(name)
+    assert (loader / "called").read_text().splitlines()[2:] == [str(renamed)]
+
+
 def test_a_wrong_bitstream_is_never_loaded(tmp_path: Path, loader: Path) -> None:
     path = finished(tmp_path / "build")
     path.write_bytes(b"bots")
