@@ -31,7 +31,7 @@ def check_tables(entries: int, **sizes: int) -> None:
     Raises
     ------
     ProblemError
-        The tables need more memory than this computer has free.
+        The tables need more memory than this process can have.
     """
     first, *others = (f"{name} = {size:,}" for name, size in sizes.items())
     with memory_as_problem_error():

@@ -472,7 +472,7 @@ def test_what_does_not_fit_into_the_memory_is_refused(
 ) -> None:
     monkeypatch.setattr("beltline.gpu_ref.memory.available", lambda: 2**34)
     assert main(["solve", *model.split()]) == 2
-    rest = ", more than the 15.75 GiB that this computer has free"
+    rest = ", more than the 15.75 GiB that this process can have"
     assert capsys.readouterr().err == f"beltline solve: {sentence}{rest}\n"
 
 

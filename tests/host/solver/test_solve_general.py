@@ -403,7 +403,7 @@ def test_what_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("beltline.gpu_ref.memory.available", lambda: 2**33)
     sentence = (
         r"^a problem with 3 alternatives on 60,000 ages of 2,000 x 1 states needs 9\.39 GiB, more than the 7\.75 GiB "
-        r"that this computer has free$"
+        r"that this process can have$"
     )
     model = bl.retirement(grid=2000, ages=60_000)
     with pytest.raises(bl.ProblemError, match=sentence):
