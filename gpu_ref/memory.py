@@ -51,7 +51,7 @@ def _of_groups() -> Iterator[int]:
             for group in (folder, *folder.parents):
                 if not group.is_relative_to(mount):
                     break
-                # The limit is "max", or no file, where there is none.
+                # The limit is "max", or there is no file, without a limit.
                 with contextlib.suppress(OSError, ValueError):
                     most, used = (int((group / name).read_text()) for name in (limit, usage))
                     stat = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -38,6 +39,23 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(command, check=True, capture_output=True)
     (found,) = folder.glob("*.whl")
     return found
+
+
+def test_each_extra_that_a_message_names_brings_the_package() -> None:
+    extras = (ROOT / "pyproject.toml").read_text().partition("[project.optional-dependencies]")[2].split("\n[")[0]
+    listed = dict(re.findall(r"^(\w+) = \[\n(.*?)^\]", extras, re.M | re.S))
+    calls = [
+        [getattr(each, "value", "") for each in node.args]
+        for folder in ("host", "sim", "gpu_ref")
+        for path in (ROOT / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("missing_package", "pip_install")
+    ]
+    assert len(calls) >= 8
+    for *_, extra in calls:
+        assert not extra or extra in listed
+    for package, extra in (call[-2:] for call in calls if len(call) > 1 and call[-2]):
+        assert extra == "" or f'    "{package}' in listed[extra]
 
 
 def test_nothing_but_beltline_lands_at_the_top(wheel: Path) -> None:

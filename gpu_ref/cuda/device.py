@@ -40,7 +40,7 @@ def available() -> str:
     except ImportError as error:
         return (
             f"CuPy, through which CUDA devices are used, is missing ({error}): install the CuPy package for your "
-            f"version of CUDA, such as cupy-cuda13x."
+            f"version of CUDA, such as cupy-cuda13x, which is the extra 'gpu'."
         )
     try:
         count = cupy.cuda.runtime.getDeviceCount()

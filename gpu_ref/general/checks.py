@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from beltline.compiled import njit
+from beltline.gpu_ref.remedies import FALLING, of_sums
 from beltline.gpu_ref.tables import ROW_SUM_TOLERANCE, Array
 
 Indexes = NDArray[np.int32]
@@ -114,15 +115,15 @@ def positive(what: str, name: str, found: Array) -> None:
         raise ValueError(f"{what}{name}{where} is {found[tuple(where)]}, not positive")
 
 
-def not_falling(what: str, name: str, found: NDArray[Any]) -> None:
-    """Refuse a table that falls in ``x``, its last axis but one."""
+def not_falling(what: str, name: str, found: NDArray[Any], instead: str = "") -> None:
+    """Refuse a table that falls in ``x``, its last axis but one; ``instead`` ends the message."""
     falls = found[..., 1:, :] < found[..., :-1, :]
     if falls.any():
         before = [int(i) for i in np.argwhere(falls)[0]]
         after = [*before[:-2], before[-2] + 1, before[-1]]
         raise ValueError(
             f"{what}{name} must not fall in x, but {name}{after} = {found[tuple(after)]} "
-            f"follows {name}{before} = {found[tuple(before)]}"
+            f"follows {name}{before} = {found[tuple(before)]}{instead}"
         )
 
 
@@ -135,7 +136,7 @@ def stochastic(what: str, transition: Array) -> None:
     wrong = np.argwhere(np.abs(sums - 1.0) > ROW_SUM_TOLERANCE)
     if wrong.size:
         where = [int(i) for i in wrong[0]]
-        raise ValueError(f"{what}row {where} of transition sums to {sums[tuple(where)]}, not 1")
+        raise ValueError(f"{what}row {where} of transition sums to {sums[tuple(where)]}, not 1{of_sums(transition)}")
 
 
 def mix(what: str, value: Any) -> Any:
@@ -212,7 +213,7 @@ def alternatives(given: tuple[Any, ...], horizon: int | None, negative: bool) ->
                 raise ValueError(f"{what}{name} has {ages} ages, but horizon is {horizon}")
         if hasattr(one, "mix"):
             if not negative:
-                not_falling(what, "wealth", one.wealth)
+                not_falling(what, "wealth", one.wealth, f": {FALLING}")
             _discounts(what, one, horizon)
             chances = _all_regimes(what, one.mix, regimes)
             found.append(one if chances is one.mix else dataclasses.replace(one, mix=chances))

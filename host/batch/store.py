@@ -257,7 +257,7 @@ class Store:
             for entry in os.scandir(self.path):
                 if entry.is_symlink() or (entry.name in (MARK, INDEX, LOCK) and not _plain(self.path / entry.name)):
                     raise ProblemError(
-                        f"store {str(self.path)!r} has a {entry.name} that leads elsewhere, which somebody else may "
+                        f"store {str(self.path)!r} has a {entry.name} that leads elsewhere, which another user may "
                         "have made it: delete it, or name a directory in which only you can write"
                     )
             held = open_plain(self.path / LOCK, os.O_RDWR | os.O_CREAT)

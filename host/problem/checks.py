@@ -221,6 +221,21 @@ def place(name: str, index: tuple[int, ...] | tuple[np.intp, ...]) -> str:
     return f"{name}[{', '.join(str(int(i)) for i in index)}]"
 
 
+def missing_package(what: str, package: str, extra: str) -> str:
+    """Return the message that ``what`` needs a Python package that an extra of ``pyproject.toml`` brings."""
+    how = f"install it, in the folder of Beltline's source, with: {pip_install(extra)}"
+    return f"{what} needs the Python package {package}, which is not installed; {how}"
+
+
+def pip_install(extra: str) -> str:
+    """Return the command that installs the packages of an extra of ``pyproject.toml``; of none, those always needed.
+
+    >>> pip_install("serial"), pip_install("")
+    ("pip install '.[serial]'", 'pip install .')
+    """
+    return f"pip install '.[{extra}]'" if extra else "pip install ."
+
+
 def first(mask: NDArray[np.bool_]) -> tuple[int, ...]:
     """Return the index of the first true entry in row-major order; the first entry if none is true."""
     return tuple(int(i) for i in np.unravel_index(int(np.argmax(mask)), mask.shape))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from beltline.gpu_ref.remedies import of_sums
 from beltline.host.problem.checks import (
     ProblemError,
     first,
@@ -376,7 +377,8 @@ def check_chances(rows: Any, entry: Callable[[int, int], str], row: Callable[[in
     off = np.abs(sums - 1.0) > ROW_SUM_TOLERANCE
     if off.any():
         bad = int(np.argmax(off))
-        raise ProblemError(f"{row(bad)} must sum to 1 within {ROW_SUM_TOLERANCE:g}, not to {sums[bad]:.15g}")
+        wanted = f"must sum to 1 within {ROW_SUM_TOLERANCE:g}"
+        raise ProblemError(f"{row(bad)} {wanted}, not to {sums[bad]:.15g}{of_sums(rows)}")
 
 
 def _state_name(number: int, shape: tuple[int, ...]) -> str:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from beltline.gpu_ref.remedies import FALLING, of_sums
 from beltline.host.problem.alternative import Alternative, read_only
 from beltline.host.problem.checks import (
     ProblemError,
@@ -440,6 +441,7 @@ class Problem:
             (s,) = first(off)
             raise ProblemError(
                 f"rows of transition must sum to 1 within {ROW_SUM_TOLERANCE:g}, but row {s} sums to {sums[s]:.15g}"
+                f"{of_sums(self.transition)}"
             )
 
     def _check_wealth(self) -> None:
@@ -448,7 +450,7 @@ class Problem:
             i, s = first(falls)
             raise ProblemError(
                 f"wealth must not fall as the grid rises, but wealth[{i + 1}, {s}] = {self.wealth[i + 1, s]:.17g} "
-                f"is below wealth[{i}, {s}] = {self.wealth[i, s]:.17g}"
+                f"is below wealth[{i}, {s}] = {self.wealth[i, s]:.17g}: {FALLING}"
             )
         poor = self.wealth[0] <= self.grid[0]
         if poor.any():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.host.problem.checks import ProblemError
+from beltline.host.problem.checks import ProblemError, missing_package
 from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.problem.problem import Problem
 from beltline.host.results.archive import checksum, describe
@@ -18,8 +18,6 @@ from beltline.host.results.result import Result
 
 if TYPE_CHECKING:
     from xarray import Dataset
-
-HOW = "install it, in the folder of Beltline's source, with: pip install '.[xarray]'"
 
 
 def check_xarray(what: str = "a labelled dataset") -> None:
@@ -54,7 +52,7 @@ def _check(what: str, packages: tuple[str, ...]) -> None:
         try:
             importlib.import_module(package)
         except ImportError:
-            raise ProblemError(f"{what} needs the Python package {package}, which is not installed; {HOW}") from None
+            raise ProblemError(missing_package(what, package, "xarray")) from None
 
 
 _AMOUNT, _ASSET = "amount", "asset"

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from beltline.gpu_ref.remedies import of_sums
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, real, table
 from beltline.host.problem.grids import grid_polynomial
@@ -112,7 +113,7 @@ class Calibration(Declared):
             if chain[s].min() < 0 or abs(sums[s] - 1) > ROW_SUM_TOLERANCE:
                 raise ProblemError(
                     f"rows of transition must be probabilities that sum to 1, but row {s} is {chain[s].tolist()}, "
-                    f"which sums to {sums[s]:.15g}"
+                    f"which sums to {sums[s]:.15g}{of_sums(chain)}"
                 )
         if self.taxes.max() >= 1:
             raise ProblemError(f"benefit = {self.benefit:g} would require a tax of all wages or more")

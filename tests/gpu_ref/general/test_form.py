@@ -86,7 +86,8 @@ AGED = np.stack([1.0 + GRID] * 3)
         (
             [branch(wealth=with_one(1.0 + GRID, (2, 1), 0.5))],
             {},
-            "alternative 'save': wealth must not fall in x, but wealth[2, 1] = 0.5 follows wealth[1, 1] = 2.0",
+            "alternative 'save': wealth must not fall in x, but wealth[2, 1] = 0.5 follows wealth[1, 1] = 2.0: "
+            "solve it as a discrete program, bl.from_factors, which takes any reward of x, x' and s",
         ),
         ([branch()], {"eta": -0.5}, "eta must be 0 or more and finite, not -0.5"),
         ([branch()], {"eta": np.nan}, "eta must be 0 or more and finite, not nan"),

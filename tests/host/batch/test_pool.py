@@ -156,7 +156,7 @@ STARTS = {
 
 
 @pytest.mark.parametrize("start", STARTS)
-def test_a_script_without_a_guard_is_told_so_in_a_sentence(start: str, tmp_path: Path) -> None:
+def test_a_script_without_a_guard_gets_a_sentence_that_names_it(start: str, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "import beltline as bl\nfrom concurrent.futures import ProcessPoolExecutor\n"

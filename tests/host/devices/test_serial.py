@@ -279,10 +279,11 @@ PORT = "port must be the path of a serial port, such as '/dev/ttyUSB0', not "
 
 def test_package_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "serial", None)
-    with sentence(DeviceError, "device 'serial' needs the Python package pyserial, which is not installed"):
+    how = "install it, in the folder of Beltline's source, with: pip install '.[serial]'"
+    with sentence(DeviceError, f"device 'serial' needs the Python package pyserial, which is not installed; {how}"):
         open_device("serial", port="/dev/ttyUSB0")
     monkeypatch.setattr(backend.importlib.util, "find_spec", lambda name: None)
-    assert DEVICES["serial"].missing() == "package pyserial not installed"
+    assert DEVICES["serial"].missing() == "package pyserial not installed: pip install '.[serial]'"
 
 
 def test_ports_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,6 +59,21 @@ def test_what_does_not_fit_the_memory_is_refused_before_anything_is_asked_for() 
         bl.from_factors(10**6, CHAIN, reward=lambda k, z, a: pytest.fail("asked"), beta=0.9)
 
 
+def test_what_messages_advise_solves_the_problems_that_they_refuse() -> None:
+    grid = np.linspace(1.0, 6.0, 40)
+    wealth = 12.0 - grid[:, None] + np.array([0.0, 0.5])
+    given: dict[str, Any] = {"grid": grid, "beta": 0.95, "eta": 2.0}
+    with pytest.raises(bl.ProblemError, match=r": solve it as a discrete program, bl\.from_factors, "):
+        bl.Problem(**given, wealth=wealth, transition=CHAIN)
+    reward = -1.0 / np.maximum(wealth[:, :, None] - grid, 1e-3)
+    assert bl.solve(bl.from_factors(40, CHAIN, reward=reward, beta=0.95)).success
+    for rounded in (np.float32([[0.1, 0.9], [0.7, 0.3]]), np.array([[1 / 3, 2 / 3], [0.5, 0.5]]).round(2) - 0.001):
+        with pytest.raises(bl.ProblemError, match=r"pass Q / Q\.sum\(-1, keepdims=True\) of Q in float64$"):
+            bl.Problem(**given, wealth=1.1 * grid[:, None] + CHAIN[0], transition=rounded)
+        Q = np.float64(rounded)
+        bl.Problem(**given, wealth=1.1 * grid[:, None] + CHAIN[0], transition=Q / Q.sum(-1, keepdims=True))
+
+
 def general_problem() -> bl.Problem:
     """Return a problem with two regimes, a bound, a lottery over regimes, and an alternative given by its value."""
     grid = np.linspace(0.0, 4.0, 12)

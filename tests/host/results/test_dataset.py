@@ -12,7 +12,6 @@ import pytest
 import xarray
 
 import beltline as bl
-from beltline.host.results.dataset import HOW
 from support.fakes import problem
 
 
@@ -120,8 +119,8 @@ def test_netcdf_is_readable_without_this_package(result: bl.Result, tmp_path: Pa
 def test_missing_package(result: bl.Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
     saved = result.save(tmp_path / "a.nc")
     monkeypatch.setitem(sys.modules, package, None)
-    end = f" needs the Python package {package}, which is not installed; {HOW}"
-    assert "pip install '.[xarray]'" in HOW
+    how = "install it, in the folder of Beltline's source, with: pip install '.[xarray]'"
+    end = f" needs the Python package {package}, which is not installed; {how}"
     for call in (lambda: result.save(tmp_path / "b.nc"), lambda: bl.load(saved)):
         with pytest.raises(bl.ProblemError, match="^" + re.escape("a netCDF file" + end) + "$"):
             call()
