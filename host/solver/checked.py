@@ -360,7 +360,7 @@ class Report:
         failed = bool(status & (Status.SATURATED | Status.INFEASIBLE))
         reasons = failed + sum(flag in status for flag in (Status.CONVERGED, Status.LIMIT, Status.STOPPED))
         seeks = asked.peaks and not failed and Status.STOPPED not in status
-        proven = asked.build.features.lanes and not failed
+        proven = asked.build.features.proofs and not failed
         if (
             reasons != 1
             or int(status) & ~_ENDED

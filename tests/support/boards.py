@@ -25,7 +25,17 @@ from beltline.host.devices import DeviceError, f2, xdma
 from beltline.host.devices.mapped import MappedDevice
 from beltline.host.devices.software_model import open_model
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import IDENTITY, REGISTERS, WRITABLE, Access, Command, Interrupt, Status, Table
+from beltline.hw.interface.registers import (
+    IDENTITY,
+    READABLE,
+    REGISTERS,
+    WRITABLE,
+    Access,
+    Command,
+    Interrupt,
+    Status,
+    Table,
+)
 from beltline.hw.interface.sums import WRITTEN, table_sum
 from beltline.hw.interface.windows import WindowParameters
 from support.fakes import problem
@@ -149,7 +159,8 @@ class Fabric:
     def _command(self, word: int) -> None:
         if word & Command.SUM and not self.busy:
             at, first, count = (self.machine.read_register(f"SUM_{name}") for name in ("TABLE", "FIRST", "COUNT"))
-            self._add("SUM", self.window(Table(at))[first : first + count], first)
+            if at in READABLE:
+                self._add("SUM", self.window(Table(at))[first : first + count], first)
             return
         if word & Command.RUN and not self.busy:
             for table in WRITABLE:

@@ -26,6 +26,7 @@ FAULTS: dict[str, tuple[object, ...]] = {
     "flipped settings": SETTINGS,
     "lost settings": SETTINGS,
     "lost commands": (Command.RUN, Command.RESET, Command.SUM),
+    "sudden resets": (Command.RESET,),
     "wrong status": ("STATUS",),
     "wrong sweeps": ("SWEEPS",),
     "wrong states": ("STATES_DONE",),
@@ -155,6 +156,8 @@ class FaultyDevice:
         return 1 << (random.Random(bits) if self._always else self._random).randrange(bits)
 
     def wait(self, seconds: float) -> bool:
+        if self._what == "resets" and not self.device.wait(0.0) and self._strikes(self._what, Command.RESET):
+            self.device.write_register("COMMAND", Command.RESET)
         return self.device.wait(seconds)
 
     def close(self) -> None:

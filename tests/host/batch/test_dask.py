@@ -112,9 +112,16 @@ def same(attempt: bl.Attempt, other: bl.Attempt) -> None:
     assert (attempt.result.policy == other.result.policy).all()
 
 
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("seed", "options"),
+    [
+        (1, {"device": "emulator"}),
+        pytest.param(2, {"device": "emulator", "lanes": 2}, marks=pytest.mark.slow),
+        pytest.param(3, {"device": "rtl"}, marks=[pytest.mark.slow, pytest.mark.gateware]),
+    ],
+)
 def test_workers_and_scheduler_killed_at_random(
-    cluster: Cluster, expected: list[bl.Attempt], tmp_path: Path, seed: int
+    cluster: Cluster, expected: list[bl.Attempt], tmp_path: Path, seed: int, options: dict[str, Any]
 ) -> None:
     rng = random.Random(seed)
     store = tmp_path / "store"
@@ -133,7 +140,7 @@ def test_workers_and_scheduler_killed_at_random(
 
         killer = threading.Thread(target=kill_workers)
         killer.start()
-        attempts = list(bl.solve_many(many(24, 64), TOL, executor=client, progress=False, device="emulator"))
+        attempts = list(bl.solve_many(many(24, 64), TOL, executor=client, progress=False, **options))
         over.set()
         killer.join()
         assert len(attempts) == len(expected)
@@ -145,7 +152,7 @@ def test_workers_and_scheduler_killed_at_random(
 
         def deliver() -> None:
             for attempt in bl.solve_many(
-                many(24, 64), TOL, executor=client, store=store, progress=False, in_flight=4, device="emulator"
+                many(24, 64), TOL, executor=client, store=store, progress=False, in_flight=4, **options
             ):
                 delivered.append(attempt)
                 if len(delivered) == last:
@@ -157,7 +164,7 @@ def test_workers_and_scheduler_killed_at_random(
             same(attempt, expected[attempt.index])
         assert last <= len(delivered) < len(expected)
     # All results that were returned are in the store, and all stored results are right.
-    again = list(bl.solve_many(many(24, 64), TOL, store=store, progress=False, device="emulator"))
+    again = list(bl.solve_many(many(24, 64), TOL, store=store, progress=False, **options))
     assert sum(attempt.stored for attempt in again) >= len(delivered)
     for attempt, other in zip(again, expected, strict=True):
         same(attempt, other)

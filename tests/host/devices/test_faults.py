@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 import beltline as bl
+import beltline.host.devices.lock
 from beltline.host.devices import Device, DeviceError, open_device
 from beltline.host.solver import waiting
 from beltline.host.solver.session import Session
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Engine
-from support.conformance import SMALL
+from support import boards
+from support.conformance import SMALL, Bench
 from support.fakes import problem
 from support.faulty import FAULTS, FaultyDevice
 
 LINE = MachineParameters(grid=32, states=3, results=300)
 SWEEP = MachineParameters(grid=32, states=4, engine=Engine.SWEEP, lanes=2)
-BUILDS = {"line": LINE, "sweep": SWEEP}
+BUILDS = {"line": ("emulator", LINE), "sweep": ("emulator sweep", SWEEP), "serial": ("serial", LINE)}
+"""Kinds of :class:`support.conformance.Bench`, and the sizes of their machines."""
 
-SEEDS = 3
+SEEDS = 20
+"""Faults of each kind."""
 
-UNKNOWN = {("wrong change", "line"), ("wrong change", "sweep"), ("wrong clocks", "sweep")}
+UNKNOWN = {("wrong change", build) for build in BUILDS} | {("wrong clocks", "sweep")}
 """Wrong reports of a device that are consistent with each other."""
 
 CASES = [
-    (build, kind, always)
+    pytest.param(build, kind, always, seeds, id=f"{build}-{kind}-{always}-{seeds}", marks=marks)
     for build in BUILDS
+    # A line takes a tenth of a second for each run.
+    for seeds, marks in ([(2, ()), (SEEDS, pytest.mark.slow)] if build == "serial" else [(SEEDS, ())])
     for kind in FAULTS
     for always in (False, True)
     if not (always and (kind, build) in UNKNOWN)
@@ -40,10 +48,23 @@ PROBLEMS = (problem(20, 3, seed=1, beta=0.5), problem(20, 3, seed=1, beta=0.5, e
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "STUCK_SECONDS", 0.5)
+    # A board runs a step whenever its status is read, so that it can be reset in the middle of a run.
+    monkeypatch.setattr(boards, "SLICE_SECONDS", 0.0)
 
 
-def opened(build: str) -> Device:
-    return open_device("emulator", BUILDS[build], None, **({"lanes": 2} if build == "sweep" else {}))
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[[str], Device]]:
+    monkeypatch.setattr(beltline.host.devices.lock, "directory", lambda: tmp_path)
+    benches: dict[str, Bench] = {}
+
+    def open_one(build: str) -> Device:
+        kind, sizes = BUILDS[build]
+        bench = benches.setdefault(build, Bench(kind, monkeypatch, tmp_path))
+        return bench.open(sizes)
+
+    yield open_one
+    for bench in benches.values():
+        bench.close()
 
 
 def solved(device: Device, verify: bool) -> Iterator[bl.Result]:
@@ -55,7 +76,10 @@ def solved(device: Device, verify: bool) -> Iterator[bl.Result]:
 
 @functools.cache
 def healthy(build: str, verify: bool) -> tuple[bl.Result, ...]:
-    results = tuple(solved(opened(build), verify))
+    """Return the results of the same machine without a fault, and without a line to it."""
+    sizes = BUILDS[build][1]
+    options = {"lanes": sizes.lanes} if sizes.engine == Engine.SWEEP else {}
+    results = tuple(solved(open_device("emulator", sizes, None, **options), verify))
     assert all(result.success for result in results)
     return results
 
@@ -86,12 +110,14 @@ def end(device: FaultyDevice, rights: tuple[bl.Result, ...], verify: bool) -> st
 
 
 @pytest.mark.parametrize("verify", [True, False])
-@pytest.mark.parametrize(("build", "kind", "always"), CASES)
-def test_a_fault_ends_in_the_right_result_or_an_error(build: str, kind: str, always: bool, verify: bool) -> None:
+@pytest.mark.parametrize(("build", "kind", "always", "seeds"), CASES)
+def test_a_fault_ends_in_the_right_result_or_an_error(
+    opened: Callable[[str], Device], build: str, kind: str, always: bool, seeds: int, verify: bool
+) -> None:
     rights = healthy(build, verify)
     ends = set()
     struck = 0
-    for seed in range(SEEDS):
+    for seed in range(seeds):
         device = FaultyDevice(opened(build), kind, 17 * seed, always, after=seed % 2)
         ends.add(end(device, rights, verify))
         struck += device.struck > 0
@@ -103,9 +129,16 @@ def test_a_fault_ends_in_the_right_result_or_an_error(build: str, kind: str, alw
 
 
 @pytest.mark.gateware
-@pytest.mark.parametrize("options", [{}, pytest.param({"lanes": 2}, marks=pytest.mark.slow)])
-def test_a_fault_of_the_gateware_ends_in_the_right_result_or_an_error(options: dict[str, int]) -> None:
-    """With one fault of each kind in turn, on the same device, a solve has the right result or ends with an error."""
+@pytest.mark.parametrize(
+    ("options", "seeds"),
+    [
+        ({}, 1),
+        pytest.param({}, SEEDS, marks=pytest.mark.slow),
+        pytest.param({"lanes": 2}, SEEDS, marks=pytest.mark.slow),
+    ],
+)
+def test_a_fault_of_the_gateware_ends_in_the_right_result_or_an_error(options: dict[str, int], seeds: int) -> None:
+    """With faults of each kind in turn, on the same device, a solve has the right result or ends with an error."""
     size = MachineParameters(grid=64, states=4, engine=Engine.SWEEP, lanes=2) if options else SMALL
     given = problem(12, 3, seed=1, beta=0.6)
     device = open_device("rtl", size, None, **options)
@@ -113,8 +146,8 @@ def test_a_fault_of_the_gateware_ends_in_the_right_result_or_an_error(options: d
     assert right.success
     found = set()
     build = "sweep" if options else "line"
-    for seed, kind in enumerate(FAULTS):
-        always = bool((seed + len(options)) % 2) and (kind, build) not in UNKNOWN
+    for seed, kind in itertools.chain(*(enumerate(FAULTS, 100 * turn) for turn in range(seeds))):
+        always = bool((seed + seed // 100 + len(options)) % 2) and (kind, build) not in UNKNOWN
         faulty = FaultyDevice(device, kind, seed, always)
         try:
             result = bl.solve(given, tol=1e-2, verify=False, device=faulty)

@@ -349,9 +349,11 @@ def test_ages_begin_from_the_choices_of_the_age_before() -> None:
 
 def test_a_device_that_cannot_have_proven_anything_is_not_believed() -> None:
     done = Status.DONE | Status.LIMIT | Status.PROVEN
-    sweep = MachineParameters(64, 4, engine=Engine.SWEEP, lanes=2)
+    without = MachineParameters(64, 4, engine=Engine.SWEEP, lanes=2)
+    sweep = replace(without, proof=True)
     for build, status, good in (
         (sweep, done, True),
+        (without, done, False),
         (sweep, Status.DONE | Status.SATURATED | Status.PROVEN, False),
         (MachineParameters(64, 4), done, False),
     ):
