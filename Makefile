@@ -16,7 +16,7 @@ READY := $(VENV)/.ready
 # Workers of pytest: more than four gain little, because the longest bench decides.
 PYTEST := $(RUN) -m pytest -n auto --maxprocesses 4
 
-.PHONY: help check setup quick sim sim-full test mutants yardstick endurance bad-arguments speed durations bench models area vivado vivado-ooc bitstream wheel docs lint format clean
+.PHONY: help check setup quick sim sim-full test mutants yardstick endurance bad-arguments containers speed durations bench models area vivado vivado-ooc bitstream wheel docs lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ endurance: $(READY) ## Damage files, search for such that break a reader, and ki
 
 bad-arguments: $(READY) ## Call every public function with bad values, 10,000 times with two at once: minutes. SEED=
 	$(RUN) -m tests.support.bad_arguments $(if $(SEED),--seed $(SEED))
+
+containers: $(READY) ## Solve, save and load as in containers, with each Python and the oldest and newest NumPy: half an hour
+	$(RUN) -m tests.support.containers
 
 speed: $(READY) ## Run the tests that compare a time or a bandwidth with a constant; wants a quiet computer
 	$(RUN) -m pytest -m speed

@@ -151,10 +151,32 @@ class UserLocator(_Followed, caching.UserWideCacheLocator):
         return super().from_function(py_func, py_file) if known else None
 
 
-class _Place(caching.CompileResultCacheImpl):
-    """Where compiled functions of this package are kept: the first of these folders that can be written."""
+class _Filled:
+    """Mixin that makes a locator take a folder that can be read only, as that of an image of a container."""
 
-    _locator_classes: ClassVar[list[Any]] = [ProvidedLocator, InTreeLocator, UserLocator]
+    @classmethod
+    def from_function(cls, py_func: Any, py_file: str) -> Any:
+        """Return a locator if the folder exists; never one of the current directory, which may be another user's."""
+        made: Any = cls(py_func, py_file)  # type: ignore[call-arg]
+        path = made.get_cache_path()
+        return made if os.path.isabs(path) and os.path.isdir(path) else None
+
+
+class FilledProvidedLocator(_Filled, ProvidedLocator):
+    """Code compiled before in the directory that ``NUMBA_CACHE_DIR`` names."""
+
+
+class FilledInTreeLocator(_Filled, InTreeLocator):
+    """Code compiled before in the folder of the source."""
+
+
+class _Place(caching.CompileResultCacheImpl):
+    """Where compiled functions of this package are: the first folder that can be written, else that can be read."""
+
+    _locator_classes: ClassVar[list[Any]] = [
+        *(ProvidedLocator, InTreeLocator, UserLocator),
+        *(FilledProvidedLocator, FilledInTreeLocator),
+    ]
 
 
 class _Cache(caching.FunctionCache):

@@ -137,6 +137,23 @@ def test_without_a_cache_each_process_compiles_and_one_notice_says_so(package: P
     assert not (package / "~").exists()
 
 
+@pytest.mark.parametrize("where", ["beside", "directory"])
+def test_code_that_was_compiled_for_a_read_only_image_is_used(package: Path, where: str) -> None:
+    environment = {"NUMBA_CACHE_DIR": str(package / "cache")} if where == "directory" else {}
+    environment |= {"HOME": "/dev/null", "XDG_CACHE_HOME": "/dev/null"}
+    assert run(package, **environment) == ["70.0", "0"]
+    (package / "sitecustomize.py").write_text(
+        "import os, tempfile\ndef full(*names, **more): raise OSError(30, 'Read-only file system')\n"
+        "os.replace = tempfile.TemporaryFile = full\n"
+    )
+    # Numba refuses to cache a function of another package there.
+    program = PROGRAM.partition("@numba")[0]
+    environment |= {**os.environ, "PYTHONPATH": str(package), **environment}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=package, env=environment, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("70.0 1\n", "")
+
+
 SHAPES = """
 from typing import NamedTuple
 class Old(NamedTuple):

@@ -1,11 +1,15 @@
-"""The container file installs exactly what README requires, and runs README's two commands."""
+"""The container file installs exactly what README requires and runs its two commands; and what containers lack."""
 
 from __future__ import annotations
 
 import json
 import re
+import sys
+
+import pytest
 
 from beltline.host import __version__
+from support import containers
 from support.paths import ROOT
 
 LINES = re.sub(r"\\\n", "", (ROOT / "Dockerfile").read_text(encoding="ascii")).splitlines()
@@ -43,3 +47,17 @@ def test_it_needs_no_root_and_takes_nothing_that_was_built() -> None:
 def test_the_version_is_cited() -> None:
     (cited,) = re.findall(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text("utf-8"), re.M)
     assert cited == __version__
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=() if case in ("any user", "no /dev/shm") else pytest.mark.slow, id=case)
+        for case in containers.CASES
+    ],
+)
+def test_it_solves_saves_and_loads_in_what_containers_lack(case: str) -> None:
+    ended = containers.run(case, sys.executable)
+    if ended.startswith("skipped: "):
+        pytest.skip(ended.removeprefix("skipped: "))
+    assert ended.startswith("solved, saved and loaded"), ended

@@ -78,8 +78,14 @@ class _Process:
     def submit(self, call: _Call) -> Future[Any]:
         if self._pool is None:
             # Spawned, not forked: threads of libraries do not survive a fork.
-            self._pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _begin)
             check_guarded(UNGUARDED_EXIT)
+            try:
+                self._pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _begin)
+            except (ImportError, OSError) as error:
+                raise BrokenExecutor(
+                    f"no process can be started ({error}): the locks that processes share need a /dev/shm that can be "
+                    "written to"
+                ) from None
             self._number = self._pool.submit(os.getpid)
             (self._spawned,) = self._pool._processes.values()
         inner = self._pool.submit(_called, *call.arguments)

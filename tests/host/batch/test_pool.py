@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import BrokenExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 import beltline as bl
+from beltline.host.batch import pool
 from beltline.host.batch.pool import CALLS_PER_PROCESS, TRIES, UNGUARDED, WorkerLostError
 from support.batches import TOL, VICTIM, Logged, career, end, firm, many, repeated, threads_in, tiny
 from support.paths import ROOT, TESTS
@@ -170,6 +172,15 @@ def test_a_script_without_a_guard_gets_a_sentence_that_names_it(start: str, tmp_
     assert (done.returncode, told) == (1, 1) if own else told >= 1
     assert done.stderr.count("Traceback") == 1
     assert len(done.stderr.splitlines()) < 20
+
+
+def test_without_shared_memory_the_place_for_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(*arguments: Any) -> None:
+        raise FileNotFoundError(2, "No such file or directory")
+
+    monkeypatch.setattr(pool, "ProcessPoolExecutor", none)
+    with pytest.raises(BrokenExecutor, match=r"^no process can be started \(.*No such file.*\): .* need a /dev/shm"):
+        list(bl.solve_many(many(3), TOL, workers=2, progress=False, device="emulator"))
 
 
 def test_a_script_that_fails_in_its_workers_is_named(tmp_path: Path) -> None:
