@@ -504,6 +504,27 @@ FAULTS = (
         ("tests/host/solver/test_session.py::test_full_disk_loses_nothing",),
     ),
     Fault(
+        "a link that another user planted is followed",
+        "sim/file_lock.py",
+        '("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK")',
+        '("O_CLOEXEC", "O_NONBLOCK")',
+        ("tests/host/batch/test_store.py::test_a_file_that_others_planted_is_not_followed",),
+    ),
+    Fault(
+        "the memory limit of a container does not count",
+        "gpu_ref/memory.py",
+        "(_of_computer(), *_of_groups(), *_of_process())",
+        "(_of_computer(), *_of_process())",
+        ("tests/host/models/test_memory.py::test_the_limit_of_a_container_counts",),
+    ),
+    Fault(
+        "simulations of a directory that everyone can write are run",
+        "sim/cache.py",
+        " or there.st_mode & stat.S_IWOTH)",
+        ")",
+        ("tests/sim/test_cache.py::test_directory_into_which_others_can_put_programs",),
+    ),
+    Fault(
         "the cache key of compiled code does not depend on imported modules",
         "beltline/compiled.py",
         "            waiting.append(other)\n",
