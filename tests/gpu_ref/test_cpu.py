@@ -239,7 +239,7 @@ def test_other_refusals():
 def test_what_does_not_fit_is_refused_before_it_is_allocated(method, monkeypatch):
     monkeypatch.setattr(beltline.gpu_ref.memory, "available", lambda: 2**28 + 1000)
     monkeypatch.setattr(beltline.gpu_ref.memory, "UNCHECKED", 0)
-    sentence = rf"^method '{method}' on 1,024 x 4 states needs 0\.00 GiB, more than the 0\.00 GiB that this computer"
+    sentence = rf"^method '{method}' on 1,024 x 4 states needs 0\.00 GiB, more than the 0\.00 GiB that this process"
     with pytest.raises(MemoryError, match=sentence.replace("+", r"\+")):
         cpu.solve(*headline(1024), 1e-6, method=method)
 
