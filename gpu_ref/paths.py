@@ -6,22 +6,22 @@ The value of following choices ``g`` solves, for each exogenous state ``s``::
 
 A non-decreasing map of the grid into itself has only fixed points and chains that lead to them. So one pass over the
 rows solves this: a row that stays has ``r / (1 - a)``; rows that rise follow from the top down, those that fall from
-the bottom up. Exogenous states are solved in turn, each given the newest values of the others. A pass over all of them
-shrinks the error by ``beta (1 - q) / (1 - beta q)`` at least, where ``q`` is the lowest ``Q(s, s)``, usually by its
+the bottom up. Every second exogenous state is solved given the values of the others, on any number of threads, and then
+the rest given these. Such a pass shrinks the error by ``beta (1 - q) / (1 - beta q)`` at least, where ``q`` is the lowest ``Q(s, s)``, usually by its
 square, and costs little more than a step of policy evaluation, which shrinks it by ``beta``. What is left is in part
 the same at all ``x``: the shift of :func:`beltline.gpu_ref.methods.shifts` removes that first. Nothing here has to be
 exact, because the next maximising sweep is exact from whatever value it starts.
 
-Source: block Gauss-Seidel iteration (Varga 2000, "Matrix Iterative Analysis", section 3.4), with the triangular form
-that a monotone policy gives to each block. It runs on one thread: with all blocks at once, on several, it would take
-two to three times as many passes.
+Source: block Gauss-Seidel iteration in red-black order (Varga 2000, "Matrix Iterative Analysis", section 3.4), with the
+triangular form that a monotone policy gives to each block. All blocks at once would take two to three times as many
+passes.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from beltline.compiled import njit
+from beltline.compiled import njit, prange, serial_and_parallel
 from beltline.gpu_ref.chunk_expectation import expect_between
 from beltline.gpu_ref.chunk_tables import Tables
 from beltline.gpu_ref.tables import Array
@@ -61,20 +61,35 @@ def _pass_state(t: Tables, s: int, values: Array, others: Array) -> float:
 
 
 @njit(cache=True)
-def follow(t: Tables, now: int, shift: Array, target: float, most: int) -> tuple[int, bool]:
+def _shift_state(value: Array, shift: float) -> None:
+    """Shift a row of values, in a function because Numba takes ``+=`` in a parallel loop for a sum over threads."""
+    value += shift
+
+
+def _follow(t: Tables, now: int, shift: Array, target: float, most: int) -> tuple[int, bool]:
     """Evaluate the policy from the values ``now``, 0 or 1, plus ``shift``, ``(N_z,)``, in at most ``most`` passes.
 
     Passes end when one changes the values of no exogenous state by a spread above twice ``target``. Returns their
     number, and whether ``EV`` of the last is finite.
     """
-    states, grid = t.W.shape
-    values, others = t.values[now], np.empty(grid)
-    for s in range(states):
-        values[s] += shift[s]
+    values, others, spreads = t.values[now], np.empty(t.W.shape), np.zeros(t.W.shape[0])
+    for s in prange(spreads.size):
+        _shift_state(values[s], shift[s])
     done, spread = 0, np.inf
     while done < most and not spread < target:
-        spread = 0.0
-        for s in range(states):
-            spread = max(spread, _pass_state(t, s, values, others))
+        for first in range(2):
+            for k in prange((spreads.size - first + 1) // 2):
+                # The index of a parallel loop has no sign: another type, for which all would be compiled again.
+                s = 2 * np.int64(k) + first
+                spreads[s] = _pass_state(t, s, values, others[s])
+        spread = spreads.max()
         done += 1
-    return done, expect_between(t.Q, t.beta, values, t.both[now], 0, grid)
+    beyond = 0
+    for c in prange((t.X.size - 1) // t.chunk + 1):
+        begin = c * t.chunk
+        end = min(begin + t.chunk, t.X.size)
+        beyond += 0 if expect_between(t.Q, t.beta, values, t.both[now], begin, end) else 1
+    return done, beyond == 0
+
+
+serial_follow, parallel_follow = serial_and_parallel(_follow)

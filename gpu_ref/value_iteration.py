@@ -33,7 +33,7 @@ from beltline.gpu_ref.chunk_sweeps import (
 from beltline.gpu_ref.chunk_tables import Tables, copy, fill
 from beltline.gpu_ref.exact import divide_and_conquer
 from beltline.gpu_ref.methods import largest_value, shifts
-from beltline.gpu_ref.paths import follow
+from beltline.gpu_ref.paths import parallel_follow, serial_follow
 from beltline.gpu_ref.row_search import Indexes
 from beltline.gpu_ref.tables import Array
 from beltline.gpu_ref.threads import threads
@@ -64,8 +64,8 @@ FINISHING, ALWAYS = 2, 12
 BATCH_STATES = 2.5e7
 """States swept in one call of compiled code, a fraction of a second, so that Python can handle Ctrl-C between calls."""
 
-_SERIAL = serial_sweeps, serial_slack
-_PARALLEL = parallel_sweeps, parallel_slack
+_SERIAL = serial_sweeps, serial_follow, serial_slack
+_PARALLEL = parallel_sweeps, parallel_follow, parallel_slack
 
 _NO_AGES = np.empty((1, 0, 0)), np.empty((1, 0, 0), np.int32)
 
@@ -135,7 +135,7 @@ class ValueIteration:
         self._tables = _allocated(grid, states, **new) if stored is None else stored._replace(**new)
         self.low, self.high = np.zeros(states), np.zeros(states)
         self._threads = count
-        self._run, self._slack = _PARALLEL if count > 1 else _SERIAL
+        self._run, self._follow, self._slack = _PARALLEL if count > 1 else _SERIAL
 
     @staticmethod
     def bytes(grid: int, states: int) -> int:
@@ -239,7 +239,7 @@ class ValueIteration:
         if most < 1 or (t.policy < 0).any():
             return
         shift = shifts((self.low + self.high) / 2.0, t.Q, t.beta)
-        done, self._finite = follow(t, self._now, shift, EVALUATED * self.h, min(most, PASSES))
+        done, self._finite = self._follow(t, self._now, shift, EVALUATED * self.h, min(most, PASSES))
         self.sweeps += done
 
     def ages(self, values: Array, policies: Indexes) -> None:

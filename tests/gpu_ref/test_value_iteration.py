@@ -12,7 +12,7 @@ from beltline.gpu_ref import cpu, value_iteration
 from beltline.gpu_ref.chunk_sweeps import MOST_MOVED, _between_chunks
 from beltline.gpu_ref.chunk_tables import piece
 from beltline.gpu_ref.exact import divide_and_conquer
-from beltline.gpu_ref.paths import follow
+from beltline.gpu_ref.paths import serial_follow
 from beltline.gpu_ref.published import grid_search
 from beltline.gpu_ref.row_search import cache_row
 from beltline.gpu_ref.tables import Array
@@ -99,7 +99,7 @@ def test_passes_along_paths_find_the_value_of_a_policy(states: int) -> None:
     X, W, Q, beta, eta, V = rough(states=states)
     iteration = swept((X, W, Q, beta, eta, V), 5)
     t = iteration._tables
-    done, finite = follow(t, iteration._now, np.zeros(states), 1e-12, 200)
+    done, finite = serial_follow(t, iteration._now, np.zeros(states), 1e-12, 200)
     assert finite
     assert done == 2 if states == 1 else done < 150
     grid = X.size
