@@ -6,11 +6,11 @@ The value of following choices ``g`` solves, for each exogenous state ``s``::
 
 A non-decreasing map of the grid into itself has only fixed points and chains that lead to them. So one pass over the
 rows solves this: a row that stays has ``r / (1 - a)``; rows that rise follow from the top down, those that fall from
-the bottom up. Every second exogenous state is solved given the values of the others, on any number of threads, and then
-the rest given these. Such a pass shrinks the error by ``beta (1 - q) / (1 - beta q)`` at least, where ``q`` is the lowest ``Q(s, s)``, usually by its
-square, and costs little more than a step of policy evaluation, which shrinks it by ``beta``. What is left is in part
-the same at all ``x``: the shift of :func:`beltline.gpu_ref.methods.shifts` removes that first. Nothing here has to be
-exact, because the next maximising sweep is exact from whatever value it starts.
+the bottom up. Every second exogenous state is solved given the values of the others, on any number of threads, and
+then the rest given these. Such a pass shrinks the error by ``beta (1 - q) / (1 - beta q)`` at least, where ``q`` is the
+lowest ``Q(s, s)``, usually by its square, and costs little more than a step of policy evaluation, which shrinks it by
+``beta``. What is left is in part the same at all ``x``: the shift of :func:`beltline.gpu_ref.methods.shifts` removes
+that first. Nothing here has to be exact, because the next maximising sweep is exact from whatever value it starts.
 
 Source: block Gauss-Seidel iteration in red-black order (Varga 2000, "Matrix Iterative Analysis", section 3.4), with the
 triangular form that a monotone policy gives to each block. All blocks at once would take two to three times as many

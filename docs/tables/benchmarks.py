@@ -56,9 +56,8 @@ REASONS = """
 ## Where the time goes
 On 28 November 2026, two cores of an AMD EPYC, medians:
 
-- *savings, 500 and 2,000 x 5*: 2.0 of 2.2 ms and 4.3 of 5.1 ms are the solve: 11 and 12 sweeps that maximise, and
-  some 45 passes along paths, each of which leaves up to .79 of the error. The loop
-  proves nothing.
+- *savings, 500 and 2,000 x 5*: 2.0 of 2.2 ms and 4.1 of 4.7 ms are the solve, a third of it on parts of the grid;
+  of the whole solve, policies along paths take half, and sweeps that maximise a third. The loop proves nothing.
 - *default, 251 x 51*: 13 of 36 ms are coarser grids, 17 eight sweeps with their policies and prices, 5
   verification. A sweep in which little moves takes .6 ms, of which the expectation is .07: what is left is proof
   and Python between sweeps.
