@@ -21,7 +21,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -282,6 +282,20 @@ def family_row(count: int) -> Row:
     return Row(f"each of {count:,}, RBC 1,024 x 4, `bl.solve_family`", own, "0.003 ms", own > 0.003, said)
 
 
+def cost_row(points: int, count: int) -> Row:
+    """Time the RBC with a cost that is ``x'`` itself, and without it."""
+    problem = bl.rbc(grid=points)
+    stated = {OURS: replace(problem, cost=np.repeat(problem.grid[:, None], problem.states, 1)), "without": problem}
+    runs: dict[str, Callable[[], Any]] = {
+        name: partial(bl.solve, one, TOL, device="cpu", progress=False) for name, one in stated.items()
+    }
+    ms, found = timed(runs, time.process_time, count)
+    times = ms[OURS] / ms["without"]
+    same = np.array_equal(found[OURS].value, found["without"].value)
+    said = f"{times:.2f} times{'' if same else '; NOT EQUAL'}"
+    return Row(f"RBC, {points:,} x 4, with `cost=` x'", ms[OURS], "2 times that without", times > 2.0, said)
+
+
 def one_thread(count: int, small: bool) -> list[Row]:
     """Return the rows of CPU time; call it in a process with one thread."""
     rbc = ((1024, 1.5), (4096, 4.0)) if not small else ((256, 0.0),)
@@ -289,6 +303,7 @@ def one_thread(count: int, small: bool) -> list[Row]:
     clock = time.process_time
     rows = [row(f"RBC, {n:,} x 4", bl.rbc(grid=n), limit, 0.0, clock, count) for n, limit in rbc]
     rows += [row(f"savings, {n:,} x 5", savings(n), 0.0, ratio, clock, count) for n, ratio in save]
+    rows += [cost_row(points, count) for points in ((256, 1024, 4096) if not small else (64,))]
     points = 20_000 if not small else 100
     floor = savings(points, floor=2.0)
     ms, found = timed({OURS: partial(bl.solve, floor, TOL, device="cpu", progress=False)}, clock, count)
