@@ -150,23 +150,22 @@ def shape(policy: Indexes) -> int:
     return FALLING if least < 0 else FAR if most > 1 else CLOSE
 
 
-@njit_uncounted
-def cache_row(X: Array, W: Array, eta: float, cached: Cached) -> None:
-    """Cache the utilities of choices that another search has found, and of the candidates on either side."""
-    policy, below, here, above = cached
-    for i in range(policy.size):
-        p = policy[i]
-        here[i] = utility(W[i], X[p], eta) if p >= 0 else -np.inf
-        below[i] = utility(W[i], X[p - 1], eta) if p > 0 else -np.inf
-        above[i] = utility(W[i], X[p + 1], eta) if 0 <= p < X.size - 1 else -np.inf
-
-
 @njit_inlined
 def beside(X: Array, wealth: float, eta: float, p: int) -> tuple[float, float, float]:
     """Return the utilities of the candidate below choice ``p``, of the choice, and of the candidate above it."""
     below = utility(wealth, X[p - 1], eta) if p > 0 else -np.inf
     above = utility(wealth, X[p + 1], eta) if p + 1 < X.size else -np.inf
     return below, utility(wealth, X[p], eta), above
+
+
+@njit_uncounted
+def cache_row(X: Array, W: Array, eta: float, cached: Cached) -> None:
+    """Cache the utilities of choices that another search has found, and of the candidates on either side."""
+    policy, below, here, above = cached
+    for i in range(policy.size):
+        below[i] = here[i] = above[i] = -np.inf
+        if policy[i] >= 0:
+            below[i], here[i], above[i] = beside(X, W[i], eta, policy[i])
 
 
 @njit_inlined

@@ -434,7 +434,7 @@ def _start(
     between, on, apart = _test(X, W, Q, beta, eta, nodes, matrix, value, choice, given)
     spread = float(np.ptp(value))
     if not between < max(epsilon, ENOUGH * spread):
-        return between / spread, False
+        return between / spread if spread > 0.0 else math.inf, False
     _differentiate(matrix, value, slopes)
     stride = -(-(X.size - 1) // CELLS)
     cubics = np.empty((-(-(X.size - 1) // stride), 4, states))
@@ -478,6 +478,6 @@ def smooth_start(X: Array, W: Array, Q: Array, beta: float, eta: float, epsilon:
         if residual == 0.0:
             return Smooth(drawn, nearer)
         # Twice the points about square the residual.
-        if not residual**2 < epsilon:
+        if not residual * residual < epsilon:
             break
     return None

@@ -140,7 +140,7 @@ class ValueIteration:
     @staticmethod
     def bytes(grid: int, states: int) -> int:
         """Return the bytes that all arrays of a problem take, including those of a search by divide and conquer."""
-        return grid * states * (10 * 8 + 4 * 4 + 5 * 8 + 2)
+        return grid * states * (8 * 8 + 4 + 5 * 8 + 2)
 
     def load(self, V: Array) -> None:
         """Start from ``V``, ``(N_k, N_z)``."""
@@ -206,7 +206,7 @@ class ValueIteration:
             if self.sweep("spans", epsilon, 1):
                 if finish and self.sweeps > 1:
                     self._finish(min(limit, self.sweeps + max(self.sweeps // FINISHING, ALWAYS)))
-                if self.h < epsilon or self.sweeps == 1:
+                if self.h < epsilon:
                     return
             stalled = 0 if self.h <= before / 2.0 else stalled + 1
             if stalled >= STALLED and self._rounded():

@@ -12,7 +12,7 @@ from typing import IO
 
 from beltline.host.problem.checks import ProblemError, path_of
 from beltline.sim.ctrl_c import handling
-from beltline.sim.file_lock import lock
+from beltline.sim.file_lock import lock, open_plain
 
 PART = ".beltline-{}.part"
 """Name of a file while it is written; ``{}`` is replaced by a random text that cannot be guessed."""
@@ -78,7 +78,7 @@ def replacing(target: Path) -> Iterator[IO[bytes]]:
             while file is None:
                 part = target.with_name(PART.format(secrets.token_hex(8)))
                 try:
-                    file = os.fdopen(os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | _OWN, 0o666), "w+b")
+                    file = os.fdopen(open_plain(part, os.O_RDWR | os.O_CREAT | os.O_EXCL), "w+b")
                 except FileExistsError:
                     part = None
                 else:
@@ -103,9 +103,6 @@ def replacing(target: Path) -> Iterator[IO[bytes]]:
         _settle(target.parent)
 
 
-_OWN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-
-
 def _locked(file: IO[bytes]) -> IO[bytes] | None:
     """Lock a new temporary file, which says that its writer is at work; None if it was taken for stale before that."""
     try:
@@ -126,7 +123,7 @@ def _remove_stale(folder: Path) -> None:
     for part in folder.glob(PART.format("*")):
         # Errors are those of links, of files of other users, and of files that another process removes now.
         with contextlib.suppress(OSError):
-            entry = os.open(part, os.O_RDWR | getattr(os, "O_NONBLOCK", 0) | _OWN)
+            entry = open_plain(part, os.O_RDWR)
             try:
                 lock(entry)
                 part.unlink()

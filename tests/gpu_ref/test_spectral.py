@@ -160,3 +160,9 @@ def test_headline_start_takes_a_fraction_of_a_millisecond() -> None:
         smooth(problem)
         seconds.append(time.perf_counter() - begin)
     assert min(seconds) < 0.6e-3
+
+
+def test_a_value_that_is_the_same_everywhere_meets_no_tolerance_of_zero() -> None:
+    """A household whose wealth exceeds its assets by 1 consumes 1 for ever."""
+    x = np.linspace(1.0, 2.0, 2 * FEWEST)
+    assert smooth_start(x, x[:, None] + 1.0, np.eye(1), 0.9, 2.0, 0.0, np.zeros((x.size, 1))) is None
