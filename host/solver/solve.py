@@ -10,11 +10,12 @@ from functools import wraps
 from typing import Any, Literal, overload
 
 from beltline.host.devices import REFERENCES, Device, Progress
-from beltline.host.problem.checks import ProblemError, check_progress, shown
+from beltline.host.problem.checks import ProblemError, check_progress, shown, word
 from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.solvable import Solvable
 from beltline.host.results.result import Result
+from beltline.host.results.services import service
 from beltline.host.solver.automatic import of_general_form, solve_automatic, solve_in_double
 from beltline.host.solver.options import UNNAMED, checked_options, machine_method, taken
 from beltline.host.solver.processor_session import ProcessorSession, named
@@ -64,6 +65,7 @@ def solve(
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float | None = None,
     method: str | None = None,
+    choices: str = "grid",
     **options: Any,
 ) -> Any:
     """Solve a Bellman equation: compute its value function and optimal policy on the grid, with an error bound.
@@ -119,6 +121,9 @@ def solve(
         the fastest exact method that suits the problem, whether or not the device is named. ``tol`` applies to the
         stopping rule of the method, and ``change`` of the result is what that rule measured. On a sweep engine of the
         accelerator ``"shift"``, which extrapolates values between sweeps.
+    choices : str
+        ``"grid"``: the result has the best ``x'`` on the grid. ``"continuous"``: it is a :class:`~beltline.Refined`,
+        whose choices lie between grid points (:func:`beltline.refine`), with the result on the grid in ``result``.
     **options
         On ``"cpu"`` and ``"gpu"`` ``start`` (``"given"``, ``"stay"`` or ``"coarse"``). On the accelerator those of the
         device, such as ``lanes=16`` (``beltline devices --options`` lists them), and with ``method="shift"`` also
@@ -130,7 +135,7 @@ def solve(
 
     Returns
     -------
-    Result
+    Result or Refined
         For a model what its own ``solve`` returns. ``success``: it converged and was verified; ``message``: why not.
 
     Raises
@@ -154,6 +159,14 @@ def solve(
     True
     """
     check_progress(progress)
+    if word("choices", choices, ("grid", "continuous")) == "continuous":
+        if isinstance(problem, DiscreteProblem):
+            raise ProblemError("choices='continuous' needs a grid of amounts, and this problem is discrete")
+        found = solve(
+            problem, tol, max_sweeps, device, progress, verify, value_bits, amount_bits, timeout, checkpoint,
+            checkpoint_every, method, **options,
+        )  # fmt: skip
+        return service("refine")(found)
     where = _device_for(problem, named(device), options)
     given = checked_options(
         tol, max_sweeps, verify, value_bits, amount_bits, timeout, checkpoint, checkpoint_every, method, where

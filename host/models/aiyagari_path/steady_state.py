@@ -74,9 +74,7 @@ class Household:
     def choose(self, interest: float, wage: float, ahead: Array) -> Period:
         """Return the best choices at these prices, given the value of the next date, ``ahead``."""
         found = maximise(self.at(interest, wage), ahead, monotone_cubics)
-        below = np.ascontiguousarray(found.cell.T)
-        share = np.clip(np.ascontiguousarray(found.at.T) / np.diff(self.assets)[below], 0.0, 1.0)
-        return Period(found.value, found.choice, below, share)
+        return Period(found.value, found.choice, found.below, found.share)
 
 
 MAX_STEPS = 200
