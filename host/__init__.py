@@ -17,7 +17,6 @@ provide(
         "Result.to_xarray": "beltline.host.results.dataset:to_xarray",
         "ModelResult.plot": "beltline.host.models.plots:plot",
         "Refined.plot": "beltline.host.plots.refined:plot",
-        "refine": "beltline.host.analysis.refine:refine",
         "load.aiyagari": "beltline.host.models.aiyagari.model:read",
         "load.aiyagari_path": "beltline.host.models.aiyagari_path.model:read",
         "load.aiyagari_types": "beltline.host.models.aiyagari_types.model:read",

@@ -117,20 +117,8 @@ def best_in_cell(
 ) -> tuple[float, float]:
     """Return the largest objective in a cell, and at which distance from the cell's lower point.
 
-    If two local maxima are equal, the lower one is returned.
-
-    Parameters
-    ----------
-    room
-        Consumption at the cell's lower point, above 0 unless ``eta`` is 0.
-    width
-        Length of the cell.
-    price
-        Slope of the cost in the cell.
-    eta
-        Relative risk aversion.
-    c0, c1, c2, c3
-        Coefficients of ``EV = c0 + c1 t + c2 t**2 + c3 t**3`` at a distance ``t`` from the lower point.
+    If two local maxima are equal, the lower one is returned. ``room`` is consumption at the lower point, above 0 unless
+    ``eta`` is 0; ``price`` is the slope of the cost; ``EV = c0 + c1 t + c2 t**2 + c3 t**3`` at a distance ``t``.
     """
     end, short = width, False
     if eta > 0.0 and price * width >= room:

@@ -44,8 +44,8 @@ class Moments:
     title : str
         Heading of the report.
     error : dict of str to float
-        Standard error of each mean of a simulation, from the means of :data:`BATCHES` parts of its path; empty if
-        moments are exact.
+        Standard error of each mean of a simulation, from the means of 20 parts of its path; empty if moments are
+        exact, or the path is too short.
     """
 
     names: tuple[str, ...]
@@ -189,7 +189,8 @@ def moments(
             path = simulate(answer, periods, burn_in, seed, choices=choices, physical=chain)
             tables = {n: table[path.alternatives, path.points, path.states] for n, table in tables.items()}
             noise = {name: 1e-12 * float(np.abs(values).max()) for name, values in tables.items()}
-            error = {name: _mean_error(values) for name, values in tables.items()}
+            long = periods >= 2 * BATCHES
+            error = {name: _mean_error(values) for name, values in tables.items()} if long else {}
             text = f"Simulated: {periods:,} periods after {burn_in:,} that were dropped, seed {seed}."
 
             def mean(values: Array) -> float:
@@ -211,10 +212,8 @@ BATCHES = 20
 
 
 def _mean_error(values: Array) -> float:
-    """Return the standard error of the mean of a series from the means of :data:`BATCHES` parts of it; nan if short."""
+    """Return the standard error of the mean of a series from the means of :data:`BATCHES` parts of it."""
     size = values.size // BATCHES
-    if size < 2:
-        return math.nan
     means = values[: size * BATCHES].reshape(BATCHES, size).mean(axis=1)
     return float(means.std(ddof=1) / math.sqrt(BATCHES))
 

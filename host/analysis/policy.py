@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,8 @@ from beltline.host.problem.utility import utility
 from beltline.host.results.result import Result
 from beltline.host.results.variables import consumption_of, variables
 
-if TYPE_CHECKING:
-    from beltline.host.analysis.refine import Refined
+Answer = Any
+"""A :class:`Result`, or its refinement: what an analysis follows. :mod:`beltline.host.analysis.refine` imports this."""
 
 PERIODS_LIMIT = 10**8
 """Largest number of simulated periods, so that a mistyped number is refused before memory is allocated."""
@@ -151,7 +151,7 @@ class Policy:
         return [(choice, weight * (1.0 - self.share[d])), (choice + 1, weight * self.share[d])]
 
 
-def policy_of(answer: Result | Refined, age: int = 0, physical: Array | None = None) -> Policy:
+def policy_of(answer: Answer, age: int = 0, physical: Array | None = None) -> Policy:
     """Return the policy of an answer to a problem on a grid; with a horizon that of an age, counted from 0.
 
     ``physical`` is a Markov chain that the exogenous state follows in place of that of the problem.
@@ -175,7 +175,7 @@ def policy_of(answer: Result | Refined, age: int = 0, physical: Array | None = N
     return Policy(regime, choice, probability, chain, mix, share)
 
 
-def by_alternative(answer: Result | Refined) -> dict[str, Array]:
+def by_alternative(answer: Answer) -> dict[str, Array]:
     """Return the variables of :meth:`beltline.Result.variables` for each alternative, with an axis of alternatives.
 
     Shapes are ``(N_d, N_k, N_z)``, with a horizon ``(T, N_d, N_k, N_z)``; 0 where an alternative has no choice.
@@ -193,7 +193,7 @@ def by_alternative(answer: Result | Refined) -> dict[str, Array]:
     return {name: np.nan_to_num(table) for name, table in variables(problem, consumption).items()}
 
 
-def choice_of(answer: Result | Refined) -> Array:
+def choice_of(answer: Answer) -> Array:
     """Return ``x'`` of each alternative in units of the grid, shaped as by :func:`by_alternative`; nan without one."""
     if isinstance(answer, Result):
         policy = answer.tables.policy
@@ -306,7 +306,7 @@ def check_forever(problem: Problem | DiscreteProblem, what: str) -> None:
         raise ProblemError(f"{what} needs an infinite horizon, and this problem has {ages}")
 
 
-def followed(answer: Result | Refined, what: str) -> Problem:
+def followed(answer: Answer, what: str) -> Problem:
     """Return the problem of ``answer`` after checking that its policy can be applied for ever.
 
     Parameters
@@ -328,7 +328,7 @@ def followed(answer: Result | Refined, what: str) -> Problem:
     return problem
 
 
-def usable(answer: Result | Refined, what: str, stacklevel: int = 3) -> None:
+def usable(answer: Answer, what: str, stacklevel: int = 3) -> None:
     """Check that every state has a choice; warn if ``answer`` is not solved.
 
     Raises
@@ -346,7 +346,7 @@ def usable(answer: Result | Refined, what: str, stacklevel: int = 3) -> None:
         warnings.warn(f"{what} of a result that is not solved: {answer.status}", stacklevel=stacklevel)
 
 
-def heading(what: str, answer: Result | Refined) -> str:
+def heading(what: str, answer: Answer) -> str:
     """Return the first line of a report on ``answer``; it ends with the status if that is not solved."""
     problem = answer.problem
     title = f"{what} of {problem.name}, {problem.size}"
@@ -378,7 +378,7 @@ def first_chain(problem: Problem, physical: Array | None) -> Array:
     return problem.transition if problem.transition.ndim == 2 else np.asarray(problem.transition[0])
 
 
-def check_ages(answer: Result | Refined, what: str) -> int:
+def check_ages(answer: Answer, what: str) -> int:
     """Return the number of ages of an answer with a horizon, after checking that all were solved."""
     usable(answer, what, stacklevel=4)
     ages, horizon = answer.value.shape[0], answer.problem.horizon

@@ -381,7 +381,7 @@ def _best(problem: Problem, choices: Choices) -> tuple[Array, NDArray[np.int32]]
     return np.take_along_axis(choices.choice, number.astype(np.intp), axis=0), number
 
 
-_KEPT: weakref.WeakKeyDictionary[Result, Refined] = weakref.WeakKeyDictionary()
+_CACHED: weakref.WeakKeyDictionary[Result, Refined] = weakref.WeakKeyDictionary()
 """The refinement of each result that is still in use, so that several analyses of one result compute it once."""
 
 
@@ -406,9 +406,9 @@ def answer_of(given: Any, choices: str | None) -> Any:
     solved = problem.horizon in (None, given.value.shape[0]) and np.isfinite(given.value).all()
     if not solved or not (problem.general or (given.policy >= 0).all()):
         return given
-    if given not in _KEPT:
-        _KEPT[given] = _refined(given, given.tol, MAX_STEPS)
-    found = _KEPT[given]
+    if given not in _CACHED:
+        _CACHED[given] = _refined(given, given.tol, MAX_STEPS)
+    found = _CACHED[given]
     if given.success and not found.success:
         warnings.warn(f"choices on the grid are followed, because those between points failed: {found.message}",
                       stacklevel=3)  # fmt: skip

@@ -361,7 +361,7 @@ def _simulation(
     at: Any = (alternatives, points, states)
     if aged:
         at = (np.arange(path.shape[2]), *at)
-    # Where nobody is any more the indices are -1, and what is found there is not used.
+    # After the end of a life the indices are -1, and what is found there is not used.
     chosen = np.stack([one.choice if one.share is None else one.choice + (one.share >= 1.0) for one in policies])
     chosen = (chosen if aged else chosen[0])[at]
     gone = (points < 0) | (chosen < 0)

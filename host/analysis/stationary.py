@@ -39,7 +39,7 @@ def _balanced(
     regimes, moved = mass.shape[0], np.inf
     arrived = np.empty((count, points, states))
     for _ in range(limit):
-        # Made anew every time, so that rounding errors do not add up.
+        # Computed again every time, so that rounding errors do not add up.
         arrived[:] = 0.0
         for d in range(count):
             for x in range(points):

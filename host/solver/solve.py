@@ -15,7 +15,6 @@ from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.solvable import Solvable
 from beltline.host.results.result import Result
-from beltline.host.results.services import service
 from beltline.host.solver.automatic import of_general_form, solve_automatic, solve_in_double
 from beltline.host.solver.options import UNNAMED, checked_options, machine_method, taken
 from beltline.host.solver.processor_session import ProcessorSession, named
@@ -28,7 +27,7 @@ from beltline.sim.progress import reporting
 def _models_solve_themselves(function: Callable[..., Any]) -> Callable[..., Any]:
     """Pass a model to its own method ``solve``, with the arguments that the caller gave: a model has its own defaults.
 
-    All other problems go to ``function``.
+    All other problems go to ``function``, whose result is refined with ``choices="continuous"``.
     """
     signature = inspect.signature(function)
 
@@ -36,7 +35,14 @@ def _models_solve_themselves(function: Callable[..., Any]) -> Callable[..., Any]
     @wraps(function)
     def solved(problem: Any, *arguments: Any, **more: Any) -> Any:
         if isinstance(problem, Problem | type) or not isinstance(problem, Solvable):
-            return function(problem, *arguments, **more)
+            if word("choices", more.pop("choices", "grid"), ("grid", "continuous")) == "grid":
+                return function(problem, *arguments, **more)
+            if isinstance(problem, DiscreteProblem):
+                raise ProblemError("choices='continuous' needs a grid of amounts, and this problem is discrete")
+            # Imported here because SciPy takes a while to load.
+            from beltline.host.analysis.refine import refine
+
+            return refine(function(problem, *arguments, **more))
         given = signature.bind(problem, *arguments, **more).arguments
         check_progress(given.get("progress"))
         options = given.pop("options", {})
@@ -65,7 +71,6 @@ def solve(
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float | None = None,
     method: str | None = None,
-    choices: str = "grid",
     **options: Any,
 ) -> Any:
     """Solve a Bellman equation: compute its value function and optimal policy on the grid, with an error bound.
@@ -73,17 +78,16 @@ def solve(
     By default Beltline chooses the fastest device and method that suit the problem, and another method if these fail;
     the printed result says which were used, and why. The policy is exact on the grid: in each state it is the best of
     all grid points ``x'``, not the result of interpolation or of a local search that might have missed it. After the
-    solve, one exact sweep in double precision measures the residual and checks the choices by a search that does not
-    assume concavity. If it finds a better choice, ``success`` of the result is false.
+    solve, one exact sweep in double precision measures the residual and checks the choices; if it finds a better one,
+    ``success`` is false.
 
     The accelerator iterates ``V_n = T V_(n-1)`` from ``V_0 = problem.start``, where ``T`` is the Bellman operator,
-    until ``max |V_n - V_(n-1)| < tol``. With a finite horizon it makes one sweep for each age. Methods of the devices
-    ``"cpu"`` and ``"gpu"`` have stopping rules that give the same guarantee (``docs/baselines.md``).
+    until ``max |V_n - V_(n-1)| < tol``. With a finite horizon it makes one sweep for each age.
 
     Parameters
     ----------
     problem : Problem, DiscreteProblem or model
-        A :class:`~beltline.host.problem.problem.Problem` (Bellman equation with tables on a grid), a
+        A :class:`~beltline.host.problem.problem.Problem`, a
         :class:`~beltline.host.problem.discrete.DiscreteProblem`, or a model such as ``bl.rbc(...)``. A model with a
         method ``solve`` of its own is solved by it, with these arguments.
     tol : float, optional
@@ -99,11 +103,11 @@ def solve(
         ``"emulator"`` emulates it in software, bit for bit; ``"rtl"`` simulates its gateware; the rest are boards. An
         open session or device may also be passed, and stays open.
     progress : function of str, or False, optional
-        Called now and then with a line of text. By default a line of progress appears on standard error after two
-        seconds, if that is a terminal. ``False`` shows nothing.
+        Called now and then with a line of text. By default a line appears on standard error after two seconds, if that
+        is a terminal. ``False`` shows nothing.
     verify : bool
-        Whether to measure the residual and check the choices after the solve, which takes about one exact sweep, in the
-        general form a second search. With ``False`` this is done only where the error has no bound otherwise.
+        Whether to measure the residual and check the choices after the solve, by about one exact sweep. With ``False``
+        this is done only where the error has no bound otherwise.
     value_bits, amount_bits : int, optional
         Fraction bits of the accelerator's fixed-point format for values (0 to 52) and for amounts of the good (0 to
         90). By default as many as cannot overflow. Only for devices of the accelerator that are named.
@@ -122,8 +126,7 @@ def solve(
         stopping rule of the method, and ``change`` of the result is what that rule measured. On a sweep engine of the
         accelerator ``"shift"``, which extrapolates values between sweeps.
     choices : str
-        ``"grid"``: the result has the best ``x'`` on the grid. ``"continuous"``: it is a :class:`~beltline.Refined`,
-        whose choices lie between grid points (:func:`beltline.refine`), with the result on the grid in ``result``.
+        ``"grid"`` (default), or ``"continuous"``: choices between grid points (:func:`beltline.refine`).
     **options
         On ``"cpu"`` and ``"gpu"`` ``start`` (``"given"``, ``"stay"`` or ``"coarse"``). On the accelerator those of the
         device, such as ``lanes=16`` (``beltline devices --options`` lists them), and with ``method="shift"`` also
@@ -135,8 +138,9 @@ def solve(
 
     Returns
     -------
-    Result or Refined
-        For a model what its own ``solve`` returns. ``success``: it converged and was verified; ``message``: why not.
+    Result
+        With ``choices="continuous"`` a :class:`~beltline.Refined`; for a model what its own ``solve`` returns.
+        ``success``: it converged and was verified; ``message``: why not.
 
     Raises
     ------
@@ -159,14 +163,6 @@ def solve(
     True
     """
     check_progress(progress)
-    if word("choices", choices, ("grid", "continuous")) == "continuous":
-        if isinstance(problem, DiscreteProblem):
-            raise ProblemError("choices='continuous' needs a grid of amounts, and this problem is discrete")
-        found = solve(
-            problem, tol, max_sweeps, device, progress, verify, value_bits, amount_bits, timeout, checkpoint,
-            checkpoint_every, method, **options,
-        )  # fmt: skip
-        return service("refine")(found)
     where = _device_for(problem, named(device), options)
     given = checked_options(
         tol, max_sweeps, verify, value_bits, amount_bits, timeout, checkpoint, checkpoint_every, method, where
