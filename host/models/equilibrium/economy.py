@@ -258,7 +258,7 @@ def equilibrium(
         def start(kind: int, problem: Problem, last: Array | None) -> Array:
             return result.value if last is None else last
 
-        search = Search(setup, tol, start, report, timing, low, high)
+        search = Search(setup, tol, start, report, low, high)
         status, message = Outcome.SOLVED, ""
         try:
             if not np.isfinite(result.value).all():
@@ -314,7 +314,7 @@ def _result(
         message=outcome[1],
         residual=math.nan if trial is None else trial.change,
         sweeps=sum(each.sweeps for each in search.trials),
-        timing=timing,
+        timing=search.timing | timing,
     )
 
 

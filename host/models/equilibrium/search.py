@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,6 +45,7 @@ class Trial:
     excess: Array
     change: float
     sweeps: int
+    timing: Mapping[str, float]
 
     @property
     def largest(self) -> float:
@@ -60,14 +61,19 @@ class Search:
     """An economy at one set of prices after the other, each problem starting from the last value."""
 
     def __init__(
-        self, setup: Setup, tol: float, start: Start, report: Callable[[str], None] | None, timing: dict[str, float],
-        low: Sequence[float], high: Sequence[float],
+        self, setup: Setup, tol: float, start: Start, report: Callable[[str], None] | None, low: Sequence[float] | Array,
+        high: Sequence[float] | Array,
     ) -> None:  # fmt: skip
-        self.setup, self.timing, self.trials = setup, timing, list[Trial]()
+        self.setup, self.trials = setup, list[Trial]()
         self._tol, self._start, self._report = tol, start, report
         self._low, self._high = np.asarray(low, float), np.asarray(high, float)
         self._last: dict[int, tuple[Array, Array]] = {}
         self._tried: dict[tuple[float, ...], Trial] = {}
+
+    @property
+    def timing(self) -> dict[str, float]:
+        """Wall-clock seconds for values and distributions of all trials."""
+        return {name: sum(trial.timing[name] for trial in self.trials) for name in ("values", "distributions")}
 
     @property
     def best(self) -> Trial:
@@ -83,7 +89,7 @@ class Search:
         return self._tried[key]
 
     def _solved(self, prices: Named) -> Trial:
-        setup, where = self.setup, str(prices)
+        setup, where, timing = self.setup, str(prices), dict[str, float]()
         problems = setup.problems(prices)
         periods, masses, aggregates, most, count = list[Period](), [], Named(), 0.0, 0
         for kind, problem in enumerate(problems):
@@ -91,9 +97,7 @@ class Search:
             if last is None:
                 mass = mass * chain_distribution(problem.transition)
             value = self._start(kind, problem, last)
-            period, mass, sweeps, change = stationary(
-                problem, value, mass, setup.choose, self._tol, where, self.timing
-            )
+            period, mass, sweeps, change = stationary(problem, value, mass, setup.choose, self._tol, where, timing)
             self._last[kind] = period.value, mass
             periods.append(period)
             masses.append(mass)
@@ -104,7 +108,7 @@ class Search:
         if self._report is not None:
             found = ", ".join(f"{name} {each:+.3g}" for name, each in zip(setup.markets, excess, strict=True))
             self._report(f"steady state, step {len(self.trials) + 1}: {where}, excess of {found}")
-        return Trial(prices, problems, tuple(periods), np.stack(masses), aggregates, excess, most, count)
+        return Trial(prices, problems, tuple(periods), np.stack(masses), aggregates, excess, most, count, timing)
 
     def clear(self, guess: Sequence[float], max_steps: int) -> Trial:
         """Return the economy at the prices that clear all markets, searching from ``guess``.
@@ -129,9 +133,8 @@ class Search:
         """Search for a change of sign, first where the excess falls in absolute value, and then for the root."""
         first, excess = float(guess[0]), self._gap(guess[0])
         reach = [abs(bound - first) if math.isfinite(bound) else math.inf for bound in (self._low[0], self._high[0])]
-        probe = min(0.1 * max(reach), 0.1 * max(abs(first), 0.1))
         side = 1.0 if reach[1] >= reach[0] else -1.0
-        probe = min(probe, 0.5 * reach[side > 0])
+        probe = 0.1 * min(*reach, max(abs(first), 0.1))
         second = first + side * probe
         if np.sign(self._gap(second)) != np.sign(excess):
             return self._root(first, second, max_steps)
