@@ -134,7 +134,7 @@ class Market(contextlib.AbstractContextManager["Market"]):
             interest=float(household.problem.parameters["interest"]),
             household=household,
             distribution=np.zeros(household.value.shape) if trial is None else trial.masses[0],
-            choice=None if trial is None else trial.periods[0].choice,
+            continuous_choice=None if trial is None else trial.periods[0].choice,
             success=False,
             status=status.value,
             message=message,

@@ -20,6 +20,7 @@ from beltline.host.results.fields import Declared, array, contained, fact, parts
 from beltline.host.results.outcome import GRID_END_SHARE
 from beltline.host.results.result import Result
 
+
 @dataclass(frozen=True)
 class Step(Declared):
     """One step of the search for the interest rate."""
@@ -42,10 +43,11 @@ class Economy(ModelResult):
 
     ``model`` is the :class:`~beltline.host.models.aiyagari.model.Aiyagari` that was solved, and ``household`` the
     :class:`~beltline.Result` of the household's problem at that rate with choices from the grid. The distribution
-    follows from ``choice``, between grid points; a file of an earlier version has no ``choice``, and its distribution
-    follows from the choices on the grid. It is solved if the household's problem is, the
-    stationary distribution is unique, the market clears (``excess`` is at most
-    :data:`~beltline.host.models.equilibrium.search.MARKET_TOLERANCE` in absolute value) and the grid is long enough (``at_top`` is at most
+    follows from ``continuous_choice``, between grid points; a file of an earlier version has no ``continuous_choice``, and its distribution
+    follows from the choices on the grid. It is solved if the household's problem is, the stationary distribution is
+    unique, the market clears (``excess`` is at most
+    :data:`~beltline.host.models.equilibrium.search.MARKET_TOLERANCE` in absolute value) and the grid is long enough
+    (``at_top`` is at most
     :data:`~beltline.host.results.outcome.GRID_END_SHARE`).
 
     Examples
@@ -76,7 +78,7 @@ class Economy(ModelResult):
     status: str = fact(STATUS, '``"solved"``, or which part of the economy is not')
     message: str = fact(TEXT, "The status in a sentence and, after a failure, what to do")
     steps: tuple[Step, ...] = parts(Step, "Steps of the search for the interest rate; the last one is the equilibrium")
-    choice: Array | None = array(
+    continuous_choice: Array | None = array(
         "assets", "state", text="Assets that households choose for the next period, between grid points",
         unit="units of the good", optional=True,
     )  # fmt: skip
@@ -136,8 +138,8 @@ class Economy(ModelResult):
 
     @property
     def choices(self) -> Array:
-        """The choices that the distribution follows from, ``(N_k, N_z)``: ``choice``, or those on the grid."""
-        return self.household.choice if self.choice is None else self.choice
+        """The choices that the distribution follows from, ``(N_k, N_z)``: ``continuous_choice``, or those on the grid."""
+        return self.household.choice if self.continuous_choice is None else self.continuous_choice
 
     @property
     def moves(self) -> float:
@@ -179,7 +181,7 @@ class Economy(ModelResult):
             ("wealth", f"Gini {self.gini:.4f}; {self.at_limit:.2%} of households choose zero assets"),
             ("top of grid", f"chosen by a share of {self.at_top:.2g} (at most {GRID_END_SHARE:g})"),
             ("distribution", f"sum 1 {self.distribution.sum() - 1:+.1e}; changes by {self.moves:.1e} in a period"),
-            ("choices", "between grid points" if self.choice is not None else "grid points"),
+            ("choices", "between grid points" if self.continuous_choice is not None else "grid points"),
             ("market", f"excess supply {self.excess:+.1e} of demand (at most {MARKET_TOLERANCE:g} in absolute value)"),
             ("household", f"{household.status}: max |V - V*| <= {household.error_bound:.3g}"),
             ("sweeps", f"{self.sweeps:,} in {len(steps)} steps: {steps[0].sweeps:,} at first, "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -12,7 +11,7 @@ import numpy as np
 
 from beltline.gpu_ref.timing import timed
 from beltline.host.analysis.inequality import gini, lorenz
-from beltline.host.models.equilibrium.household import METHODS, Period, UnsolvedError
+from beltline.host.models.equilibrium.household import METHODS, UnsolvedError
 from beltline.host.models.equilibrium.search import MARKET_TOLERANCE, Search, Trial
 from beltline.host.models.equilibrium.setup import Named, Setup, numbers, setup_of
 from beltline.host.models.model_result import STATUS, ModelResult, reading
@@ -22,7 +21,7 @@ from beltline.host.problem.concavity import concave_majorant
 from beltline.host.problem.model_parameters import POSITIVE
 from beltline.host.problem.problem import Problem
 from beltline.host.results.facts import ANY_NUMBER, COUNT, FLAG, SECONDS, TEXT, TEXTS, Rule
-from beltline.host.results.fields import Declared, array, contained, fact, parameter, parts
+from beltline.host.results.fields import Declared, array, contained, fact
 from beltline.host.results.outcome import GRID_END_SHARE, Outcome
 from beltline.host.results.result import Result
 from beltline.host.solver.solve import solve
@@ -35,7 +34,7 @@ NUMBERS_BY_NAME = Rule(
 
 
 @dataclass(frozen=True, eq=False)
-class Economy(Declared):
+class Inputs(Declared):
     """What is known of an economy beside its functions, which are not saved."""
 
     prices: tuple[str, ...] = fact(TEXTS, "Names of the prices")
@@ -49,7 +48,7 @@ class MarketEquilibrium(ModelResult):
     """An economy at the prices that clear its markets; :func:`beltline.equilibrium` returns it.
 
     ``household`` is the :class:`~beltline.Result` of the household's problem at these prices with choices from the
-    grid, which is verified. ``choice`` has the choices between grid points, from which aggregates and the distribution
+    grid, which is verified. ``continuous_choice`` has the choices between grid points, from which aggregates and the distribution
     follow. It is solved if both are, the stationary distribution is unique, every excess is at most 1e-6 in absolute
     value, and at most a share of :data:`~beltline.host.results.outcome.GRID_END_SHARE` chooses the highest grid point.
     Numbers and arrays are nan if no household could be solved.
@@ -58,17 +57,19 @@ class MarketEquilibrium(ModelResult):
     archive_kind: ClassVar[str] = "equilibrium"
     names: ClassVar[tuple[str, str]] = ("model", "household")
     figures: ClassVar[dict[str, str]] = {
-        "distribution": "distribution of the endogenous state", "lorenz": "Lorenz curve of the endogenous state",
+        "distribution": "distribution of the endogenous state",
         "policy": "value and policy of the household",
-    }  # fmt: skip
+    }
 
-    model: Economy
+    model: Inputs
     household: Result = contained()
     prices: dict[str, float] = fact(NUMBERS_BY_NAME, "Prices by name")
     aggregates: dict[str, float] = fact(NUMBERS_BY_NAME, "Means over all households by name")
     excess: dict[str, float] = fact(NUMBERS_BY_NAME, "Excess of each market by name")
-    continuous: Array = array("x", "state", text="Value of the choices between grid points", unit="units of utility")
-    choice: Array = array("x", "state", text="Choices between grid points", unit="units of the good")
+    continuous_value: Array = array(
+        "x", "state", text="Value of the choices between grid points", unit="units of utility"
+    )
+    continuous_choice: Array = array("x", "state", text="Choices between grid points", unit="units of the good")
     distribution: Array = array("x", "state", text="Share of households in each state; adds up to 1")
     tried: Array = array("step", "price", text="Prices that were tried")
     excesses: Array = array("step", "market", text="Excess of each market at these prices")
@@ -92,7 +93,7 @@ class MarketEquilibrium(ModelResult):
     @property
     def at_top(self) -> float:
         """Share of households that choose the highest grid point; if it is not small, the grid is too short."""
-        return float(self.distribution[self.choice >= self.household.problem.grid[-1]].sum())
+        return float(self.distribution[self.continuous_choice >= self.household.problem.grid[-1]].sum())
 
     @property
     def gini(self) -> float:
@@ -286,7 +287,9 @@ def _bounds(first: Named, bounds: Mapping[str, tuple[float, float]] | None) -> t
         except (TypeError, ValueError):
             raise ProblemError(f"bounds[{name!r}] must be a pair of numbers, not {shown(pair)}") from None
         if not least < first[name] < most:
-            raise ProblemError(f"guess[{name!r}] must be above {least:g} and below {most:g}, its bounds, not {first[name]:g}")
+            raise ProblemError(
+                f"guess[{name!r}] must be above {least:g} and below {most:g}, its bounds, not {first[name]:g}"
+            )
         low[list(first).index(name)], high[list(first).index(name)] = least, most
     return low, high
 
@@ -299,15 +302,17 @@ def _result(
     prices = first if trial is None else trial.prices
     excess = np.full(len(setup.markets), math.nan) if trial is None else trial.excess
     return MarketEquilibrium(
-        model=Economy(setup.prices, tuple(setup.markets), dict(setup.given), setup.method),
+        model=Inputs(setup.prices, tuple(setup.markets), dict(setup.given), setup.method),
         household=result,
         prices={name: prices[name] for name in setup.prices},
         aggregates={} if trial is None else dict(trial.aggregates),
         excess=dict(zip(setup.markets, map(float, excess), strict=True)),
-        continuous=none if trial is None else trial.periods[0].value,
-        choice=none if trial is None else trial.periods[0].choice,
+        continuous_value=none if trial is None else trial.periods[0].value,
+        continuous_choice=none if trial is None else trial.periods[0].choice,
         distribution=none if trial is None else trial.masses[0],
-        tried=np.array([[each.prices[name] for name in setup.prices] for each in search.trials]).reshape(-1, len(first)),
+        tried=np.array([[each.prices[name] for name in setup.prices] for each in search.trials]).reshape(
+            -1, len(first)
+        ),
         excesses=np.array([each.excess for each in search.trials]).reshape(-1, len(setup.markets)),
         success=outcome[0] == Outcome.SOLVED,
         status=outcome[0].value,
@@ -318,4 +323,4 @@ def _result(
     )
 
 
-read = reading(MarketEquilibrium, Economy)
+read = reading(MarketEquilibrium, Inputs)

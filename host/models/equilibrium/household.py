@@ -35,6 +35,10 @@ ROUNDING = 1e-13
 """Smallest tolerance of values, as a share of the largest one."""
 
 
+SMALLEST_SHARE = 1e-10
+"""Smallest share of a mass that goes to the farther one of the two points around a choice."""
+
+
 class UnsolvedError(Exception):
     """The search ends without an equilibrium; ``status`` and the message give the reason."""
 
@@ -63,7 +67,10 @@ class Period(NamedTuple):
         marginal = None
         if problem.marginal_wealth is not None:
             marginal = problem.marginal_wealth * (problem.wealth - choice) ** -problem.eta
-        return cls(value, choice, *lottery(problem.grid, choice), marginal)
+        below, share = lottery(problem.grid, choice)
+        # A move with the probability of a rounding error would make the equations of the long run singular.
+        share = np.where(share > 1.0 - SMALLEST_SHARE, 1.0, np.where(share < SMALLEST_SHARE, 0.0, share))
+        return cls(value, choice, below, share, marginal)
 
     def carry(self, mass: Array, chain: Array) -> Array:
         """Return the distribution of households at the next date."""
@@ -83,8 +90,9 @@ def choose_by_cubics(problem: Problem, ahead: Period) -> Period:
 
 def choose_by_euler_equation(problem: Problem, ahead: Period) -> Period:
     """Return the choices that satisfy the Euler equation, linear in cash on hand between endogenous grid points."""
-    grid = problem.grid
-    wanted = (problem.beta * ahead.marginal @ problem.transition.T) ** (-1.0 / problem.eta) + grid[:, None]
+    grid, marginal = problem.grid, ahead.marginal
+    assert marginal is not None, "checked when the problem was made"
+    wanted = (problem.beta * marginal @ problem.transition.T) ** (-1.0 / problem.eta) + grid[:, None]
     columns = range(problem.states)
     choice = np.stack([np.interp(problem.wealth[:, s], wanted[:, s], grid) for s in columns], axis=1)
     below, share = lottery(grid, choice)
@@ -105,16 +113,17 @@ METHODS: dict[str, tuple[Choose, str]] = {
 def _converged(problem: Problem, value: Array, choose: Choose, tol: float) -> tuple[Period, float, int]:
     """Return choices at constant prices, the last change, and the number of sweeps that maximise."""
     if choose is choose_by_cubics:
-        _, value, change, sweeps = settle(problem, value, monotone_cubics, tol, MAX_STEPS)
-        return choose(problem, Period(value, *[np.empty(0)] * 3)), change, sweeps
-    period = choose_by_cubics(problem, Period(value, *[np.empty(0)] * 3))
-    for sweep in range(1, MAX_EULER_STEPS + 1):
+        choices, value, change, sweeps = settle(problem, value, monotone_cubics, tol, MAX_STEPS)
+        return choose(problem, Period.of(problem, value, choices.choice)), change, sweeps
+    found = maximise(problem, value, monotone_cubics)
+    period, sweeps = Period.of(problem, found.value, found.choice), 0
+    for _ in range(MAX_EULER_STEPS):
         ahead = choose(problem, period)
         change = max(float(np.abs(ahead.choice - period.choice).max()), float(np.ptp(ahead.value - period.value)))
-        period = ahead
+        period, sweeps = ahead, sweeps + 1
         if change < tol:
             break
-    return period, change, sweep
+    return period, change, sweeps
 
 
 def stationary(

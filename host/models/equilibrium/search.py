@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
 from beltline.host.analysis.chain import chain_distribution
@@ -20,7 +21,7 @@ from beltline.host.results.outcome import Outcome
 MARKET_TOLERANCE = 1e-6
 """Largest excess of a market, in absolute value, at which it counts as cleared."""
 
-GOAL = 1e-10
+GOAL = 1e-9
 """Excess at which the search ends; prices are then more accurate than the tolerance requires."""
 
 NEAR = 1e-3
@@ -61,8 +62,8 @@ class Search:
     """An economy at one set of prices after the other, each problem starting from the last value."""
 
     def __init__(
-        self, setup: Setup, tol: float, start: Start, report: Callable[[str], None] | None, low: Sequence[float] | Array,
-        high: Sequence[float] | Array,
+        self, setup: Setup, tol: float, start: Start, report: Callable[[str], None] | None, low: ArrayLike,
+        high: ArrayLike,
     ) -> None:  # fmt: skip
         self.setup, self.trials = setup, list[Trial]()
         self._tol, self._start, self._report = tol, start, report
@@ -80,7 +81,7 @@ class Search:
         """The trial with the smallest excess."""
         return min(self.trials, key=lambda trial: trial.largest)
 
-    def at(self, prices: Sequence[float]) -> Trial:
+    def at(self, prices: Sequence[float] | Array) -> Trial:
         """Return the economy at these prices."""
         key = tuple(map(float, prices))
         if key not in self._tried:
@@ -126,7 +127,9 @@ class Search:
         """Return the excess at a price; one within ``GOAL`` is 0, which ends the search."""
         excess = float(self.at([price]).excess[0])
         if math.isnan(excess):
-            raise UnsolvedError(Outcome.MARKET, f"At {self.setup.named([price])} the excess of the market is not a number.")
+            raise UnsolvedError(
+                Outcome.MARKET, f"At {self.setup.named([price])} the excess of the market is not a number."
+            )
         return 0.0 if abs(excess) <= GOAL else min(max(excess, -1e100), 1e100)
 
     def _bracketed(self, guess: Array, max_steps: int) -> None:
@@ -154,12 +157,12 @@ class Search:
         name = self.setup.prices[0]
         raise UnsolvedError(
             Outcome.MARKET,
-            f"No {name} was found at which the market clears: its excess is {'above' if excess > 0 else 'below'} 0 at all "
-            f"{len(tried)} that were tried, from {below:.4g} at {name} = {low:.6g} to {above:.4g} at {high:.6g}.",
+            f"No {name} was found at which the market clears: its excess is {'above' if excess > 0 else 'below'} 0 at "
+            f"all {len(tried)} that were tried, from {below:.4g} at {name} = {low:.6g} to {above:.4g} at {high:.6g}.",
         )
 
     def _change_of_sign(self, first: float, way: float, reach: float, max_steps: int) -> tuple[float, float] | None:
-        """Go from ``first`` towards a bound; return the two prices between which the excess changes its sign, if any."""
+        """Go from ``first`` towards a bound; return two prices between which the excess changes its sign, if any."""
         known, sign = first, np.sign(self._gap(first))
         step = 0.1 * max(abs(first), 0.1)
         for _ in range(max_steps):
@@ -177,7 +180,7 @@ class Search:
 
     def _root(self, one: float, other: float, max_steps: int) -> None:
         low, high = min(one, other), max(one, other)
-        width = 4 * np.finfo(float).eps * max(abs(low), abs(high), 1e-3)
+        width = 1e-11 * max(abs(low), abs(high), 1e-2)
         if self._gap(low) and self._gap(high):
             brentq(self._gap, low, high, xtol=width, rtol=8.9e-16, maxiter=max(max_steps, 100), disp=False)
         name, best = self.setup.prices[0], self.best
@@ -197,7 +200,7 @@ class Search:
         best = self.at(prices)
         slopes, fresh = self._slopes(prices, best), True
         for _ in range(max_steps):
-            step = np.linalg.lstsq(slopes, -best.excess, rcond=None)[0]
+            step: Array = np.asarray(np.linalg.lstsq(slopes, -best.excess, rcond=None)[0], np.float64)
             found, share = None, self._inside(prices, step)
             while found is None and share >= SMALLEST_STEP * self._inside(prices, step):
                 try:
