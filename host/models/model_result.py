@@ -229,7 +229,7 @@ class ModelResult(Declared):
         record.check_facts(given)
         own = schema_of(cls)
         arrays = file.arrays(record.schema(given, problem) | own)
-        declared = {name: arrays.pop(name) for name in own}
+        declared = {name: arrays.pop(name) for name in own if name in arrays}
         if isinstance(problem, DiscreteProblem):
             return record.restored(given, arrays, problem), declared
         solution = record.restored(given, arrays)

@@ -43,8 +43,8 @@ class Economy(ModelResult):
 
     ``model`` is the :class:`~beltline.host.models.aiyagari.model.Aiyagari` that was solved, and ``household`` the
     :class:`~beltline.Result` of the household's problem at that rate with choices from the grid. The distribution
-    follows from ``continuous_choice``, between grid points; a file of an earlier version has no ``continuous_choice``, and its distribution
-    follows from the choices on the grid. It is solved if the household's problem is, the stationary distribution is
+    follows from ``continuous_choice``; a file of an earlier version has none, and its distribution follows from the
+    choices on the grid. It is solved if the household's problem is, the stationary distribution is
     unique, the market clears (``excess`` is at most
     :data:`~beltline.host.models.equilibrium.search.MARKET_TOLERANCE` in absolute value) and the grid is long enough
     (``at_top`` is at most
@@ -138,7 +138,7 @@ class Economy(ModelResult):
 
     @property
     def choices(self) -> Array:
-        """The choices that the distribution follows from, ``(N_k, N_z)``: ``continuous_choice``, or those on the grid."""
+        """The choices that the distribution follows from: ``continuous_choice``, or those on the grid."""
         return self.household.choice if self.continuous_choice is None else self.continuous_choice
 
     @property

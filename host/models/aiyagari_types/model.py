@@ -297,7 +297,7 @@ class AiyagariTypes(Declared, Model):
             search = capital_search(self.economies, self.shares, 1.0, tol, first_value, report)
             try:
                 found = clear(search, self.economies)
-                status, message = verdict(found, self.shares)
+                status, message = verdict(found, search.setup)
             except UnsolvedError as unsolved:
                 status, message = unsolved.status, str(unsolved)
         none = np.full((len(self.betas), self.economy.grid, self.economy.states), np.nan)

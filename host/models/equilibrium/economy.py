@@ -129,18 +129,20 @@ class MarketEquilibrium(ModelResult):
         return None
 
 
-def verdict(trial: Trial, weights: Array, grid_result: Result | None = None) -> tuple[Outcome, str]:
+def verdict(trial: Trial, setup: Setup, grid_result: Result | None = None) -> tuple[Outcome, str]:
     """Return how the search for prices ended, given that it found some, and the message."""
     if grid_result is not None and not grid_result.success:
         return Outcome.HOUSEHOLD, f"The problem of a household was not solved: {grid_result.message}"
     if not trial.largest <= MARKET_TOLERANCE:
         return Outcome.MARKET, (
-            f"At {trial.prices} the excess of a market is {trial.largest:.3g}, and at most {MARKET_TOLERANCE:g} is "
+            f"At {setup.text(trial.prices)} the excess of a market is {trial.largest:.3g}, and at most {MARKET_TOLERANCE:g} is "
             f"allowed: lower tol, or raise grid."
         )
     top = sum(
         float(weight * mass[period.choice >= problem.grid[-1]].sum())
-        for weight, mass, period, problem in zip(weights, trial.masses, trial.periods, trial.problems, strict=True)
+        for weight, mass, period, problem in zip(
+            setup.weights, trial.masses, trial.periods, trial.problems, strict=True
+        )
     )
     if top > GRID_END_SHARE:
         return Outcome.GRID, (
@@ -148,7 +150,7 @@ def verdict(trial: Trial, weights: Array, grid_result: Result | None = None) -> 
             f"{trial.problems[0].grid[-1]:g}, and at most {GRID_END_SHARE:.2%} may: raise high."
         )
     clear = "The market clears" if trial.excess.size == 1 else "All markets clear"
-    return Outcome.SOLVED, f"{clear} at {trial.prices}, with an excess of at most {trial.largest:.1e}."
+    return Outcome.SOLVED, f"{clear} at {setup.text(trial.prices)}, with an excess of at most {trial.largest:.1e}."
 
 
 def equilibrium(
@@ -270,7 +272,7 @@ def equilibrium(
         if search.trials:
             result = on_grid(search.best.problems[0], search.best.periods[0].value, True)
     if not message:
-        status, message = verdict(search.best, setup.weights, result)
+        status, message = verdict(search.best, setup, result)
     return _result(setup, search, first, result, (status, message), timing)
 
 

@@ -90,7 +90,7 @@ class Search:
         return self._tried[key]
 
     def _solved(self, prices: Named) -> Trial:
-        setup, where, timing = self.setup, str(prices), dict[str, float]()
+        setup, where, timing = self.setup, self.setup.text(prices), dict[str, float]()
         problems = setup.problems(prices)
         periods, masses, aggregates, most, count = list[Period](), [], Named(), 0.0, 0
         for kind, problem in enumerate(problems):
@@ -128,7 +128,7 @@ class Search:
         excess = float(self.at([price]).excess[0])
         if math.isnan(excess):
             raise UnsolvedError(
-                Outcome.MARKET, f"At {self.setup.named([price])} the excess of the market is not a number."
+                Outcome.MARKET, f"At {self.setup.prices[0]} = {price:.6g} the excess of the market is not a number."
             )
         return 0.0 if abs(excess) <= GOAL else min(max(excess, -1e100), 1e100)
 
@@ -226,7 +226,7 @@ class Search:
         raise UnsolvedError(
             Outcome.MARKET,
             f"The markets do not clear: after {len(self.trials)} sets of prices the smallest excess is "
-            f"{best.excess[worst]:+.3g}, of {list(self.setup.markets)[worst]!r}, at {best.prices}, and no step from "
+            f"{best.excess[worst]:+.3g}, of {list(self.setup.markets)[worst]!r}, at {self.setup.text(best.prices)}, and no step from "
             f"there reduces it: no prices near the guess may clear all markets, or choices jump there.",
         )
 

@@ -26,9 +26,6 @@ class Named(dict[str, Any]):
             raise AttributeError(f"there is no {name!r}; there are {', '.join(map(repr, self))}")
         return self[name]
 
-    def __str__(self) -> str:
-        return ", ".join(f"{name} = {value:.6g}" for name, value in self.items())
-
 
 def numbers(name: str, given: Any) -> Named:
     """Return a mapping of names to finite numbers, after checking it."""
@@ -64,6 +61,10 @@ class Setup:
     def named(self, values: Sequence[float]) -> Named:
         """Return prices and what is given by name."""
         return Named({**dict(zip(self.prices, map(float, values), strict=True)), **self.given})
+
+    def text(self, prices: Mapping[str, float]) -> str:
+        """Return prices, without what is given, for messages."""
+        return ", ".join(f"{name} = {prices[name]:.6g}" for name in self.prices)
 
     def problems(self, prices: Named) -> tuple[Problem, ...]:
         """Return the problem of each type at these prices.

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracle import economies as oracle
 from scipy.optimize import brentq
 
 import beltline as bl
 from beltline.host.models.equilibrium.household import _converged, choose_by_cubics
 from beltline.host.models.equilibrium.search import MARKET_TOLERANCE
+from oracle import economies as oracle
 
 CHAIN = np.array([[0.8, 0.2], [0.3, 0.7]])
 UNITS = np.array([0.6, 1.4])
@@ -93,7 +93,7 @@ def test_the_guess_does_not_matter(economy: bl.MarketEquilibrium) -> None:
 
 def test_without_bounds_a_bracket_is_found() -> None:
     # The price of a dividend with which households together hold one share.
-    grid = np.linspace(0.0, 4.0, 120)
+    grid = np.linspace(0.0, 12.0, 240)
 
     def household(p: Any) -> bl.Problem:
         return made((p.share + 0.05) / p.share * grid[:, None] * np.ones(2) + UNITS, grid, beta=0.93)
@@ -101,7 +101,7 @@ def test_without_bounds_a_bracket_is_found() -> None:
     found = bl.equilibrium(household, lambda a, p: a.assets - p.share, {"share": 0.2}, progress=False)
     assert found.success, found.message
     gross = 1 + 0.05 / found.prices["share"]
-    supply, _ = oracle.Household(np.linspace(0.0, 4.0, 2000), CHAIN, 0.93, ETA).supply(gross, UNITS)
+    supply, _ = oracle.Household(np.linspace(0.0, 12.0, 3000), CHAIN, 0.93, ETA).supply(gross, UNITS)
     assert found.prices["share"] == pytest.approx(supply, rel=1e-3)
 
 
