@@ -1,8 +1,8 @@
 """Economies by Euler equations, in plain NumPy and SciPy: endogenous grid method, lotteries over grid points, paths.
 
-Imports nothing of the project. A household has assets on ``grid``, ``(n,)``, a Markov ``chain``, ``(m, m)``, a discount
-factor and CRRA utility; at each date it has ``gross * assets + income``, ``income`` ``(m,)``. Choices are linear in cash
-on hand between endogenous grid points.
+Imports nothing of the project. A household has assets on ``grid``, ``(n,)``, a Markov ``chain``, ``(m, m)``, a
+discount factor and CRRA utility; at each date it has ``gross * assets + income``, ``income`` ``(m,)``. Choices are
+linear in cash on hand between endogenous grid points.
 """
 
 from __future__ import annotations

@@ -104,8 +104,7 @@ class AiyagariPath(Calibration, Model):
                         sweeps += sum(trial.sweeps for trial in search.trials)
                         timing = {name: timing[name] + spent for name, spent in search.timing.items()}
                 with timed(timing, "path"):
-                    demand = economy.capital(states[-1].prices.interest, self.after)
-                    ends = self._rest(states[0], states[0].aggregates.assets), self._rest(states[-1], demand)
+                    ends = self._rest(states[0]), self._rest(states[-1])
                     given = {"productivity": np.array(self.productivity)}
                     guess, steps = clear_path(self._setup(), *ends, given, ("capital",), max_steps, report)
             except UnsolvedError as unsolved:
@@ -126,9 +125,9 @@ class AiyagariPath(Calibration, Model):
 
         return Setup(household, {"capital": excess}, ("capital",), Named(productivity=self.after))
 
-    def _rest(self, found: Trial, capital: float) -> steady.Rest:
+    def _rest(self, found: Trial) -> steady.Rest:
         """Return a steady state as a function of capital."""
-        prices = Named(capital=float(capital), productivity=found.prices.productivity)
+        prices = Named(capital=found.aggregates.assets, productivity=found.prices.productivity)
         return steady.Rest(prices, found.problems[0], found.periods[0], found.masses[0], found.aggregates)
 
     def _path(

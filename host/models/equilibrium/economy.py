@@ -48,9 +48,9 @@ class MarketEquilibrium(ModelResult):
     """An economy at the prices that clear its markets; :func:`beltline.equilibrium` returns it.
 
     ``household`` is the :class:`~beltline.Result` of the household's problem at these prices with choices from the
-    grid, which is verified. ``continuous_choice`` has the choices between grid points, from which aggregates and the distribution
-    follow. It is solved if both are, the stationary distribution is unique, every excess is at most 1e-6 in absolute
-    value, and at most a share of :data:`~beltline.host.results.outcome.GRID_END_SHARE` chooses the highest grid point.
+    grid, which is verified. Aggregates and the distribution follow from ``continuous_choice``. It is solved if both
+    are, the stationary distribution is unique, every excess is at most 1e-6 in absolute value, and at most a share of
+    :data:`~beltline.host.results.outcome.GRID_END_SHARE` chooses the highest grid point.
     Numbers and arrays are nan if no household could be solved.
     """
 
@@ -135,8 +135,8 @@ def verdict(trial: Trial, setup: Setup, grid_result: Result | None = None) -> tu
         return Outcome.HOUSEHOLD, f"The problem of a household was not solved: {grid_result.message}"
     if not trial.largest <= MARKET_TOLERANCE:
         return Outcome.MARKET, (
-            f"At {setup.text(trial.prices)} the excess of a market is {trial.largest:.3g}, and at most {MARKET_TOLERANCE:g} is "
-            f"allowed: lower tol, or raise grid."
+            f"At {setup.text(trial.prices)} the excess of a market is {trial.largest:.3g}, and at most "
+            f"{MARKET_TOLERANCE:g} is allowed: lower tol, or raise grid."
         )
     top = sum(
         float(weight * mass[period.choice >= problem.grid[-1]].sum())

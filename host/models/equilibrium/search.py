@@ -222,12 +222,12 @@ class Search:
                 return
         if best.largest <= MARKET_TOLERANCE:
             return
-        worst = int(np.abs(best.excess).argmax())
+        worst, at = int(np.abs(best.excess).argmax()), self.setup.text(best.prices)
         raise UnsolvedError(
             Outcome.MARKET,
             f"The markets do not clear: after {len(self.trials)} sets of prices the smallest excess is "
-            f"{best.excess[worst]:+.3g}, of {list(self.setup.markets)[worst]!r}, at {self.setup.text(best.prices)}, and no step from "
-            f"there reduces it: no prices near the guess may clear all markets, or choices jump there.",
+            f"{best.excess[worst]:+.3g}, of {list(self.setup.markets)[worst]!r}, at {at}, and no step from there "
+            f"reduces it: no prices near the guess may clear all markets, or choices jump there.",
         )
 
     def _inside(self, prices: Array, step: Array) -> float:

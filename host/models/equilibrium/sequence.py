@@ -19,7 +19,7 @@ from beltline.host.problem.report import Report, as_html, as_text, report
 PERIODS_LIMIT = 10_000
 """Largest number of dates, so that a mistyped number is refused before memory is allocated."""
 
-STEP = 1e-4
+STEP = 1e-6
 """Relative change of a price for finite differences."""
 
 

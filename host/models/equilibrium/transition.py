@@ -30,7 +30,7 @@ from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, check_progress, shown, table, whole
 from beltline.host.problem.problem import Problem
 from beltline.host.results.facts import COUNT, FLAG, LIST, MEASURE, SECONDS, TEXT, TEXTS, Rule
-from beltline.host.results.fields import array, fact, parts
+from beltline.host.results.fields import array, fact
 from beltline.host.results.outcome import GRID_END_SHARE, Outcome
 from beltline.sim.progress import reporting
 
@@ -38,6 +38,9 @@ REST_TOLERANCE = 1e-4
 """Largest excess after the last date, at which the path counts as having reached the steady state."""
 
 SHARES = Rule("a list of numbers of at least 0", lambda v: LIST.holds(v) and all(map(MEASURE.holds, v)))
+
+GOAL = 1e-8
+"""Largest excess at which the search for prices ends; accounts by date then add up within the tolerance."""
 
 FADE = 0.93
 """Factor by date of the distance to the new steady state in the first guess: half of it is left after ten dates."""
@@ -117,7 +120,7 @@ def clear(
     steps = [best.largest]
     slopes: Array | None = None
     free, share = free_dates(setup.prices, predetermined, dates), 1.0
-    while best.largest > MARKET_TOLERANCE and len(steps) <= max_steps and share >= SMALLEST_STEP:
+    while best.largest > GOAL and len(steps) <= max_steps and share >= SMALLEST_STEP:
         if report is not None:
             report(f"path, step {len(steps)}: largest excess {best.largest:.2e}")
         if slopes is None:
@@ -155,7 +158,7 @@ class MarketPath(ModelResult):
         "path": "prices and aggregates at each date", "market": "excess of each market at each date",
     }  # fmt: skip
 
-    model: Inputs = parts(Inputs, "Names of prices and markets, and what is given after the path", many=False)
+    model: Inputs
     aggregate_names: tuple[str, ...] = fact(TEXTS, "Names of the aggregates")
     before: dict[str, float] = fact(NUMBERS_BY_NAME, "Prices and aggregates of the steady state before, by name")
     after: dict[str, float] = fact(NUMBERS_BY_NAME, "Prices and aggregates of the steady state after, by name")
