@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from beltline.gpu_ref.krusell_smith.euler_iteration import spline_weights
 from beltline.host.models.aiyagari_path.result import TransitionPath
-from beltline.host.models.equilibrium import figures as _figures  # noqa: F401  (declares figures)
+from beltline.host.models.equilibrium import path_figures as _figures  # noqa: F401  (declares figures)
 from beltline.host.models.hopenhayn_rogerson.calibration import BEFORE
 from beltline.host.models.krusell_smith.calibration import AGGREGATES, EMPLOYMENT
 from beltline.host.plots.figures import INTERVALS, SIZE, colours, density_panel, legend_labels

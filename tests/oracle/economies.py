@@ -7,7 +7,6 @@ linear in cash on hand between endogenous grid points.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,7 +68,7 @@ class Household(NamedTuple):
         mass = self.stationary(self.cash(gross, income) - self.steady(gross, income))
         return float(mass.sum(axis=1) @ self.grid), mass
 
-    def path(self, gross: Sequence[float], income: Any, after: tuple[float, Any], mass: Any) -> tuple[Any, Any]:
+    def path(self, gross: Any, income: Any, after: tuple[float, Any], mass: Any) -> tuple[Any, Any]:
         """Return mean assets at the beginning of each date and of the one after, and mean consumption at each date.
 
         ``gross`` and ``income`` are by date, ``after`` what follows for ever, ``mass`` the first distribution.

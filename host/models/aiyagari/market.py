@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from beltline.host.models.aiyagari.calibration import Calibration
-from beltline.host.models.equilibrium.household import UnsolvedError
+from beltline.host.models.equilibrium.households import UnsolvedError
 from beltline.host.models.equilibrium.search import Search, Start, Trial
 from beltline.host.models.equilibrium.setup import Named, Setup
 from beltline.host.problem.arrays import Array

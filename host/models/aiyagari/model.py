@@ -14,7 +14,7 @@ from beltline.host.models.aiyagari.calibration import Calibration
 from beltline.host.models.aiyagari.market import capital_search, clear
 from beltline.host.models.aiyagari.result import Economy, Step
 from beltline.host.models.base import Model
-from beltline.host.models.equilibrium.household import UnsolvedError
+from beltline.host.models.equilibrium.households import UnsolvedError
 from beltline.host.models.equilibrium.search import MARKET_TOLERANCE, Search
 from beltline.host.models.model_result import reading
 from beltline.host.problem.arrays import Array

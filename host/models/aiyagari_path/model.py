@@ -17,7 +17,7 @@ from beltline.host.models.aiyagari.model import aiyagari
 from beltline.host.models.aiyagari_path.result import Calibration, Rest, TransitionPath, levels_by_date
 from beltline.host.models.base import Model
 from beltline.host.models.equilibrium import sequence as steady
-from beltline.host.models.equilibrium.household import UnsolvedError
+from beltline.host.models.equilibrium.households import UnsolvedError
 from beltline.host.models.equilibrium.search import MARKET_TOLERANCE, Trial
 from beltline.host.models.equilibrium.sequence import PERIODS_LIMIT
 from beltline.host.models.equilibrium.setup import Named, Setup

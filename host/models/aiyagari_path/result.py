@@ -11,7 +11,7 @@ import numpy as np
 from beltline.host.analysis.inequality import gini
 from beltline.host.analysis.policy import lottery
 from beltline.host.models.aiyagari.model import Aiyagari
-from beltline.host.models.equilibrium.household import CUBICS
+from beltline.host.models.equilibrium.households import CUBICS
 from beltline.host.models.equilibrium.search import MARKET_TOLERANCE
 from beltline.host.models.equilibrium.sequence import PERIODS_LIMIT
 from beltline.host.models.equilibrium.transition import REST_TOLERANCE, SHARES

@@ -16,7 +16,7 @@ from beltline.host.models.aiyagari.model import Aiyagari, aiyagari
 from beltline.host.models.aiyagari_path.model import check_arguments
 from beltline.host.models.base import Model
 from beltline.host.models.equilibrium.economy import verdict
-from beltline.host.models.equilibrium.household import CUBICS, UnsolvedError
+from beltline.host.models.equilibrium.households import CUBICS, UnsolvedError
 from beltline.host.models.equilibrium.search import MARKET_TOLERANCE, Trial
 from beltline.host.models.model_result import STATUS, ModelResult, reading
 from beltline.host.problem.arrays import Array

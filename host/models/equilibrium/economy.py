@@ -11,7 +11,7 @@ import numpy as np
 
 from beltline.gpu_ref.timing import timed
 from beltline.host.analysis.inequality import gini, lorenz
-from beltline.host.models.equilibrium.household import METHODS, UnsolvedError
+from beltline.host.models.equilibrium.households import METHODS, UnsolvedError
 from beltline.host.models.equilibrium.search import MARKET_TOLERANCE, Search, Trial
 from beltline.host.models.equilibrium.setup import Named, Setup, numbers, setup_of
 from beltline.host.models.model_result import STATUS, ModelResult, reading
@@ -197,10 +197,8 @@ def equilibrium(
         ``"cubics"`` (default): choices by an exact search over the whole grid, with the next value as a monotone cubic
         between grid points. ``"egm"``: choices by the Euler equation, for problems with ``marginal_wealth`` whose value
         is concave; faster and less accurate.
-    tol : float
-        Tolerance of the values between grid points, in units of utility.
-    max_steps : int
-        Largest number of steps of the search, from 1.
+    tol, max_steps
+        Tolerance of the values between grid points, in units of utility; largest number of steps of the search, from 1.
     progress
         As in :func:`beltline.solve`.
     **more
@@ -210,13 +208,13 @@ def equilibrium(
     Returns
     -------
     MarketEquilibrium
-        ``success`` is false, and ``message`` gives the reason, if no prices clear the markets, if the excess jumps
-        where it changes its sign, or if a household has no solution.
+        ``success`` is false, and ``message`` gives the reason, if no prices clear the markets, the excess jumps over 0,
+        or a household has no solution.
 
     Raises
     ------
     ProblemError
-        An argument is wrong, or ``household`` or a market does not return what it should.
+        An argument is wrong, or a function does not return what it should.
 
     Sources
     -------

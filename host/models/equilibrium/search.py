@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
 from beltline.host.analysis.chain import chain_distribution
-from beltline.host.models.equilibrium.household import Period, UnsolvedError, stationary
+from beltline.host.models.equilibrium.households import Period, UnsolvedError, stationary
 from beltline.host.models.equilibrium.setup import Named, Setup
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError

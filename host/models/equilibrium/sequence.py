@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from beltline.host.models.equilibrium.economy import MarketEquilibrium
-from beltline.host.models.equilibrium.household import Period
+from beltline.host.models.equilibrium.households import Period
 from beltline.host.models.equilibrium.setup import Named, Setup, setup_of
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, shown, whole

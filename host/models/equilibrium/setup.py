@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from beltline.host.models.equilibrium.household import METHODS, Choose, Extra, amounts
+from beltline.host.models.equilibrium.households import METHODS, Choose, Extra, amounts
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, real, shown, word
 from beltline.host.problem.general import extras

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from beltline.host.models.equilibrium.economy import NUMBERS_BY_NAME, Inputs, MarketEquilibrium
-from beltline.host.models.equilibrium.household import METHODS, Period
+from beltline.host.models.equilibrium.households import METHODS, Period
 from beltline.host.models.equilibrium.search import MARKET_TOLERANCE, SMALLEST_STEP
 from beltline.host.models.equilibrium.sequence import (
     PERIODS_LIMIT,

@@ -11,7 +11,7 @@ import pytest
 from scipy.optimize import brentq
 
 import beltline as bl
-from beltline.host.models.equilibrium.household import _converged, choose_by_cubics
+from beltline.host.models.equilibrium.households import _converged, choose_by_cubics
 from beltline.host.models.equilibrium.search import MARKET_TOLERANCE
 from oracle import economies as oracle
 
@@ -187,7 +187,7 @@ def test_a_grid_that_ends_too_early_is_no_success() -> None:
 
 
 def test_values_that_do_not_converge_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("beltline.host.models.equilibrium.household.MAX_STEPS", 1)
+    monkeypatch.setattr("beltline.host.models.equilibrium.households.MAX_STEPS", 1)
     found = bl.equilibrium(saver, excess_supply, {"interest": 0.03}, bounds=BOUNDS, progress=False)
     assert (found.success, found.status) == (False, "household not solved")
     assert found.message.startswith("At interest = 0.03 the values of choices between grid points do not converge: ")
