@@ -187,7 +187,7 @@ def equilibrium(
     guess : dict of float
         First guess of each price by name.
     bounds : dict of (float, float), optional
-        Bounds of prices, outside which none is tried; by default there are none.
+        Bounds of prices, outside which none is tried; by default prices have no bounds.
     given : dict of float, optional
         Other numbers that ``household`` and ``markets`` read from their prices, such as productivity, which
         :func:`beltline.transition` can change.

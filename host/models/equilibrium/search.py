@@ -117,7 +117,7 @@ class Search:
         Raises
         ------
         UnsolvedError
-            There are none between the bounds, as far as the search can say, or a household has no solution there.
+            No such prices were found between the bounds, or a household has no solution there.
         """
         if self.at(guess).largest > GOAL:
             (self._bracketed if len(guess) == 1 else self._newton)(np.asarray(guess, float), max_steps)

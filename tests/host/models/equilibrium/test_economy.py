@@ -1,4 +1,4 @@
-"""Economies of any household: prices against independent Euler equations, and what is said where there are none."""
+"""Economies of any household: prices against independent Euler equations, and what is said where no price clears the market."""
 
 from __future__ import annotations
 
