@@ -245,7 +245,7 @@ def equilibrium(
     setup = setup_of(household, markets, tuple(first), given, variables, method)
     low, high = _bounds(first, bounds)
     tol = float(POSITIVE("tol", tol))
-    max_steps = whole("max_steps", max_steps, "a whole number from 1", lambda v: v >= 1)
+    max_steps = whole("max_steps", max_steps, "a whole number from 1 to 10000", lambda v: 1 <= v <= 10_000)
     timing: dict[str, float] = {}
     with reporting(progress) as report:
 

@@ -14,6 +14,7 @@ from beltline.host.analysis.long_run import MASS_MOVES, long_run
 from beltline.host.analysis.policy import lottery, shared
 from beltline.host.analysis.refine import settle
 from beltline.host.problem.arrays import Array
+from beltline.host.problem.checks import ProblemError, shown
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import utility
 from beltline.host.results.outcome import Outcome
@@ -163,4 +164,14 @@ def amounts(problem: Problem, choice: Array, prices: Any, extra: Extra | None) -
     """
     tables = variables(problem, problem.wealth - choice)
     tables[f"next_{problem.asset_name}"] = choice
-    return tables if extra is None else tables | dict(extra(prices, problem, choice))
+    if extra is not None:
+        more = extra(prices, problem, choice)
+        if not isinstance(more, Mapping):
+            raise ProblemError(f"variables must return a dict of tables by name, not {shown(more)}")
+        for name, each in more.items():
+            if not isinstance(each, np.ndarray) or each.shape != choice.shape:
+                raise ProblemError(
+                    f"variables must return arrays of shape {choice.shape}, and {name!r} is {shown(each)}"
+                )
+        tables |= more
+    return tables

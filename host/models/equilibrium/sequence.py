@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from beltline.host.models.equilibrium.economy import MarketEquilibrium
 from beltline.host.models.equilibrium.households import Period
 from beltline.host.models.equilibrium.setup import Named, Setup, setup_of
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.checks import ProblemError, shown, whole
+from beltline.host.problem.checks import ProblemError, shown, table, whole
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.report import Report, as_html, as_text, report
 
@@ -60,14 +60,14 @@ def household_jacobian(setup: Setup, rest: Rest, name: str, dates: int, both: bo
         (problem,) = setup.problems(prices)
         for u in range(dates):
             ahead = setup.choose(problem, ahead)
-            for each, table in setup.amounts(problem, ahead.choice, prices).items():
-                now[each][u] += weight / change * float((mass * (table - tables[each])).sum())
+            for each, now_has in setup.amounts(problem, ahead.choice, prices).items():
+                now[each][u] += weight / change * float((mass * (now_has - tables[each])).sum())
             moved[u] += weight / change * (ahead.carry(mass, chain) - rest.period.carry(mass, chain))
             problem, prices = rest.problem, rest.prices
     found = {}
-    for each, table in tables.items():
+    for each, at_rest in tables.items():
         news = np.empty((dates, dates))
-        news[0], expected = now[each], table
+        news[0], expected = now[each], at_rest
         for t in range(1, dates):
             news[t] = np.tensordot(moved, expected, axes=2)
             expected = rest.period.expected(expected, chain)
@@ -98,9 +98,9 @@ def market_jacobian(slopes: Mapping[str, Array], aggregates: Mapping[str, Array]
     given those of ``aggregates``.
     """
     found: Array = np.asarray(np.kron(slopes[f"p.{name}"][:, None], np.eye(dates)), np.float64)
-    for each, table in aggregates.items():
+    for each, response in aggregates.items():
         if slopes[f"a.{each}"].any():
-            found += np.kron(slopes[f"a.{each}"][:, None], table)
+            found += np.kron(slopes[f"a.{each}"][:, None], response)
     return found
 
 
@@ -153,12 +153,9 @@ class SequenceJacobian:
         """
         excess = np.zeros(next(iter(self.market.values())).shape[0])
         changes: dict[str, Array] = {}
-        for name, given in shocks.items():
-            if name not in self.shocks:
-                known = ", ".join(self.shocks) or "nothing"
-                raise ProblemError(f"shocks has {shown(name)}, and what is given is {known}")
-            changes[name] = np.asarray(given, np.float64)
-            if changes[name].shape != (self.periods,):
+        for name, path in paths_of(shocks, self.shocks).items():
+            changes[name] = path
+            if path.shape != (self.periods,):
                 raise ProblemError(f"shocks[{name!r}] must have shape ({self.periods},), not {changes[name].shape}")
             excess += self.market[name] @ changes[name]
         slopes = np.concatenate([self.market[name] for name in self.prices], axis=1)
@@ -177,6 +174,17 @@ class SequenceJacobian:
 
     __str__ = __repr__ = as_text
     _repr_html_ = as_html
+
+
+def paths_of(shocks: Any, given: Sequence[str]) -> dict[str, Array]:
+    """Return shocks by date, after checking that they are arrays of names that are given."""
+    if not isinstance(shocks, Mapping) or not shocks:
+        raise ProblemError(f"shocks must be a dict of arrays by date, of names that are given, not {shown(shocks)}")
+    for name in shocks:
+        if name not in given:
+            known = ", ".join(given) or "nothing: pass given to bl.equilibrium"
+            raise ProblemError(f"shocks has {shown(name)}, and what is given is {known}")
+    return {name: table(f"shocks[{name!r}]", path, 1) for name, path in shocks.items()}
 
 
 def free_dates(prices: tuple[str, ...], predetermined: tuple[str, ...], dates: int) -> Array:
@@ -203,11 +211,13 @@ def solved(slopes: Array, excess: Array, free: Array) -> Array:
 
 def predetermined_of(names: object, prices: tuple[str, ...]) -> tuple[str, ...]:
     """Return names of prices after checking them."""
-    found = (names,) if isinstance(names, str) else tuple(names)  # type: ignore[arg-type]
+    found = (names,) if isinstance(names, str) else names
+    if not isinstance(found, tuple | list):
+        raise ProblemError(f"predetermined must be the name of a price, or a tuple of them, not {shown(names)}")
     for name in found:
-        if name not in prices:
+        if not isinstance(name, str) or name not in prices:
             raise ProblemError(f"predetermined has {shown(name)}, and the prices are {', '.join(prices)}")
-    return found
+    return tuple(found)
 
 
 def check_equilibrium(name: str, found: object) -> MarketEquilibrium:

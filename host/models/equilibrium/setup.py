@@ -18,12 +18,18 @@ Market = Callable[[Any, Any], float]
 """Excess of a market as a function of aggregates and prices."""
 
 
+class UnknownNameError(ProblemError, AttributeError):
+    """A function of the user reads a price or an aggregate that does not exist."""
+
+
 class Named(dict[str, Any]):
     """Numbers by name, which are also attributes: ``prices["interest"]`` is ``prices.interest``."""
 
     def __getattr__(self, name: str) -> Any:
         if name not in self:
-            raise AttributeError(f"there is no {name!r}; there are {', '.join(map(repr, self))}")
+            raise UnknownNameError(
+                f"prices, given and variables have no {name!r}; known are {', '.join(map(repr, self))}"
+            )
         return self[name]
 
 
@@ -102,7 +108,7 @@ class Setup:
         for name, market in self.markets.items():
             value = market(aggregates, prices)
             if not isinstance(value, int | float | np.floating | np.integer) or isinstance(value, bool):
-                raise ProblemError(f"market {name!r} must return a number, not {shown(value)}")
+                raise ProblemError(f"markets[{name!r}] must return a number, not {shown(value)}")
             found.append(float(value))
         return np.array(found)
 
@@ -128,7 +134,7 @@ def setup_of(
         raise ProblemError(
             f"variables must be a function of prices, problem and choices, or None, not {shown(variables)}"
         )
-    given = numbers("given", given or {})
+    given = numbers("given", {} if given is None else given)
     for name in given:
         if name in prices:
             raise ProblemError(f"{name!r} is in given and is a price: it can be one of them only")

@@ -21,13 +21,14 @@ from beltline.host.models.equilibrium.sequence import (
     household_jacobian,
     market_jacobian,
     market_slopes,
+    paths_of,
     predetermined_of,
     solved,
 )
 from beltline.host.models.equilibrium.setup import Named, Setup, setup_of
 from beltline.host.models.model_result import STATUS, ModelResult, reading
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.checks import ProblemError, check_progress, shown, table, whole
+from beltline.host.problem.checks import ProblemError, check_progress, whole
 from beltline.host.problem.problem import Problem
 from beltline.host.results.facts import COUNT, FLAG, LIST, MEASURE, SECONDS, TEXT, TEXTS, Rule
 from beltline.host.results.fields import array, fact
@@ -335,7 +336,7 @@ def transition(
     if set(after.model.given) != set(before.model.given):
         raise ProblemError("before and after must have the same names in given")
     setup = setup_of(household, markets, before.model.prices, before.model.given, variables, before.model.method)
-    max_steps = whole("max_steps", max_steps, "a whole number from 1", lambda v: v >= 1)
+    max_steps = whole("max_steps", max_steps, "a whole number from 1 to 10000", lambda v: 1 <= v <= 10_000)
     fixed = predetermined_of(predetermined, setup.prices)
     given = _paths(setup, shocks)
     begin, timing = time.perf_counter(), dict[str, float]()
@@ -372,13 +373,7 @@ def transition(
 
 def _paths(setup: Setup, shocks: Any) -> dict[str, Array]:
     """Return what is given at each date by name, after checking it."""
-    if not isinstance(shocks, Mapping) or not shocks:
-        raise ProblemError(f"shocks must be a dict of arrays by date, of names that are given, not {shown(shocks)}")
-    for name in shocks:
-        if name not in setup.given:
-            names = ", ".join(setup.given) or "nothing: pass given to bl.equilibrium"
-            raise ProblemError(f"shocks has {shown(name)}, and what is given is {names}")
-    found = {name: table(f"shocks[{name!r}]", path, 1) for name, path in shocks.items()}
+    found = paths_of(shocks, tuple(setup.given))
     sizes = {path.size for path in found.values()}
     if len(sizes) > 1 or not 2 <= min(sizes) <= PERIODS_LIMIT:
         raise ProblemError(f"shocks must have the same number of dates, 2 to {PERIODS_LIMIT}, not {sorted(sizes)}")

@@ -1,4 +1,4 @@
-"""Economies of any household: prices against independent Euler equations, and what is said where no price clears the market."""
+"""Economies of any household: prices against independent Euler equations, and messages where no price clears."""
 
 from __future__ import annotations
 
@@ -200,6 +200,12 @@ def test_variables_of_the_user_have_means() -> None:
         return {"saved": choice - problem.grid[:, None], "poor": 1.0 * (problem.grid[:, None] < 1.0) + 0.0 * choice}
 
     found = bl.equilibrium(saver, excess_supply, {"interest": 0.03}, bounds=BOUNDS, variables=variables, progress=False)
+    for wrong, sentence in (
+        (lambda *_: 3, "variables must return a dict of tables by name, not 3"),
+        (lambda *_: {"b": 3}, "variables must return arrays of shape (150, 2), and 'b' is 3"),
+    ):
+        with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}$"):
+            bl.equilibrium(saver, excess_supply, {"interest": 0.03}, variables=wrong, progress=False)
     assert found.aggregates["saved"] == pytest.approx(0.0, abs=1e-12)
     assert found.aggregates["poor"] == pytest.approx(float(found.distribution[GRID < 1.0].sum()), rel=1e-13)
 
@@ -236,7 +242,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         "household must return a problem with one choice of x'",
     ),
     ({"markets": {}}, "markets must be a function of aggregates and prices, or a dict of them by name, not {}"),
-    ({"markets": lambda a, p: "x"}, "market 'market' must return a number, not 'x'"),
+    ({"markets": lambda a, p: "x"}, "markets['market'] must return a number, not 'x'"),
     ({"guess": {}}, "guess must have a first guess of at least one price, and is empty"),
     ({"guess": {"interest": "x"}}, "guess['interest'] must be a finite number, not 'x'"),
     ({"guess": {"interest": 0.03, "wage": 1.0}}, "there must be one market for each price, and there are 1 markets"),
@@ -253,7 +259,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"variables": 3}, "variables must be a function of prices, problem and choices, or None, not 3"),
     ({"method": "vfi"}, "method must be one of 'cubics', 'egm', not 'vfi'"),
     ({"tol": 0}, "tol must be a number above 0, not 0"),
-    ({"max_steps": 0}, "max_steps must be a whole number from 1, not 0"),
+    ({"max_steps": 0}, "max_steps must be a whole number from 1 to 10000, not 0"),
     ({"progress": 3}, "progress must be"),
 ]
 
@@ -266,7 +272,7 @@ def test_what_is_refused(wrong: dict[str, Any], sentence: str) -> None:
 
 
 def test_names_that_are_missing_are_named() -> None:
-    with pytest.raises(AttributeError, match=r"^there is no 'rate'; there are 'interest'$"):
+    with pytest.raises(bl.ProblemError, match=r"^prices, given and variables have no 'rate'; known are 'interest'$"):
         bl.equilibrium(lambda p: saver(p.rate), excess_supply, {"interest": 0.03}, progress=False)
 
 

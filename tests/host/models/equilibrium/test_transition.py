@@ -162,7 +162,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"shocks": {"tax": np.ones(5), "productivity": np.ones(6)}}, "shocks must have the same number of dates"),
     ({"shocks": {"tax": [1.0, np.nan]}}, "shocks['tax'] must be finite"),
     ({"predetermined": "rate"}, "predetermined has 'rate', and the prices are interest, wage, transfer"),
-    ({"max_steps": 0}, "max_steps must be a whole number from 1, not 0"),
+    ({"max_steps": 0}, "max_steps must be a whole number from 1 to 10000, not 0"),
     ({"markets": MARKETS["capital"]}, "there must be one market for each price, and there are 1 markets"),
 ]
 
