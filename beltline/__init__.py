@@ -65,6 +65,12 @@ if TYPE_CHECKING:
     from beltline.host.models.base import Model as Model
     from beltline.host.models.cohort.model import CohortResult as CohortResult
     from beltline.host.models.cohort.model import cohort as cohort
+    from beltline.host.models.equilibrium.economy import MarketEquilibrium as MarketEquilibrium
+    from beltline.host.models.equilibrium.economy import equilibrium as equilibrium
+    from beltline.host.models.equilibrium.sequence import SequenceJacobian as SequenceJacobian
+    from beltline.host.models.equilibrium.sequence import sequence_jacobian as sequence_jacobian
+    from beltline.host.models.equilibrium.transition import MarketPath as MarketPath
+    from beltline.host.models.equilibrium.transition import transition as transition
     from beltline.host.models.hopenhayn_rogerson.model import hopenhayn_rogerson as hopenhayn_rogerson
     from beltline.host.models.hopenhayn_rogerson.result import FirmEconomy as FirmEconomy
     from beltline.host.models.krusell_smith.model import KrusellSmith as KrusellSmith
@@ -116,6 +122,8 @@ _HOMES = {
     "FirmEconomy": "beltline.host.models.hopenhayn_rogerson.result",
     "KrusellSmith": "beltline.host.models.krusell_smith.model",
     "LumpyInvestmentResult": "beltline.host.models.lumpy_investment.model",
+    "MarketEquilibrium": "beltline.host.models.equilibrium.economy",
+    "MarketPath": "beltline.host.models.equilibrium.transition",
     "Model": "beltline.host.models.base",
     "Prices": "beltline.gpu_ref.general.solution",
     "Problem": "beltline.host.problem.problem",
@@ -123,6 +131,7 @@ _HOMES = {
     "Refined": "beltline.host.analysis.refine",
     "Result": "beltline.host.results.result",
     "RetirementResult": "beltline.host.models.retirement.model",
+    "SequenceJacobian": "beltline.host.models.equilibrium.sequence",
     "Session": "beltline.host.solver.session",
     "Solutions": "beltline.host.batch.family",
     "Store": "beltline.host.batch.store",
@@ -137,6 +146,7 @@ _HOMES = {
     "certify": "beltline.host.solver.certify",
     "cohort": "beltline.host.models.cohort.model",
     "concave_majorant": "beltline.host.problem.concavity",
+    "equilibrium": "beltline.host.models.equilibrium.economy",
     "euler_errors": "beltline.host.analysis.euler",
     "euler_report": "beltline.host.analysis.euler",
     "from_discrete_dp": "beltline.host.problem.discrete_dp",
@@ -161,6 +171,7 @@ _HOMES = {
     "refine": "beltline.host.analysis.refine",
     "retirement": "beltline.host.models.retirement.model",
     "rouwenhorst": "beltline.host.problem.markov",
+    "sequence_jacobian": "beltline.host.models.equilibrium.sequence",
     "simulate": "beltline.host.analysis.simulation",
     "solve": "beltline.host.solver.solve",
     "solve_family": "beltline.host.batch.family",
@@ -168,6 +179,7 @@ _HOMES = {
     "stationary_distribution": "beltline.host.analysis.stationary",
     "tauchen": "beltline.host.problem.markov",
     "to_discrete_dp": "beltline.host.problem.discrete_of",
+    "transition": "beltline.host.models.equilibrium.transition",
 }
 """The module of each public name, and after a colon the name that it has there, if that differs."""
 

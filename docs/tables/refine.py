@@ -102,7 +102,7 @@ def choices(result: Result) -> dict[str, Array]:
         result.choice,
         parabola(problem, result.value, result.policy),
         maximise(problem, result.value, monotone_cubics).choice,
-        settle(problem, result.value, straight, TOL, 100)[0].choice[0],
+        settle(problem, result.value, straight, TOL, 100)[0].choice,
         refine(result).choice,
         interpolation.candidates(problem.grid, 1000)[searched.policy],
         problem.wealth - endogenous(problem),

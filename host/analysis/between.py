@@ -17,7 +17,7 @@ which also holds for choices between grid points).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -374,6 +374,10 @@ class Choices:
     values: Array
     probability: Array
 
+    def alone(self) -> Choices:
+        """Return the choices of a single alternative without its axis."""
+        return Choices(*(getattr(self, field.name)[0] for field in fields(self)))
+
 
 class Between:
     """The Bellman operator with choices between grid points, of a problem at an age, given how to interpolate."""
@@ -490,5 +494,4 @@ def maximise(problem: Problem, value: Array, pieces: Pieces) -> Choices:
     ``pieces`` interpolates expectations between grid points: :func:`straight` or :func:`monotone_cubics`. The problem
     has the simple form.
     """
-    found = Between(problem, pieces=pieces).improve(value[None])
-    return Choices(*(getattr(found, name)[0] for name in Choices.__dataclass_fields__))
+    return Between(problem, pieces=pieces).improve(value[None]).alone()

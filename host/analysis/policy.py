@@ -235,11 +235,6 @@ def lottery(grid: Array, chosen: Array) -> tuple[NDArray[np.int32], Array]:
     return below, share
 
 
-def shared(mass: Array, below: NDArray[np.int32], share: Array, chain: Array) -> Array:
-    """Return the distribution one period later, as :func:`carried`, for choices between grid points."""
-    return carried(mass, below, chain, share)
-
-
 def refined(problem: Problem, value: Array, policy: NDArray[np.int32]) -> Array:
     """Return an approximation of the best ``x'`` between grid points, ``(N_k, N_z)``.
 

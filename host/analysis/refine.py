@@ -424,7 +424,7 @@ def settle(
     Returns
     -------
     choices : Choices
-        Of the last sweep, with an axis of alternatives.
+        Of the last sweep.
     value : (N_k, N_z) array
         Value of the last sweep plus the mid-point of the bounds on what further sweeps would add.
     change : float
@@ -433,7 +433,7 @@ def settle(
         Number of sweeps that maximise.
     """
     choices, found, change, steps = _settled(Between(problem, pieces=pieces), value[None], tol, max_steps)
-    return choices, found[0], change, steps
+    return choices.alone(), found[0], change, steps
 
 
 def _settled(operator: Between, value: Array, tol: float, max_steps: int) -> tuple[Choices, Array, float, int]:
