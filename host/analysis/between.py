@@ -92,7 +92,8 @@ def _peak(low: float, high: float, room: float, price: float, eta: float, c1: fl
             t -= slope / second if second < 0.0 else np.inf
         else:
             high = t
-        if not low < t < high:
+        # An end may be the peak itself.
+        if not low <= t <= high:
             t = 0.5 * (low + high)
         if abs(t - before) <= close:
             break

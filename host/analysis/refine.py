@@ -48,6 +48,9 @@ if TYPE_CHECKING:
 MAX_STEPS = 100
 """Default of ``max_steps``: the largest number of sweeps that maximise."""
 
+ROUNDING = 4e-16
+"""Change of values, as a share of the largest, that is rounding."""
+
 SLOW = 4
 """Number of sweeps in which the change must halve; otherwise choices are no longer evaluated."""
 
@@ -130,6 +133,11 @@ class Refined:
     seconds: float
     policies: tuple[Choices, ...]
     alternative: NDArray[np.int32] | None = None
+
+    @classmethod
+    def of(cls, result: Result) -> Refined:
+        """Return the refinement of ``result``, as :func:`beltline.refine` does."""
+        return refine(result)
 
     @property
     def problem(self) -> Problem:
@@ -453,7 +461,8 @@ def _settled(operator: Between, value: Array, tol: float, max_steps: int) -> tup
         else:
             change = float(np.abs(moved).max())
         changes.append(change)
-        if change < tol or step == max_steps:
+        # Once more after the tolerance is met: what is left is uneven, and choices follow from slopes.
+        if step == max_steps or max(changes[-2:]) < tol or change <= ROUNDING * float(np.abs(value).max()):
             break
         if len(changes) > SLOW and not change < changes[-SLOW - 1] / 2:
             # Near a kink evaluation can go in a circle; sweeps alone do not.

@@ -15,6 +15,7 @@ from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.solvable import Solvable
 from beltline.host.results.result import Result
+from beltline.host.results.services import service
 from beltline.host.solver.automatic import of_general_form, solve_automatic, solve_in_double
 from beltline.host.solver.options import UNNAMED, checked_options, machine_method, taken
 from beltline.host.solver.processor_session import ProcessorSession, named
@@ -39,10 +40,7 @@ def _models_solve_themselves(function: Callable[..., Any]) -> Callable[..., Any]
                 return function(problem, *arguments, **more)
             if isinstance(problem, DiscreteProblem):
                 raise ProblemError("choices='continuous' needs a grid of amounts, and this problem is discrete")
-            # Imported here because SciPy takes a while to load.
-            from beltline.host.analysis.refine import refine
-
-            return refine(function(problem, *arguments, **more))
+            return service("Refined.of")(function(problem, *arguments, **more))
         given = signature.bind(problem, *arguments, **more).arguments
         check_progress(given.get("progress"))
         options = given.pop("options", {})
@@ -112,7 +110,7 @@ def solve(
         Fraction bits of the accelerator's fixed-point format for values (0 to 52) and for amounts of the good (0 to
         90). By default as many as cannot overflow. Only for devices of the accelerator that are named.
     timeout : float, optional
-        Seconds after which an unfinished run of a named device, or the verification of its ages, is stopped.
+        Seconds after which a run of a named device, or the verification of its ages, is stopped.
     checkpoint : path, optional
         File (``.npz``) to which the value function and the number of sweeps are saved regularly, on Ctrl-C, on SIGTERM
         and at ``max_sweeps``. If it exists, the solve continues from it and returns the same bits as without a break;
@@ -153,14 +151,12 @@ def solve(
 
     Examples
     --------
-    A stochastic growth model, solved by the processor and by an emulation of the accelerator:
+    A stochastic growth model:
 
     >>> import beltline as bl
     >>> result = bl.solve(bl.rbc(grid=256), device="cpu")
     >>> result.success, result.value.shape, result.error_bound < 1e-8
     (True, (256, 4), True)
-    >>> bl.solve(bl.rbc(grid=256), device="emulator").success
-    True
     """
     check_progress(progress)
     where = _device_for(problem, named(device), options)

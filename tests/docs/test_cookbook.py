@@ -39,7 +39,7 @@ def test_the_long_run_is_that_of_an_independent_simulation(
         chain = names["chain"] if name.startswith("Buffer") else None
         exact = bl.moments(found, physical=chain)
         asset = found.problem.asset_name
-        points, spent = walk(bl.refine(found) if isinstance(found, bl.Result) else found, chain)
+        points, spent = simulated(bl.refine(found) if isinstance(found, bl.Result) else found, chain)
         for known, sample in ((asset, points), ("consumption", spent)):
             # People are independent of each other, periods are not.
             error = sample.mean(axis=1).std() / np.sqrt(PEOPLE)
@@ -56,7 +56,7 @@ def test_the_long_run_is_that_of_an_independent_simulation(
         ) == pytest.approx(mean, rel=0.03, abs=0.01)
 
 
-def walk(found: bl.Refined, chain: Any) -> tuple[np.ndarray, np.ndarray]:
+def simulated(found: bl.Refined, chain: Any) -> tuple[np.ndarray, np.ndarray]:
     """Simulate people whose assets are any numbers; choices and values of alternatives are linear between points."""
     problem, choices, random = found.problem, found.policies[0], np.random.default_rng(3)
     branches: Any = [one.at() for one in problem.form.alternatives]
