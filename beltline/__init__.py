@@ -94,8 +94,8 @@ if TYPE_CHECKING:
     from beltline.host.results.result import Result as Result
     from beltline.host.solver.certify import Certificate as Certificate
     from beltline.host.solver.certify import certify as certify
-    from beltline.host.solver.processor_session import open_session as open
     from beltline.host.solver.session import Session as Session
+    from beltline.host.solver.solve import open_session as open
     from beltline.host.solver.solve import solve as solve
 
 _HOMES = {
@@ -153,7 +153,7 @@ _HOMES = {
     "lorenz": "beltline.host.analysis.inequality",
     "lumpy_investment": "beltline.host.models.lumpy_investment.model",
     "moments": "beltline.host.analysis.moments",
-    "open": "beltline.host.solver.processor_session:open_session",
+    "open": "beltline.host.solver.solve:open_session",
     "panel_errors": "beltline.host.models.krusell_smith.panel",
     "rbc": "beltline.host.models.rbc",
     "refine": "beltline.host.analysis.refine",

@@ -14,9 +14,17 @@ from beltline.host.devices import DEVICES, REFERENCES, DeviceError, check_option
 from beltline.host.problem.checks import ProblemError, check_former_names, flag
 from beltline.host.problem.general import extras
 from beltline.host.problem.problem import Problem
-from beltline.host.solver.options import LEAST_TOL, UNNAMED, SolveOptions, machine_method
+from beltline.host.solver.options import (
+    AUTO,
+    LEAST_TOL,
+    UNNAMED,
+    SolveOptions,
+    boards,
+    check_names,
+    check_unnamed,
+    machine_method,
+)
 from beltline.host.solver.reference import check_method, check_method_options, reference_module
-from beltline.host.solver.rules import AUTO, boards, check_names, check_unnamed
 from beltline.host.solver.session import Session, no_options
 from beltline.host.solver.solve_general import DEVICES as GENERAL_DEVICES
 from beltline.host.solver.solve_general import METHOD, check_general, check_steps

@@ -1,10 +1,11 @@
-"""The host's work after a run of the accelerator: verification, and the result with its message."""
+"""The host's work after a run of the accelerator: verification, the result, and plain sweeps where others failed."""
 
 from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -18,9 +19,9 @@ from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
 from beltline.host.solver.fixed_point import SMALLEST_TOLERANCE
 from beltline.host.solver.judgement import LOWER, judged, lowers, promised
+from beltline.host.solver.options import SolveOptions, usual_utility
 from beltline.host.solver.prepare import Prepared
 from beltline.host.solver.run import Run
-from beltline.host.solver.tolerance import usual_utility
 from beltline.host.solver.verify import (
     UNPROVEN,
     Verification,
@@ -31,6 +32,27 @@ from beltline.host.solver.verify import (
     with_best,
 )
 from beltline.hw.interface.registers import Status
+
+
+def plain(options: SolveOptions) -> SolveOptions:
+    """Return the options for plain sweeps of the accelerator from the problem's own ``start``."""
+    return replace(options, method=None, start="given")
+
+
+def failed(result: Result) -> bool:
+    """Return whether a run failed in a way that extrapolation, or the values of another problem, can cause."""
+    return result.status in (Outcome.SATURATED, Outcome.NOT_VERIFIED)
+
+
+def or_plain(result: Result, again: Callable[[], Result], what: str = "shifted ones") -> Result:
+    """Return the result of the accelerator or, if it :func:`failed`, that of plain sweeps if they succeed."""
+    if not failed(result):
+        return result
+    other = again()
+    if not other.success:
+        return result
+    return replace(other, message=f"{other.message} Plain sweeps replaced {what}, which had failed: {result.message}")
+
 
 CURE = "use more fraction bits (amount_bits, value_bits), or measure amounts in other units"
 """What may lower the error bound of a result of the accelerator."""

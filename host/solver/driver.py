@@ -24,12 +24,10 @@ from beltline.host.devices.base import (
     read_steady,
 )
 from beltline.host.problem.checks import ProblemError
-from beltline.host.solver import waiting
+from beltline.host.solver import checked
 from beltline.host.solver.checked import Asked, CheckedTables, Load, Report, check_supported, configure
-from beltline.host.solver.checkpoint import Checkpoint, Saved
-from beltline.host.solver.fixed_point import PADDING, Image
-from beltline.host.solver.run import Run, continued, of_ages
-from beltline.host.solver.shifts import shift_weights
+from beltline.host.solver.fixed_point import PADDING, Image, shift_weights
+from beltline.host.solver.run import Checkpoint, Run, Saved, continued, of_ages
 from beltline.hw.interface.bounds import words_of
 from beltline.hw.interface.layout import Layout, Words
 from beltline.hw.interface.parameters import MachineParameters
@@ -253,10 +251,7 @@ class Driver:
         )
 
     def _check_device(self, image: Image, horizon: int | None) -> None:
-        """Check that the device is a Beltline, and that the problem fits it.
-
-        The hash of a build determines all its sizes, so these are read again only if the hash has changed.
-        """
+        """Check that the device is a Beltline, and that the problem fits it."""
         device = self.device
         check_identity(device)
         known = self._build_hash
@@ -272,13 +267,7 @@ class Driver:
         check_fits(device, self._build, points, states, ages * points * states)
 
     def build(self) -> MachineParameters:
-        """Return the parameters of the device's build, which are read from it if they are not known.
-
-        Raises
-        ------
-        DeviceError
-            As :meth:`run`.
-        """
+        """Return the parameters of the device's build, which are read from it if they are not known."""
         if self._build_hash == UNKNOWN:
             check_identity(self.device)
             return built_sizes(self.device)
@@ -292,7 +281,7 @@ class Driver:
         self._tables.forget()
         self._settings.clear()
         device.write_register("COMMAND", Command.RESET)
-        if not device.wait(waiting.POLL_SECONDS):
+        if not device.wait(checked.POLL_SECONDS):
             status = Status(device.read_register("STATUS"))
             raise DeviceTimeoutError(
                 f"device {device.name!r} is busy and a reset does not end it (status {status_text(status)})"
@@ -376,12 +365,7 @@ class Driver:
         self._moved += changed
 
     def _continues(self, written: list[Load], next_age: bool) -> bool:
-        """Return whether the next run may begin from the choices of the last one, after ``written`` were loaded.
-
-        It may if the device proves choices, and continues from the values of the last run with the same cash on hand
-        and transitions, and so with the same sizes. Costs may differ, as when prices move, and groups. The choices of
-        one age are a good start for those of the age before it (``next_age``), also where all tables differ.
-        """
+        """Return whether the next run may begin from the choices of the last one, after ``written`` were loaded."""
         moved = {load.table for load in written if (load.table, load.part) != (Table.Q, _GROUPS)}
         same = next_age or not {Table.W, Table.Q, Table.V} & moved
         return self._build.features.proofs and self._chosen and same
@@ -389,26 +373,23 @@ class Driver:
     def _solve(
         self, image: Image, done: int, limit: int, progress: Progress | None, deadline: float, pause: float
     ) -> _Ended:
-        """Run to the end, until ``deadline``, or until the first sweep after ``pause``, the time of the next saving.
-
-        ``done`` is the number of sweeps before this run, for lines of progress.
-        """
+        """Run to the end, until ``deadline``, or until the first sweep after ``pause``, the time of the next saving."""
         device = self.device
         self._chosen = False
         self._forget()
         self._tables.forget(Table.V)
-        watch = waiting.Watch(device)
-        with waiting.deferred_interrupt() as pressed:
+        watch = checked.Watch(device)
+        with checked.deferred_interrupt() as pressed:
             try:
                 device.write_register("COMMAND", Command.RUN)
-                while not watch.wait(min(waiting.POLL_SECONDS, max(deadline - time.monotonic(), 0.0))):
+                while not watch.wait(min(checked.POLL_SECONDS, max(deadline - time.monotonic(), 0.0))):
                     if pressed():
-                        waiting.stop(device)
+                        checked.stop(device)
                         return _Ended.INTERRUPTED
                     sweeps = watch.read("SWEEPS")
                     now = time.monotonic()
                     if now >= deadline or (now >= pause and sweeps):
-                        waiting.stop(device)
+                        checked.stop(device)
                         return _Ended.STOPPED
                     if progress:
                         change = watch.read("NORM") * image.value_unit

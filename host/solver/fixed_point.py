@@ -1,4 +1,16 @@
-"""Conversion of a problem to the accelerator's fixed-point numbers, in formats in which nothing can overflow."""
+"""Conversion of a problem to the accelerator's fixed-point numbers, in formats in which nothing can overflow.
+
+Costs of the accelerator must not fall in ``x'``. A candidate ``x'`` is *dominated* if a higher one costs less. If the
+value function does not fall in ``x``, the higher one has no lower continuation value either, so a dominated candidate
+is never needed. In the table it gets the cost of the cheapest higher candidate:
+
+    G'(x', s) = min over y >= x' of G(y, s)
+
+Then costs do not fall, the affordable candidates are those up to a highest one, and the search between the choices of
+neighbouring states proves its choices (``docs/sweep-engine-general.md``). The optimum is unchanged: under ``G'`` a
+dominated candidate is worth no more than the candidate whose cost it has. If the accelerator chooses it, the two have
+equal continuation values, and the policy is changed to the candidate that is not dominated.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.host.problem.checks import ProblemError, first, real, shown, whole
+from beltline.host.problem.general import WORKAROUND
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import (
     constant_in_x,
@@ -20,13 +33,75 @@ from beltline.host.problem.utility import (
     slope_rise,
     utility,
 )
-from beltline.host.solver.costs import Costs, costs_of, first_value
 from beltline.hw.arithmetic.numbers import MAXIMUM, Fixed
 from beltline.hw.arithmetic.utility_constants import AMOUNT_BITS_LIMIT, UtilityConstants
 from beltline.hw.interface.groups import Groups, Mark
 
 if TYPE_CHECKING:
     from beltline.host.solver.products import Products
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """The tables of ``G'``, at most the largest cash on hand, and of what to report in place of each candidate."""
+
+    table: NDArray[np.float64]
+    stands: NDArray[np.int64]
+
+    @property
+    def dominated(self) -> bool:
+        """Whether any candidate is dominated."""
+        return bool((self.stands != np.arange(self.stands.shape[0])[:, None]).any())
+
+
+def costs_of(problem: Problem) -> Costs | None:
+    """Return the costs of a problem with ``cost``; None for one without, where ending with ``x'`` costs ``x'``."""
+    if problem.cost is None:
+        return None
+    shape = (problem.points, problem.states)
+    given = np.asarray(problem.cost)
+    cost = np.broadcast_to(given if given.ndim == 2 else given[:, None], shape)
+    least = np.minimum.accumulate(cost[::-1])[::-1]
+    own = np.where(cost == least, np.arange(shape[0])[:, None], shape[0])
+    stands = np.minimum.accumulate(own[::-1])[::-1]
+    return Costs(np.minimum(least, problem.wealth.max(axis=0)), stands)
+
+
+def first_value(problem: Problem, costs: Costs | None) -> tuple[NDArray[np.float64], str]:
+    """Return the value function from which the accelerator begins, ``(N_k, N_z)``, and a note if it was changed."""
+    start = problem.start.reshape(problem.points, problem.states)
+    if costs is None or not costs.dominated:
+        return start, ""
+    falls = np.diff(start, axis=0) < 0
+    if not falls.any():
+        return start, ""
+    if problem.horizon is None:
+        note = "The start falls as the grid rises, so the solve began from its running maximum."
+        return np.maximum.accumulate(start), note
+    i, s = first(falls)
+    raise ProblemError(
+        f"start must not fall as the grid rises where cost does, but start[{i + 1}, {s}] = {start[i + 1, s]:.6g} is "
+        f"below start[{i}, {s}] = {start[i, s]:.6g}: {WORKAROUND}"
+    )
+
+
+def shift_weights(transition: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the weights ``beta Q (I - beta Q)^-1 / 2**SCALE`` of a sweep engine, as fixed-point numbers."""
+    # Imported here because loading it takes a while.
+    from beltline.hw.sweep.shift import SCALE
+
+    q = transition.astype(np.float64) * 2.0**-64
+    largest = float(q.sum(axis=1).max())
+    # The largest sum of a row of weights.
+    if not largest < 1 or largest / (1 - largest) >= 2**SCALE:
+        raise ProblemError(
+            f"method 'shift' needs beta times the largest sum of a row of transition below "
+            f"{1 - 1 / (2**SCALE + 1):.6f}, not {largest}: leave method out"
+        )
+    weights = np.linalg.solve(np.eye(q.shape[0]) - q, q)
+    # Rounding can make a weight of zero negative.
+    return np.rint(np.ldexp(np.maximum(weights, 0.0), 64 - SCALE)).astype(np.uint64)
+
 
 FRACTION_LIMIT = 52
 """Largest number of fraction bits of values, for which the error of ``ln c`` is bounded. Also of amounts of the good if
@@ -64,7 +139,7 @@ class Image:
     amount_bits, value_bits
         Fraction bits of amounts of the good and of values.
     grid : (N_k,) or (N_k, N_z) int64 array
-        ``X`` in units of amounts; for a problem with a cost the table of :class:`beltline.host.solver.costs.Costs`.
+        ``X`` in units of amounts; for a problem with a cost the table of :class:`Costs`.
     wealth : (N_k, N_z) int64 array
         ``W`` in units of amounts.
     transition : (N_z, N_z) uint64 array
@@ -78,7 +153,7 @@ class Image:
     note
         Empty, or a sentence about what rounding may change.
     stands : (N_k, N_z) int64 array or None
-        For a problem with a cost, as in :class:`beltline.host.solver.costs.Costs`.
+        For a problem with a cost, as in :class:`Costs`.
     groups, last_groups : Groups or None
         Of a problem with alternatives: which exogenous states belong together, and what is added to their values; and
         the same in the run of a horizon's last age.
@@ -112,16 +187,7 @@ class Image:
     ages: tuple[Image, ...] = ()
 
     def before(self, age: int, value: NDArray[np.int64]) -> Image:
-        """Return the image with which the run of an age begins.
-
-        Parameters
-        ----------
-        age
-            Any age but the last one, counted from 0.
-        value : (N_k, N_z) int64 array
-            Values after the run of the next age. Product states with a table of values have that of the next age, which
-            is in the image.
-        """
+        """Return the image with which the run of an age begins."""
         now = self.ages[age] if self.ages else self
         keeps = None if now.groups is None else now.groups.has(Mark.KEEPS)
         if keeps is None or not keeps.any():
@@ -178,20 +244,14 @@ def value_bounds(problem: Problem) -> tuple[float, float]:
 
 
 def fraction_bits(bound: float) -> int:
-    """Return the largest number ``f`` of fraction bits with ``|bound| * 2**f < RANGE``, at most 52.
-
-    The result is negative if there is no such number.
-    """
+    """Return the largest number ``f`` of fraction bits with ``|bound| * 2**f < RANGE``, at most 52."""
     if not math.isfinite(bound):
         return -1
     return min(FRACTION_LIMIT, 62 - math.frexp(bound)[1])
 
 
 def amount_fraction_bits(largest: float) -> int:
-    """Return the number of fraction bits for amounts up to ``largest``.
-
-    It is that of :func:`fraction_bits`, plus the number of leading zeros of ``largest`` if that is below 1/2.
-    """
+    """Return the number of fraction bits for amounts up to ``largest``."""
     if not 0.0 < largest < 0.5:
         return fraction_bits(largest)
     return min(AMOUNT_BITS_LIMIT, FRACTION_LIMIT - math.frexp(largest)[1])
@@ -235,13 +295,7 @@ def _nearly_log(eta: float) -> str:
 
 
 def bits_chosen(kind: str, asked: int | None, certain: int, reach: str) -> int:
-    """Return the fraction bits of ``"value"`` or ``"amount"``: those the user ``asked`` for, or all that certainly fit.
-
-    Raises
-    ------
-    ProblemError
-        No fraction bits fit, or the user asked for more than certainly fit; ``reach`` says what must fit.
-    """
+    """Return the fraction bits of ``"value"`` or ``"amount"``: those ``asked`` for, or all that certainly fit."""
     if certain < 0:
         raise ProblemError(f"{reach}, more than 64-bit fixed point can represent: rescale the problem")
     if asked is None:
@@ -281,10 +335,7 @@ def _check_amounts(problem: Problem, grid: NDArray[np.int64], wealth: NDArray[np
 
 
 def _surely_curved(problem: Problem, value_bits: int, richest: float) -> bool:
-    """Return whether :func:`_note` has nothing to say, by a cheap bound with the numbers of the worst grid point.
-
-    Only for a first guess that is constant in ``x``.
-    """
+    """Return whether :func:`_note` has nothing to say, by a cheap bound with the numbers of the worst grid point."""
     least, most, eta = richest - problem.grid[-3], richest - problem.grid[0], problem.eta
     if not (least > 0.0 and constant_in_x(problem.start)):
         return False
@@ -333,11 +384,7 @@ def _note(problem: Problem, value_bits: int) -> str:
 
 
 def coarse_amounts(poorest: float, eta: float, tol: float, bits: int) -> str:
-    """Return a sentence if rounding of amounts of the good changes utility by more than ``tol``, else an empty string.
-
-    The ``poorest`` consume no more than what they have above the lowest choice, where marginal utility is least for
-    them.
-    """
+    """Return a sentence if rounding of amounts moves the utility of the poorest by more than ``tol``, else nothing."""
     moved = math.ldexp(float(marginal_utility(poorest, eta)), -bits)
     if not moved > tol:
         return ""
@@ -348,10 +395,7 @@ def coarse_amounts(poorest: float, eta: float, tol: float, bits: int) -> str:
 
 
 def amounts_in_units(amounts: NDArray[np.float64], bits: int) -> NDArray[np.int64]:
-    """Return ``amounts`` as whole numbers of units of ``2**-bits``, rounded to the nearest.
-
-    In units they are below :data:`RANGE`. :class:`Fixed` does the same, but takes at most 52 fraction bits.
-    """
+    """Return ``amounts`` as whole numbers of units of ``2**-bits``, rounded to the nearest."""
     # Multiplication by a power of two is exact.
     units = amounts * 2.0**bits
     return np.rint(units, out=units).astype(np.int64)
@@ -378,12 +422,10 @@ def fixed_point(
     shift: bool = False,
     raises_tol: bool = False,
 ) -> Image:
-    """Convert a problem to fixed point.
+    """Convert a problem of the simple form, or with a cost, to fixed point.
 
     Parameters
     ----------
-    problem
-        Of the simple form, or with a cost.
     tol
         The run ends when the largest change of ``V`` is below this, in units of utility; at least four units of the
         format of values. Ignored with a finite horizon.

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from beltline.gpu_ref.timing import added
 from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import Outcome
-from beltline.host.solver.options import SolveOptions
-from beltline.host.solver.tolerance import spread, usual_utility
+from beltline.host.solver.options import SolveOptions, spread, usual_utility
 
 if TYPE_CHECKING:
     from beltline.host.problem.discrete import DiscreteProblem

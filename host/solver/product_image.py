@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +14,7 @@ from numpy.typing import NDArray
 from beltline.gpu_ref.general.form import Branch, Form, Outside, Tables
 from beltline.host.problem.checks import ProblemError, first, real, shown
 from beltline.host.problem.problem import Problem
+from beltline.host.problem.utility import utility
 from beltline.host.solver.fixed_point import (
     SMALLEST_IMPATIENCE,
     SMALLEST_TOLERANCE,
@@ -22,12 +25,104 @@ from beltline.host.solver.fixed_point import (
     coarse_amounts,
     fraction_bits,
 )
-from beltline.host.solver.product_reach import Reach, reach_of
 from beltline.host.solver.products import Products, products_by_age
 from beltline.hw.arithmetic.log_sum_constants import LogSumConstants
 from beltline.hw.arithmetic.numbers import MINIMUM, Fixed
 from beltline.hw.arithmetic.utility_constants import UtilityConstants
 from beltline.hw.interface.groups import Groups, Mark
+
+
+class Reach(NamedTuple):
+    """Bounds on the numbers that a run computes, in units of utility.
+
+    Attributes
+    ----------
+    low, high
+        Lower and upper bound on the values of regimes.
+    all
+        Bound on the absolute value of all values, utilities and expectations.
+    """
+
+    low: float
+    high: float
+    all: float
+
+
+def reach_of(products: Sequence[Products], horizon: int | None) -> Reach:
+    """Return bounds on the values of a problem after any number of sweeps.
+
+    Let ``L`` be a lower bound on the values before a sweep. An alternative that can be taken is then worth at least
+    ``u + kappa + b L``, where ``u`` is the utility of consumption with the cheapest choice and ``b = beta sum Q``. So
+    ``L`` is also a lower bound after the sweep if in each state some alternative has ``u + kappa + b L >= L``. Upper
+    bounds are found in the same way, but must hold for all alternatives. With taste shocks the value of a regime is at
+    least that of any of its alternatives, and at most ``sigma`` times the logarithm of their number larger than all of
+    them.
+
+    Parameters
+    ----------
+    products
+        The product states of each age, the first age first, or of all ages if no table depends on age.
+    horizon
+        Number of ages, or None for an infinite horizon.
+    """
+    keep = products[0].keeps
+    tables = [one.given(one.age)[:, keep] for one in products]
+    all_pays, factors = zip(*(_period(one) for one in products), strict=True)
+    guesses = products[-1].start[:, ~keep]
+    guesses = guesses[np.isfinite(guesses)]
+    # A log-sum is at most this much larger than the maximum.
+    sigma = products[0].form.sigma
+    more = sigma * math.log(products[0].arrangement.largest)
+    fixed = np.concatenate([table[np.isfinite(table)] for table in tables])
+    low = min((float(words.min()) for words in (guesses, fixed) if words.size), default=0.0)
+    high = max((float(words.max()) for words in (guesses, fixed) if words.size), default=0.0) + more
+
+    def best(worth: NDArray[np.float64], k: int) -> float:
+        """Return the lowest value of any regime, given the values ``worth`` of the product states, ``(N_k, N_p)``."""
+        worth[:, keep] = tables[k]
+        return float(products[k].best(worth).min())
+
+    if horizon is None:
+        (pays,), (factor,) = all_pays, factors
+        low = min(low, best(pays / (1.0 - factor), 0))
+        high = max(high, float(((pays + more) / (1.0 - factor)).max()))
+    lowest, highest = low, high
+    for age in reversed(range(horizon or 0)):
+        k = age if len(products) > 1 else 0
+        above = float((all_pays[k] + factors[k] * high).max())
+        low, high = best(all_pays[k] + factors[k] * low, k), max(high if keep.any() else -np.inf, above + more)
+        lowest, highest = min(lowest, low), max(highest, high)
+    # Alternatives, utilities, expectations and ``kappa`` can be larger than the values of regimes.
+    parts = [abs(lowest), abs(highest), sigma]
+    for one, pays, factor in zip(products, all_pays, factors, strict=True):
+        able = np.isfinite(pays)
+        plain = (pays - one.kappa)[able]
+        parts.append(float(np.abs(one.kappa).max()))
+        if one.form.negative:
+            # Of candidates that cost more, too.
+            parts.append(float(np.abs(one.wealth).max() + np.abs(one.cost).max()))
+        if not plain.size:
+            continue
+        parts.append(float(np.abs(plain).max()))
+        for bound in (lowest, highest):
+            parts.append(float(np.abs((pays + factor * bound)[able]).max()))
+            parts.append(float(np.abs((pays - one.kappa + factor * bound)[able]).max()))
+    return Reach(lowest, highest, max(parts))
+
+
+def _period(products: Products) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return what the cheapest choice is worth in a period, ``(N_k, N_p)``, and ``beta sum Q``, ``(N_p,)``."""
+    form, consumed = products.form, products.consumed
+    earned = consumed if form.negative else utility(consumed, form.eta)
+    pays = np.where(form.negative | (consumed > 0.0), earned + products.kappa, -np.inf)
+    pays[:, products.keeps] = -np.inf
+    factor = np.zeros(pays.shape[1])
+    for d, one in enumerate(form.alternatives):
+        if isinstance(one, Branch):
+            tables = one.at(products.age)
+            factor[products.of(d)] = tables.beta * tables.transition.sum(axis=1)
+    return pays, factor
+
 
 LOWEST = -(2**62)
 """Marks the states of a table of values in which the alternative cannot be taken; all other values are larger.
@@ -45,33 +140,7 @@ def product_image(
     *,
     raises_tol: bool = False,
 ) -> Image:
-    """Convert a problem with alternatives to fixed point; its product states are the exogenous states of the image.
-
-    :mod:`beltline.host.solver.products` defines product states.
-
-    Parameters
-    ----------
-    problem
-        A problem that :func:`beltline.host.solver.products.check_products` accepts.
-    tol, value_bits, amount_bits, raises_tol
-        As of :func:`beltline.host.solver.fixed_point.fixed_point`.
-    form
-        Tables to use in place of the problem's own, because prices have changed.
-    before
-        Image of the same problem with earlier tables. Tables that have not changed are taken from it.
-
-    Returns
-    -------
-    Image
-        If tables depend on age, that of the last age, which has those of all ages in ``ages``. They have the same
-        number formats, in which nothing overflows at any age, and share the tables that do not change.
-
-    Raises
-    ------
-    ProblemError
-        Values or amounts can exceed the format, the tolerance is below its resolution, or the largest consumption of a
-        state is rounded to zero; and as :func:`beltline.host.solver.products.products_of`.
-    """
+    """Convert a problem with alternatives to fixed point; its product states are the exogenous states of the image."""
     tol = real("tol", tol, "a number above 0", lambda v: 0 < v < math.inf)
     products = products_by_age(problem, form)
     form = products[0].form
@@ -143,15 +212,7 @@ def _image(
 def _bits(
     problem: Problem, products: list[Products], reach: Reach, value_bits: int | None, amount_bits: int | None
 ) -> tuple[int, int]:
-    """Return the fraction bits of values and of amounts of the good: those that the user asked for, or all that fit.
-
-    Linear utility is an amount of the good and a value at once, so that with ``eta = 0`` the two are equal.
-
-    Raises
-    ------
-    ProblemError
-        The user asked for more than certainly fit, or for two different numbers with ``eta = 0``.
-    """
+    """Return the fraction bits of values and of amounts of the good: those that the user asked for, or all that fit."""
     largest = float(max(np.abs(table).max() for one in products for table in (one.cost, one.wealth)))
     of_values, of_amounts = (
         f"the values of alternatives can reach {reach.all:.3g}",
@@ -206,13 +267,7 @@ def _same_weights(tables: Tables, others: Tables) -> bool:
 def _limits(
     products: Products, grid: NDArray[np.int64], wealth: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the lowest and the highest candidate of each product state, ``(N_p,)`` each, for costs ``grid``.
-
-    Where consumption may be negative, or bounds of ``x'`` depend on ``x``, they are the bounds of all points together.
-    Otherwise those below the lowest are dominated by it: they cost as much, and promise no more. Those above the
-    highest cost at least as much as the largest cash on hand of the state. A table of values has one candidate, which
-    does not matter.
-    """
+    """Return the lowest and the highest candidate of each product state, ``(N_p,)`` each, for costs ``grid``."""
     if products.form.negative or products.by_point:
         return products.low[0], products.high[-1]
     last = grid.shape[0] - 1
@@ -223,12 +278,7 @@ def _limits(
 
 
 def _marks(products: Products, last: bool) -> NDArray[np.int64]:
-    """Return the marks of the product states; ``last`` says that they are for the last age.
-
-    The value after the last age is ``start``, which tables of values do not enter. So at the last age each table of
-    values is a group of its own. The other alternatives of its regime may then afford nothing, which is no error, so
-    the ends of groups are not marked.
-    """
+    """Return the marks of the product states; ``last`` says that they are for the last age."""
     begins, ends = products.borders(apart=last)
     ends = ends & (not (last and products.keeps.any()))
     found = np.where(begins, int(Mark.BEGINS), 0) | np.where(ends, int(Mark.ENDS), 0)

@@ -24,11 +24,9 @@ from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
 from beltline.host.solver.certify import bounds_by_state, bounds_of_differences
 from beltline.host.solver.judgement import LIMITED, RESCALE, judged, lowers, promised
-from beltline.host.solver.options import SolveOptions
-from beltline.host.solver.rules import AUTO, Way, check_names, ways
+from beltline.host.solver.options import AUTO, SolveOptions, Way, check_names, usual_utility, ways
 from beltline.host.solver.solve_general import METHOD as BRACKETS
 from beltline.host.solver.solve_general import by_brackets
-from beltline.host.solver.tolerance import usual_utility
 from beltline.host.solver.verify import Verification, checked, confirms, measure
 
 if TYPE_CHECKING:
@@ -73,7 +71,7 @@ def solve_reference(
         Of the simple form.
     options
         Options of the solve. The method is one of ``beltline.gpu_ref.methods.METHODS``; None or ``"auto"`` tries those
-        of :func:`beltline.host.solver.rules.ways` in their order.
+        of :func:`beltline.host.solver.options.ways` in their order.
     device
         ``"cpu"`` or ``"gpu"``.
     more

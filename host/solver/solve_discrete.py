@@ -17,9 +17,8 @@ from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
 from beltline.host.solver.certify import bounds_by_state
 from beltline.host.solver.judgement import RESCALE, ROUNDED, UNBOUNDED, judged, lowers, promised
-from beltline.host.solver.options import UNNAMED, SolveOptions
+from beltline.host.solver.options import UNNAMED, SolveOptions, usual_utility
 from beltline.host.solver.solve_general import sweep_reporter
-from beltline.host.solver.tolerance import usual_utility
 
 if TYPE_CHECKING:
     from beltline.gpu_ref.discrete.exact_step import Measured

@@ -20,8 +20,7 @@ from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result, Tables
 from beltline.host.solver.certify import bounds_by_state, bounds_of_differences
 from beltline.host.solver.judgement import RESCALE, ROUNDED, judged, lowers, promised
-from beltline.host.solver.options import UNNAMED, SolveOptions
-from beltline.host.solver.tolerance import usual_utility
+from beltline.host.solver.options import UNNAMED, SolveOptions, usual_utility
 from beltline.host.solver.verify import Verification, measured, with_best
 
 if TYPE_CHECKING:

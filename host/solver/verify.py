@@ -30,8 +30,7 @@ from beltline.host.problem.general import start_of
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import marginal_utility, slope_noise, utility
 from beltline.host.results.result import Tables
-from beltline.host.solver.costs import costs_of
-from beltline.host.solver.fixed_point import UTILITY_ERROR, Image
+from beltline.host.solver.fixed_point import UTILITY_ERROR, Image, costs_of
 
 if TYPE_CHECKING:
     from beltline.gpu_ref.general.certificate import Answer, Miss

@@ -82,7 +82,7 @@ FAULTS = (
     ),
     Fault(
         "bounds on values are those of the first age's utilities",
-        "host/solver/product_reach.py",
+        "host/solver/product_image.py",
         "k = age if len(products) > 1 else 0",
         "k = 0",
         (FORMS + "[ages random]",),

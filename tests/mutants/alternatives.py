@@ -106,7 +106,7 @@ FAULTS = (
     ),
     Fault(
         "bounds on numbers leave out expensive candidates of a firm",
-        "host/solver/product_reach.py",
+        "host/solver/product_image.py",
         "parts.append(float(np.abs(one.wealth).max() + np.abs(one.cost).max()))",
         "parts.append(0.0)",
         (HOST_FIRMS + "test_candidates_out_of_bounds_are_within_the_range_of_numbers",),
@@ -330,7 +330,7 @@ FAULTS = (
     ),
     Fault(
         "bounds on values leave out the utilities added to alternatives",
-        "host/solver/product_reach.py",
+        "host/solver/product_image.py",
         "earned + products.kappa, -np.inf)",
         "earned, -np.inf)",
         (
@@ -354,14 +354,14 @@ FAULTS = (
     ),
     Fault(
         "a checkpoint leaves out the groups",
-        "host/solver/checkpoint.py",
+        "host/solver/run.py",
         "digest.update(image.groups.kappa.data)",
         "digest.update(image.groups.marks.data)",
         (TEST_HOST + "test_a_solve_resumes_from_its_checkpoint",),
     ),
     Fault(
         "a checkpoint leaves out the candidates",
-        "host/solver/checkpoint.py",
+        "host/solver/run.py",
         "        digest.update(image.groups.lowest.data)\n",
         "",
         (TEST_HOST + "test_a_checkpoint_has_a_key_of_all_groups",),

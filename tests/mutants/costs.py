@@ -5,7 +5,7 @@ from __future__ import annotations
 from .fault import Fault
 
 LANE = "hw/sweep/lane/"
-COSTS = "host/solver/costs.py"
+COSTS = "host/solver/fixed_point.py"
 TEST = "tests/hw/sweep/test_alternatives.py::"
 TEST_GATEWARE = ("tests/hw/sweep/test_kinds.py::test_gateware_after_every_sweep_and_at_the_end[costs-2]",)
 FORMS = "tests/host/solver/test_forms.py::test_errors_are_within_the_bounds_of_every_device"

@@ -133,7 +133,7 @@ FAULTS = (
     ),
     Fault(
         "weights of shifts ignore that a change has effects in all later periods",
-        SOLVER + "shifts.py",
+        SOLVER + "fixed_point.py",
         "weights = np.linalg.solve(np.eye(q.shape[0]) - q, q)",
         "weights = q.copy()",
         (TESTS + "test_shifts.py::test_weights_are_what_all_sweeps_to_come_add",),
@@ -491,7 +491,7 @@ FAULTS = (
     ),
     Fault(
         "the command line deletes a checkpoint before it has written the result",
-        "host/solver/checkpoint.py",
+        "host/solver/run.py",
         "if converged and not self.stays:",
         "if converged:",
         ("tests/host/solver/test_checkpoint.py::test_the_command_line_deletes_it_after_it_has_written_the_result",),

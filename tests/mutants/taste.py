@@ -115,7 +115,7 @@ FAULTS = (
     ),
     Fault(
         "bounds on values leave out what a log-sum adds",
-        "host/solver/product_reach.py",
+        "host/solver/product_image.py",
         "more = sigma * math.log(products[0].arrangement.largest)",
         "more = 0.0",
         OF_BOUNDS,
@@ -129,7 +129,7 @@ FAULTS = (
     ),
     Fault(
         "an alternative that a regime has twice counts once in a log-sum",
-        "host/solver/product_groups.py",
+        "host/solver/products.py",
         "twice = form.sigma > 0.0 and",
         "twice = False and",
         OF_EQUAL,
@@ -143,7 +143,7 @@ FAULTS = (
     ),
     Fault(
         "a checkpoint may be continued with another scale of shocks",
-        "host/solver/checkpoint.py",
+        "host/solver/run.py",
         "digest.update(repr(image.groups.shocks).encode())",
         "pass",
         OF_KEY,

@@ -11,9 +11,8 @@ import pytest
 
 import beltline as bl
 from beltline.host.devices import open_device
-from beltline.host.solver.costs import costs_of, first_value
 from beltline.host.solver.driver import Driver
-from beltline.host.solver.fixed_point import fixed_point
+from beltline.host.solver.fixed_point import costs_of, first_value, fixed_point
 from beltline.host.solver.verify import _consumption, measure, rounding_of_choices, trust
 from beltline.hw.interface.parameters import MachineParameters
 from support.costs import with_cost

@@ -13,7 +13,7 @@ import pytest
 import beltline as bl
 from beltline.host.problem.general import start_of
 from beltline.host.solver.fixed_point import value_bounds
-from beltline.host.solver.product_reach import reach_of
+from beltline.host.solver.product_image import reach_of
 from beltline.host.solver.products import products_by_age, products_of
 from beltline.host.solver.verify_products import found_of, measure_products, rounding_of
 from beltline.hw.interface.registers import Status

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from beltline.host.solver.checkpoint import Saved
-from beltline.host.solver.run import Run, continued
+from beltline.host.solver.run import Run, Saved, continued
 from beltline.hw.interface.registers import Engine, Status
 
 BEFORE = Saved(np.full((2, 1), 3), np.full((2, 1), 1), sweeps=5, states_done=10, clocks=700, norm=9)
