@@ -92,7 +92,7 @@ if TYPE_CHECKING:
     from beltline.host.problem.problem import Problem as Problem
     from beltline.host.results.load import load as load
     from beltline.host.results.result import Result as Result
-    from beltline.host.solver.certify import Certificate as Certificate
+    from beltline.host.solver.certificate import Certificate as Certificate
     from beltline.host.solver.certify import certify as certify
     from beltline.host.solver.session import Session as Session
     from beltline.host.solver.solve import open_session as open
@@ -102,7 +102,7 @@ _HOMES = {
     "Alternative": "beltline.host.problem.alternative",
     "Attempt": "beltline.host.batch.solve_many",
     "BondPrices": "beltline.gpu_ref.general.prices",
-    "Certificate": "beltline.host.solver.certify",
+    "Certificate": "beltline.host.solver.certificate",
     "CohortResult": "beltline.host.models.cohort.model",
     "DefaultEconomy": "beltline.host.models.arellano.model",
     "DeviceError": "beltline.host.devices",

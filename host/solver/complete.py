@@ -6,31 +6,23 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from beltline.gpu_ref.timing import timed
 from beltline.host.devices.base import Progress
 from beltline.host.problem.general import unused
+from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import Outcome
-from beltline.host.results.result import Result
-from beltline.host.solver.fixed_point import SMALLEST_TOLERANCE
-from beltline.host.solver.judgement import LOWER, judged, lowers, promised
-from beltline.host.solver.options import SolveOptions, usual_utility
+from beltline.host.results.result import Result, Tables
+from beltline.host.solver.certificate import Certificate, certified, claimed, of_one_alternative
+from beltline.host.solver.fixed_point import SMALLEST_TOLERANCE, Image
+from beltline.host.solver.judgement import LOWER, concluded, lowers
+from beltline.host.solver.options import SolveOptions
 from beltline.host.solver.prepare import Prepared
+from beltline.host.solver.rounding import peaked, rounding_of, trust
 from beltline.host.solver.run import Run
-from beltline.host.solver.verify import (
-    UNPROVEN,
-    Verification,
-    measure,
-    peaked,
-    rounding_of_choices,
-    trust,
-    with_best,
-)
 from beltline.hw.interface.registers import Status
 
 
@@ -87,110 +79,89 @@ class Completed:
 
 
 def _result(completed: Completed, report: Progress | None) -> Result:
-    work, done, timing = completed.work, completed.run, completed.timing
+    work, done = completed.work, completed.run
     problem, image, options = work.problem, work.image, work.options
+    tables = _tables(problem, image, done)
+    if problem.horizon is not None:
+        # Sweeps go backwards in age: the first one solves the last age.
+        tables = tables._replace(**{name: np.ascontiguousarray(part[::-1]) for name, part in tables._asdict().items()})
+    change = math.ldexp(done.norm, -image.value_bits)
+    quality, note = _certified(completed, tables, change, report)
+    outcome, message = _outcome(work, done, change, quality)
+    modulus, cure = _modulus(work), CURE
+    if problem.horizon is None and options.tol > SMALLEST_TOLERANCE * image.value_unit:
+        cure = LOWER if lowers(quality.residual, quality.error_bound, modulus) == LOWER else CURE
+    facts = concluded(quality, options, outcome, message, tables.value, modulus, cure, by_state=False)
+    facts["message"] = " ".join(filter(None, (facts["message"] + note, image.note, unused(problem))))
+    return Result.of(
+        problem,
+        quality.tables or tables,
+        **facts,
+        sweeps=done.sweeps,
+        change=change,
+        tol=options.tol,
+        clocks=done.clocks,
+        clocks_source=completed.clocks_source,
+        timing=completed.timing,
+        device=completed.device,
+        amount_bits=image.amount_bits,
+        value_bits=image.value_bits,
+        build_hash=done.build_hash,
+        proven=Status.PROVEN in done.status,
+    )
+
+
+def _tables(problem: Problem, image: Image, done: Run) -> Tables:
+    """Return the solution of a run in units of utility, with an axis of sweeps for a problem with a horizon."""
     if image.products is not None:
-        return _of_products(completed, report)
-    # Multiplication by a power of two is exact.
-    value = np.multiply(done.value, image.value_unit, dtype=np.float64)
+        # Here, because it compiles.
+        from beltline.host.solver.product_image import found_of
+
+        return found_of(image, done.value, done.policy)
     policy = done.policy.astype(np.int32)
     if image.stands is not None:
         policy = image.stands[policy, np.arange(problem.states)].astype(np.int32)
-    if problem.horizon is not None:
-        # Sweeps go backwards in age: the first one solves the last age.
-        value, policy = np.ascontiguousarray(value[::-1]), np.ascontiguousarray(policy[::-1])
-    change = math.ldexp(done.norm, -image.value_bits)
+    # Multiplication by a power of two is exact.
+    return of_one_alternative(np.multiply(done.value, image.value_unit, dtype=np.float64), policy)
+
+
+def _certified(completed: Completed, tables: Tables, change: float, report: Progress | None) -> tuple[Certificate, str]:
+    """Return the certificate of a solution, and a sentence if it is verified although ``verify`` is False.
+
+    It is not searched where that is not asked for and the device has proven its choices, or where every objective is
+    proven to have a single peak.
+    """
+    work, done = completed.work, completed.run
+    problem, image, options = work.problem, work.image, work.options
+    proven, horizon = Status.PROVEN in done.status, problem.horizon is not None
+    products = image.products is not None
     deadline = math.inf
-    if problem.horizon is not None and options.timeout is not None:
+    if horizon and options.timeout is not None:
         deadline = time.monotonic() + options.timeout - sum(done.timing.values())
-    unproven = False
-    proven = Status.PROVEN in done.status
-    if not options.verify and not done.status & INVALID and not proven:
+    # An age that was not reached has no value to measure.
+    whole = not products or (done.sweeps and (not horizon or done.value.shape[0] == problem.horizon))
+    if done.status & INVALID or not whole:
+        return claimed(problem, tables.value, math.inf, math.inf), ""
+    note = ""
+    if not options.verify and products:
+        note = " The choices of the last sweep are not proven, so the result was verified although verify is False."
+    elif not options.verify and not proven:
         costly = problem.cost is not None or Status.PEAKS in done.status
-        unproven = costly or not peaked(problem, image, done.value, done.norm, deadline)
-    if done.status & INVALID:
-        quality = UNPROVEN
-    elif options.verify or unproven:
-        if report:
-            report("verifying with an exact sweep in double precision")
-        with timed(timing, "verify"):
-            rounding = rounding_of_choices(problem, image, value, policy)
-            quality = measure(problem, value, policy, change, rounding=rounding, deadline=deadline)
-    else:
-        quality = trust(problem, image, value, policy, change, proven)
-    policy = policy if quality.policy is None else quality.policy
-    outcome, message = _outcome(work, done, change, quality)
-    outcome, message = _judged(work, outcome, message, value, quality)
-    if unproven:
+        if not costly and peaked(problem, image, done.value, done.norm, deadline):
+            return trust(problem, image, tables, change, proven), ""
         found = "has several peaks" if Status.PEAKS in done.status else "may have several peaks"
-        message += (
+        note = (
             f" The objective {found}, of which the engine may have found one that is not the highest, so the result "
             f"was verified although verify is False."
         )
-    known = _known(completed, outcome, message, quality)
-    return Result(value=value, policy=policy, change=change, **known)
-
-
-def _known(completed: Completed, outcome: Outcome, message: str, quality: Verification) -> dict[str, Any]:
-    """Return the fields that results of all forms have."""
-    work, done = completed.work, completed.run
-    return {
-        "success": outcome in (Outcome.CONVERGED, Outcome.FINISHED),
-        "status": outcome.value,
-        "message": " ".join(filter(None, (message, work.image.note, unused(work.problem)))),
-        "sweeps": done.sweeps,
-        "residual": quality.residual,
-        "error_bound": quality.error_bound,
-        "verified": quality.independent,
-        "tol": work.options.tol,
-        "clocks": done.clocks,
-        "clocks_source": completed.clocks_source,
-        "timing": completed.timing,
-        "device": completed.device,
-        "amount_bits": work.image.amount_bits,
-        "value_bits": work.image.value_bits,
-        "build_hash": done.build_hash,
-        "proven": Status.PROVEN in done.status,
-        "problem": work.problem,
-    }
-
-
-def _of_products(completed: Completed, report: Progress | None) -> Result:
-    """Return the result of a problem with alternatives, verified if the options ask for it or if it is not proven."""
-    # Here, because it compiles.
-    from beltline.host.solver.verify_products import found_of, measure_products, trust_products
-
-    work, done = completed.work, completed.run
-    problem, image, options = work.problem, work.image, work.options
-    found = found_of(image, done.value, done.policy)
-    if problem.horizon is not None:
-        # Sweep t solves the age that t others follow.
-        found = found._replace(**{name: np.ascontiguousarray(part[::-1]) for name, part in found._asdict().items()})
-    change = math.ldexp(done.norm, -image.value_bits)
-    # An age that was not reached has no value to measure.
-    whole = problem.horizon is None or done.value.shape[0] == problem.horizon
-    proven = Status.PROVEN in done.status
-    message = ""
-    if done.status & INVALID or not whole or not done.sweeps:
-        quality = UNPROVEN
-    elif proven and not options.verify:
-        quality = trust_products(problem, image, found, change)
-    else:
-        if report:
-            report("verifying by a second search")
-        with timed(completed.timing, "verify"):
-            quality = measure_products(problem, image, found, change)
-        if not options.verify:
-            message = (
-                " The choices of the last sweep are not proven, so the result was verified although verify is False."
-            )
-    outcome, sentence = _outcome(work, done, change, quality)
-    outcome, sentence = _judged(work, outcome, sentence, found.value, quality)
-    return Result.of(
-        tables=with_best(problem, found, quality),
-        change=change,
-        **_known(completed, outcome, sentence + message, quality),
-    )
+    if not options.verify and proven:
+        return trust(problem, image, tables, change, proven), ""
+    if report:
+        report("verifying by a second search" if products else "verifying with an exact sweep in double precision")
+    with timed(completed.timing, "verify"):
+        form = None if image.products is None else image.products.form
+        rounding = rounding_of(problem, image, tables)
+        return certified(problem, tables, change, form, rounding, deadline=deadline), note
 
 
 def _modulus(work: Prepared) -> float:
@@ -198,22 +169,7 @@ def _modulus(work: Prepared) -> float:
     return work.problem.modulus if products is None else products.form.modulus()
 
 
-def _judged(
-    work: Prepared, outcome: Outcome, message: str, value: NDArray[np.float64], quality: Verification
-) -> tuple[Outcome, str]:
-    """Return outcome and message in the light of the error bound (:func:`beltline.host.solver.judgement.judged`)."""
-    problem, options, bound = work.problem, work.options, quality.error_bound
-    cure, accepted = CURE, 0.0
-    # With a horizon there is no tolerance.
-    if problem.horizon is None:
-        modulus, lowest = _modulus(work), SMALLEST_TOLERANCE * work.image.value_unit
-        accepted = promised(options, modulus)
-        if options.tol > lowest and lowers(quality.residual, bound, modulus) == LOWER:
-            cure = LOWER
-    return judged(outcome, message, value, bound, cure, accepted, partial(usual_utility, problem))
-
-
-def _outcome(work: Prepared, done: Run, change: float, quality: Verification) -> tuple[Outcome, str]:
+def _outcome(work: Prepared, done: Run, change: float, quality: Certificate) -> tuple[Outcome, str]:
     problem, image, tol, max_sweeps = work.problem, work.image, work.options.tol, work.options.max_sweeps
     after = f"after {done.sweeps:,} sweep{'' if done.sweeps == 1 else 's'}"
     if Status.SATURATED in done.status:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from beltline.host.solver.options import SolveOptions, spread, usual_utility
 if TYPE_CHECKING:
     from beltline.host.problem.discrete import DiscreteProblem
     from beltline.host.results.result import Result
+    from beltline.host.solver.certificate import Certificate
 
 Solved = TypeVar("Solved", bound="Result")
 
@@ -80,28 +81,6 @@ def judged(
     :data:`NOTICEABLE` of the spread is mentioned. Where values differ by orders of magnitude, bounds ``by_state``
     decide: each is compared with the size of its own state's value.
 
-    Parameters
-    ----------
-    outcome, message
-        As they are without a look at the bound. Other outcomes than success are returned as they are.
-    value
-        ``V``, of any shape, units of utility.
-    bound
-        Bound on ``|V - V*|``, units of utility.
-    cure
-        What may lower the bound, as an imperative.
-    accepted
-        The bound to which the user's own ``tol`` leads (:func:`promised`); 0 if the user gave none.
-    usual
-        Computes :func:`usual_utility` of the problem, which is rarely needed; 0 by default.
-    unbounded
-        Sentence for the message if the bound is infinite, with a space before it.
-    by_state
-        Computes bounds by state, of the shape of ``value``, units of utility, which is rarely needed.
-    relative
-        Computes bounds by state on the errors of the differences of values, which decide where the bound is not below
-        their spread. By default, and for values that are as good as equal, the bound is then compared with their size.
-
     Examples
     --------
     >>> import numpy
@@ -150,6 +129,52 @@ def judged(
     if bound <= max(LARGEST * between, CLOSE * size, accepted):
         return outcome, f"{compared} {DIFFER}: {cure}."
     return Outcome.INEXACT, f"{compared} it says too little about them: {cure}."
+
+
+def concluded(
+    certificate: Certificate,
+    options: SolveOptions,
+    outcome: Outcome,
+    message: str,
+    value: NDArray[np.float64],
+    modulus: float,
+    cure: str = "",
+    accepted: float | None = None,
+    unbounded: str = UNBOUNDED,
+    by_state: bool = True,
+) -> dict[str, Any]:
+    """Return the fields of a result that say how good it is: its outcome as :func:`judged` by its certificate.
+
+    With ``by_state`` bounds by state count. The defaults of ``cure`` and ``accepted`` follow from residual and ``tol``.
+    """
+    problem, bound = certificate.problem, certificate.error_bound
+    if problem.horizon is None:
+        cure = cure or lowers(certificate.residual, bound, modulus)
+        accepted = promised(options, modulus) if accepted is None else accepted
+    finite: Any = ... if isinstance(problem, Problem) else value > -np.inf
+    if value[finite].size:
+        outcome, message = judged(
+            outcome,
+            message,
+            value[finite],
+            bound,
+            cure or RESCALE,
+            accepted or 0.0,
+            partial(usual_utility, problem),
+            unbounded,
+            (lambda: certificate.error_bound_by_state.reshape(value.shape)[finite]) if by_state else None,
+            (lambda: certificate.differences(bound).reshape(value.shape)[finite])
+            if by_state and problem.horizon is None and modulus < 1.0
+            else None,
+        )
+    return {
+        "success": outcome in (Outcome.CONVERGED, Outcome.FINISHED),
+        "status": outcome.value,
+        "message": message,
+        "residual": certificate.residual,
+        "error_bound": bound,
+        "verified": certificate.verified,
+    }
 
 
 def noticeable(value: NDArray[np.float64], bound: float, usual: Callable[[], float]) -> bool:

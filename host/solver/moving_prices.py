@@ -34,10 +34,9 @@ from beltline.host.results.result import Result
 from beltline.host.solver.complete import INVALID, Completed
 from beltline.host.solver.fixed_point import RANGE, Image
 from beltline.host.solver.prepare import Prepared, from_last
-from beltline.host.solver.product_image import product_image
+from beltline.host.solver.product_image import found_of, product_image
 from beltline.host.solver.products import check_products, varies
 from beltline.host.solver.run import Run
-from beltline.host.solver.verify_products import found_of
 from beltline.hw.interface.groups import Mark
 from beltline.hw.interface.registers import UPDATE_FIELD, Status
 

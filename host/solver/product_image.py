@@ -15,6 +15,7 @@ from beltline.gpu_ref.general.form import Branch, Form, Outside, Tables
 from beltline.host.problem.checks import ProblemError, first, real, shown
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import utility
+from beltline.host.results.result import Tables as Answer
 from beltline.host.solver.fixed_point import (
     SMALLEST_IMPATIENCE,
     SMALLEST_TOLERANCE,
@@ -302,3 +303,74 @@ def _check_affordable(
         f"{p // products.count}{age}, that the difference is rounded to zero with amount_bits = {amount_bits}: use "
         f"smaller units of the good"
     )
+
+
+def found_of(image: Image, value: NDArray[np.int64], policy: NDArray[np.int64]) -> Answer:
+    """Convert a machine's solution from product states to regimes and alternatives.
+
+    Of several alternatives whose fixed-point values are equal and the largest, the first is taken.
+
+    Parameters
+    ----------
+    image
+        Image of a problem with alternatives.
+    value, policy : (..., N_k, N_p) int64 arrays
+        Values, in units of ``image``, and grid indexes of the choices, of all product states. The first axis of a
+        problem with a horizon has the sweeps, the first of which is that of the last age.
+    """
+    if image.ages:
+        sweeps = zip(reversed(image.ages), value, policy, strict=False)
+        return Answer(*map(np.stack, zip(*(_found(*sweep) for sweep in sweeps), strict=True)))
+    return _found(image, value, policy)
+
+
+def _found(image: Image, value: NDArray[np.int64], policy: NDArray[np.int64]) -> Answer:
+    """Convert a solution whose tables are those of one age; arguments as for :func:`found_of`."""
+    products = image.products
+    assert products is not None
+    alternatives = products.form.alternatives
+    shape = (*value.shape[:-2], len(alternatives), value.shape[-2], products.states)
+    words, choices = np.empty(shape, np.int64), np.empty(shape, np.int32)
+    values = np.empty(shape)
+    for d, one in enumerate(alternatives):
+        columns = products.of(d)
+        own = value[..., columns]
+        if not isinstance(one, Branch):
+            own = np.broadcast_to(words_of_tables(one.at(products.age), image.value_bits), own.shape)
+        words[..., d, :, :] = own
+        values[..., d, :, :] = np.ldexp(own.astype(np.float64), -image.value_bits)
+        if isinstance(one, Branch):
+            nothing = own == MINIMUM
+            values[..., d, :, :][nothing] = -np.inf
+            stands = products.stands[policy[..., columns], columns]
+            choices[..., d, :, :] = np.where(nothing, -1, stands)
+        else:
+            values[..., d, :, :], choices[..., d, :, :] = one.at(products.age), -1
+    regimes = products.form.shape[0]
+    best = np.empty((*shape[:-3], regimes, *shape[-2:]))
+    taken = np.empty(best.shape, np.int32)
+    probabilities = np.zeros(shape)
+    for r in range(regimes):
+        own_alternatives = np.array(products.form.of_regime(r))
+        first = words[..., own_alternatives, :, :].argmax(axis=-3)
+        taken[..., r, :, :] = own_alternatives[first]
+        own_values = values[..., own_alternatives, :, :]
+        best[..., r, :, :] = np.take_along_axis(own_values, first[..., None, :, :], axis=-3)[..., 0, :, :]
+        if products.form.sigma > 0.0:
+            probabilities[..., own_alternatives, :, :] = _log_sum(own_values, best[..., r, :, :], products.form.sigma)
+            continue
+        for d in own_alternatives:
+            probabilities[..., d, :, :] = taken[..., r, :, :] == d
+    return Answer(best, values, choices, taken, probabilities)
+
+
+def _log_sum(values: NDArray[np.float64], best: NDArray[np.float64], sigma: float) -> NDArray[np.float64]:
+    """Replace the largest values of a regime by log-sums, and return the probabilities of its alternatives.
+
+    ``values`` are those of the alternatives, ``(..., n, N_k, N_z)``, and ``best``, ``(..., N_k, N_z)``, the largest of
+    them.
+    """
+    weights = np.exp((values - best[..., None, :, :]) / sigma)
+    total = weights.sum(axis=-3)
+    best += sigma * np.log(total)
+    return np.asarray(weights / total[..., None, :, :])

@@ -22,12 +22,18 @@ from beltline.host.problem.checks import ProblemError, shown, suggestion, word
 from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
-from beltline.host.solver.certify import bounds_by_state, bounds_of_differences
-from beltline.host.solver.judgement import LIMITED, RESCALE, judged, lowers, promised
-from beltline.host.solver.options import AUTO, SolveOptions, Way, check_names, usual_utility, ways
+from beltline.host.solver.certificate import (
+    Certificate,
+    certified,
+    checked,
+    claimed,
+    confirms,
+    of_one_alternative,
+)
+from beltline.host.solver.judgement import LIMITED, concluded
+from beltline.host.solver.options import AUTO, SolveOptions, Way, check_names, ways
 from beltline.host.solver.solve_general import METHOD as BRACKETS
 from beltline.host.solver.solve_general import by_brackets
-from beltline.host.solver.verify import Verification, checked, confirms, measure
 
 if TYPE_CHECKING:
     from beltline.gpu_ref.methods import Method, Solution
@@ -271,40 +277,32 @@ def _result(
     change = found.residual
     infeasible = bool(found.policy.min() < 0) if found.complete is None else not found.complete
     if infeasible:
-        quality = Verification(math.inf, math.inf, False)
+        quality = claimed(problem, found.value, math.inf, math.inf)
     elif options.verify or math.isinf(found.error_bound):
         if report:
             report("verifying with an exact sweep in double precision")
         with timed(timing, "verify"):
-            quality = measure(problem, found.value, found.policy, change, device, found.compared)
+            tables = of_one_alternative(found.value, found.policy)
+            quality = certified(problem, tables, change, device=device, compared=found.compared)
     else:
-        quality = Verification(problem.modulus * change, found.error_bound, False)
-    outcome, message = _outcome(problem, options, found, infeasible, MEASURES[_rule(way.method)], quality)
-    if quality.independent and not options.verify:
-        message += " Its error has no bound without verification, so the result was verified although verify is False."
-    chosen = f"{device}, {way}: chosen because {way.why}" if way.why and options.method in (None, AUTO) else ""
+        quality = claimed(problem, found.value, problem.modulus * change, found.error_bound)
+    facts = _concluded(problem, options, found, infeasible, MEASURES[_rule(way.method)], quality)
+    if quality.verified and not options.verify:
+        facts["message"] += (
+            " Its error has no bound without verification, so the result was verified although verify is False."
+        )
     return Result(
         value=found.value,
-        policy=found.policy if quality.policy is None else quality.policy,
-        success=outcome in (Outcome.CONVERGED, Outcome.FINISHED),
-        status=outcome.value,
-        message=message,
+        policy=found.policy if quality.tables is None else quality.tables.policy[..., 0, :, :],
+        **facts,
         sweeps=found.sweeps,
         change=change,
-        residual=quality.residual,
-        error_bound=quality.error_bound,
-        verified=quality.independent,
         tol=options.tol,
-        clocks=0,
-        clocks_source="",
         timing=timing,
         device=device,
-        amount_bits=None,
-        value_bits=None,
-        build_hash=0,
         problem=problem,
         method=way.method,
-        chosen=chosen,
+        chosen=f"{device}, {way}: chosen because {way.why}" if way.why and options.method in (None, AUTO) else "",
     )
 
 
@@ -325,40 +323,33 @@ def reference_module(device: str) -> Any:
     return module
 
 
-def _outcome(
-    problem: Problem, options: SolveOptions, found: Solution, infeasible: bool, what: str, quality: Verification
-) -> tuple[Outcome, str]:
+def _concluded(
+    problem: Problem, options: SolveOptions, found: Solution, infeasible: bool, what: str, quality: Certificate
+) -> dict[str, Any]:
+    """Return the fields of a result that say how good it is."""
     change, sweeps, tol, max_sweeps = found.residual, found.sweeps, options.tol, options.max_sweeps
     after = f"after {sweeps:,} sweep{'' if sweeps == 1 else 's'}"
+    outcome, limits = Outcome.CONVERGED, dict[str, Any]()
     if infeasible:
-        return Outcome.INFEASIBLE, f"No affordable choice of some state had a finite utility {after}."
-    if quality.missed:
-        return Outcome.NOT_VERIFIED, f"The run ended {after}, but {quality.missed}."
-    bound, usual = quality.error_bound, functools.partial(usual_utility, problem)
-    by_state = functools.partial(bounds_by_state, problem, found.value)
-    relative = functools.partial(bounds_of_differences, problem, found.value, bound)
-    if problem.horizon is not None:
-        text = f"All {sweeps:,} age{' was' if sweeps == 1 else 's were'} solved."
-        return judged(Outcome.FINISHED, text, found.value, bound, RESCALE, 0.0, usual, by_state=by_state)
-    if found.converged:
+        outcome, text = Outcome.INFEASIBLE, f"No affordable choice of some state had a finite utility {after}."
+    elif quality.missed:
+        outcome, text = Outcome.NOT_VERIFIED, f"The run ended {after}, but {quality.missed}."
+    elif problem.horizon is not None:
+        outcome, text = Outcome.FINISHED, f"All {sweeps:,} age{' was' if sweeps == 1 else 's were'} solved."
+    elif found.converged:
         text = f"{what} fell below {tol:g} {after}."
-        cure, accepted = lowers(quality.residual, bound, problem.modulus), promised(options, problem.modulus)
-        return judged(
-            Outcome.CONVERGED, text, found.value, bound, cure, accepted, usual, by_state=by_state, relative=relative
-        )
-    from beltline.gpu_ref.methods import largest_value, sweep_rounding
+    else:
+        from beltline.gpu_ref.methods import largest_value, sweep_rounding
 
-    largest = largest_value(found.value)
-    rounding = sweep_rounding(largest, problem.states, problem.eta)
-    if change <= rounding:
-        text = (
-            f"{what} is {change:.3g} {after}, not below {tol:g}. More sweeps may not reduce it, as values of up "
-            f"to {largest:.3g} are rounded by up to {rounding:.3g} in double precision; the error bound includes this."
-        )
-        return judged(
-            Outcome.CONVERGED, text, found.value, bound, LIMITED, 0.0, usual, by_state=by_state, relative=relative
-        )
-    return Outcome.LIMIT, (
-        f"{what} is still {change:.3g} after the limit of {max_sweeps:,} sweep{'' if max_sweeps == 1 else 's'}, "
-        f"not below {tol:g}: increase max_sweeps."
-    )
+        largest = largest_value(found.value)
+        rounding = sweep_rounding(largest, problem.states, problem.eta)
+        if change <= rounding:
+            limits = {"cure": LIMITED, "accepted": 0.0}
+            text = (
+                f"{what} is {change:.3g} {after}, not below {tol:g}. More sweeps may not reduce it, as values of up to "
+                f"{largest:.3g} are rounded by up to {rounding:.3g} in double precision; the error bound includes this."
+            )
+        else:
+            outcome, limit = Outcome.LIMIT, f"{max_sweeps:,} sweep{'' if max_sweeps == 1 else 's'}"
+            text = f"{what} is still {change:.3g} after the limit of {limit}, not below {tol:g}: increase max_sweeps."
+    return concluded(quality, options, outcome, text, found.value, problem.modulus, **limits)

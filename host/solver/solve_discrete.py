@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from beltline.gpu_ref.timing import timed
 from beltline.host.devices.base import Progress
@@ -15,13 +13,12 @@ from beltline.host.problem.checks import ProblemError, shown, suggestion
 from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
-from beltline.host.solver.certify import bounds_by_state
-from beltline.host.solver.judgement import RESCALE, ROUNDED, UNBOUNDED, judged, lowers, promised
-from beltline.host.solver.options import UNNAMED, SolveOptions, usual_utility
+from beltline.host.solver.certificate import certified_program, claimed_program
+from beltline.host.solver.judgement import ROUNDED, UNBOUNDED, concluded
+from beltline.host.solver.options import UNNAMED, SolveOptions
 from beltline.host.solver.solve_general import sweep_reporter
 
 if TYPE_CHECKING:
-    from beltline.gpu_ref.discrete.exact_step import Measured
     from beltline.gpu_ref.discrete.policy_iteration import Iterated
 
 DEVICE = "cpu"
@@ -66,7 +63,7 @@ def solve_discrete(
     with timed(timing, "open"):
         if report:
             report(f"solving on the {device}")
-        from beltline.gpu_ref.discrete import measured, relative_bound, solve, solve_ages
+        from beltline.gpu_ref.discrete import solve, solve_ages
 
     program, horizon = problem.program, problem.horizon
     progress, start = sweep_reporter(report, horizon), None if problem.start is None else problem.start.reshape(-1)
@@ -85,49 +82,26 @@ def solve_discrete(
             "reach an end have rewards whose mean is not below 0"
         )
     outcome, message = OUTCOMES[found.status], _message(found, options.tol)
-    residual, bound, verified = _unverified(problem, found)
-    chosen = found.chosen
+    shape, chosen = problem.answer_shape, found.chosen
+    none = program.lost if horizon is None else chosen < 0
+    value = np.where(none, -np.inf, found.value).reshape(shape)
+    quality = claimed_program(problem, value, found.change, _claimed_bound(problem, found))
     # Without discounting, and with a horizon, the bound follows from the second search only.
     if (options.verify or horizon is not None or _undiscounted(problem)) and outcome is not Outcome.NOT_FINITE:
         if report:
             report("verifying by a second search")
         with timed(timing, "verify"):
-            second = measured(program, found.value, found.chosen, found.change, start)
-        residual, bound, verified = second.residual, second.error_bound, True
-        chosen = found.chosen if second.missed else second.chosen
-        if second.missed:
-            outcome, message = Outcome.NOT_VERIFIED, f"{message} But {_missed(problem, second)}."
-    shape = problem.answer_shape
-    none = program.lost if horizon is None else chosen < 0
-    value = np.where(none, -np.inf, found.value).reshape(shape)
+            quality, chosen = certified_program(problem, value, found)
+        if quality.missed:
+            outcome, message = Outcome.NOT_VERIFIED, f"{message} But {quality.missed}."
     actions = program.action[np.maximum(chosen, 0)].astype(np.int64)
-    policy = np.where(none | (chosen < 0), -1, actions).reshape(shape)
     unbounded = UNBOUNDED if horizon is not None or program.modulus < 1.0 else _no_modulus(problem)
-    cure, accepted = RESCALE, 0.0
-    if horizon is None:
-        cure, accepted = lowers(residual, bound, program.modulus), promised(options, program.modulus)
-    finite = value > -np.inf
-
-    def relative() -> NDArray[np.float64]:
-        return relative_bound(program, found.value, bound)[~program.lost]
-
-    if finite.any():
-        outcome, message = judged(
-            outcome, message, value[finite], bound, cure, accepted, partial(usual_utility, problem), unbounded,
-            lambda: bounds_by_state(problem, value)[finite],
-            relative if horizon is None and program.modulus < 1.0 else None,
-        )  # fmt: skip
     return Result(
         value=value,
-        policy=policy,
-        success=outcome in (Outcome.CONVERGED, Outcome.FINISHED),
-        status=outcome.value,
-        message=message,
+        policy=np.where(none | (chosen < 0), -1, actions).reshape(shape),
+        **concluded(quality, options, outcome, message, value, program.modulus, unbounded=unbounded),
         sweeps=found.sweeps,
         change=found.change,
-        residual=residual,
-        error_bound=bound,
-        verified=verified,
         tol=options.tol,
         evaluations=found.evaluations,
         ordered=found.ordered,
@@ -194,16 +168,9 @@ def _no_modulus(problem: DiscreteProblem) -> str:
     )
 
 
-def _missed(problem: DiscreteProblem, found: Measured) -> str:
-    what = "an action that is better" if found.better else "the value wrong"
-    more = "" if found.missed == 1 else f", the largest of {found.missed:,} errors"
-    return f"a second, full search finds {what} by {found.amount:.3g} in {problem.state_name(found.state)}{more}"
-
-
-def _unverified(problem: DiscreteProblem, found: Iterated) -> tuple[float, float, bool]:
-    """Return residual, error bound and False (not verified), from a last sweep that searched every pair."""
+def _claimed_bound(problem: DiscreteProblem, found: Iterated) -> float:
+    """Return the error bound that follows from a last sweep that searched every pair."""
     modulus = problem.program.modulus
     if found.status != "converged" or not modulus < 1.0:
-        return found.change, math.inf, False
-    residual = modulus * found.change + found.rounding
-    return found.change, (residual + found.rounding) / (1.0 - modulus), False
+        return math.inf
+    return (modulus * found.change + 2.0 * found.rounding) / (1.0 - modulus)

@@ -18,10 +18,9 @@ from beltline.host.problem.moved import with_form
 from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result, Tables
-from beltline.host.solver.certify import bounds_by_state, bounds_of_differences
-from beltline.host.solver.judgement import RESCALE, ROUNDED, judged, lowers, promised
-from beltline.host.solver.options import UNNAMED, SolveOptions, usual_utility
-from beltline.host.solver.verify import Verification, measured, with_best
+from beltline.host.solver.certificate import certified, claimed
+from beltline.host.solver.judgement import ROUNDED, concluded
+from beltline.host.solver.options import UNNAMED, SolveOptions
 
 if TYPE_CHECKING:
     from beltline.gpu_ref.general.prices import BondPrices
@@ -98,42 +97,28 @@ def solve_general(
             raise ProblemError(f"{error}") from error
     # The solver of a GPU returns the time of each part, that of the processor does not.
     timing |= parts or whole
-    quality = Verification(found.residual, found.error_bound, False)
+    tables = Tables(*(getattr(found, name) for name in Tables._fields))
+    quality = claimed(problem, found.value, found.residual, found.error_bound, found.form)
     if options.verify and np.isfinite(found.value).all():
         if report:
             report("verifying by a second search")
         with timed(timing, "verify"):
-            quality = measured(problem, found, found.residual, found.form)
+            quality = certified(problem, tables, found.residual, found.form)
     outcome, message = OUTCOMES[found.status], found.message
     if quality.missed:
         outcome, message = Outcome.NOT_VERIFIED, f"{message} But {quality.missed}."
-    else:
-        bound = quality.error_bound
-        cure, accepted = RESCALE, 0.0
-        if problem.horizon is None:
-            modulus = found.form.modulus()
-            cure, accepted = lowers(quality.residual, bound, modulus), promised(options, modulus)
-        usual = partial(usual_utility, problem)
-        by_state = partial(bounds_by_state, problem, found.value) if update is None else None
-        near_one = problem.horizon is None and update is None
-        relative = partial(bounds_of_differences, problem, found.value, bound) if near_one else None
-        outcome, message = judged(
-            outcome, message, found.value, bound, cure, accepted, usual, by_state=by_state, relative=relative
-        )
-        if message == found.message and outcome is Outcome.CONVERGED:
-            message += _rounding(found, bound, options.tol)
-    success = outcome in (Outcome.CONVERGED, Outcome.FINISHED)
+    modulus = found.form.modulus()
+    facts = concluded(quality, options, outcome, message, found.value, modulus, by_state=update is None)
+    plain = facts["message"] == found.message and facts["status"] == Outcome.CONVERGED
+    if plain and (found.residual >= options.tol or quality.error_bound > 2 * options.tol / (1 - modulus)):
+        facts["message"] += ROUNDED
+    facts["message"] = f"{facts['message']} {unused(problem)}".strip()
     return Result.of(
         problem if update is None else with_form(problem, found.form),
-        with_best(problem, Tables(*(getattr(found, name) for name in Tables._fields)), quality),
-        success=success,
-        status=outcome.value,
-        message=f"{message} {unused(problem)}".strip(),
+        quality.tables or tables,
+        **facts,
         sweeps=found.sweeps,
         change=found.residual,
-        residual=quality.residual,
-        error_bound=quality.error_bound,
-        verified=quality.independent,
         tol=options.tol,
         evaluations=int(found.evaluations.sum()),
         searched=found.searched,
@@ -178,13 +163,6 @@ def by_brackets(problem: Problem, options: SolveOptions, report: Progress | None
             progress=sweep_reporter(report),
         )  # fmt: skip
     return found, timing
-
-
-def _rounding(found: Solution, bound: float, tol: float) -> str:
-    """Return a sentence for the message where rounding errors of double precision exceed ``tol``."""
-    if found.residual < tol and bound <= 2 * tol / (1 - found.form.modulus()):
-        return ""
-    return ROUNDED
 
 
 def check_device(what: str, device: Any) -> str:

@@ -110,7 +110,7 @@ FAULTS = (
     ),
     Fault(
         "results of ages are read with the tables of other ages",
-        "host/solver/verify_products.py",
+        "host/solver/product_image.py",
         "sweeps = zip(reversed(image.ages), value, policy, strict=False)",
         "sweeps = zip(image.ages, value, policy, strict=False)",
         (FORMS + "[ages default]",),

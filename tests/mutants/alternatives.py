@@ -8,7 +8,7 @@ COMBINE = "hw/sweep/combine.py"
 MODEL = "hw/sweep/model.py"
 PRODUCTS = "host/solver/products.py"
 IMAGE = "host/solver/product_image.py"
-VERIFY = "host/solver/verify_products.py"
+VERIFY = "host/solver/product_image.py"
 TEST = "tests/hw/sweep/test_alternatives.py::"
 FORMS = "tests/host/solver/test_forms.py::test_errors_are_within_the_bounds_of_every_device"
 TEST_HOST = "tests/host/solver/test_alternatives.py::"
@@ -347,7 +347,7 @@ FAULTS = (
     ),
     Fault(
         "verification of problems with alternatives accepts any error as rounding",
-        "host/solver/verify.py",
+        "host/solver/certificate.py",
         "coarse = None if rounding is None else TIMES * np.where(",
         "coarse = None if rounding is None else 1e9 * np.where(",
         OF_MISSES,

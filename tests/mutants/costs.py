@@ -156,9 +156,9 @@ FAULTS = (
     ),
     Fault(
         "the bound without verification ignores that values may fall by rounding",
-        "host/solver/verify.py",
-        "rounding += 3 * (image.value_unit",
-        "rounding += 0 * (image.value_unit",
+        "host/solver/rounding.py",
+        "rounding += 3 * unit",
+        "rounding += 0 * unit",
         (TEST_HOST + "test_the_bound_without_verification_counts_what_rounding_leaves_of_dominated_candidates",),
     ),
 )

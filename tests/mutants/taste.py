@@ -122,7 +122,7 @@ FAULTS = (
     ),
     Fault(
         "the bound leaves out the error of the log-sum",
-        "host/solver/verify_products.py",
+        "host/solver/rounding.py",
         "    units += log_sum_error(products.form.sigma, image.value_unit)\n",
         "",
         OF_ROUNDING,
@@ -136,7 +136,7 @@ FAULTS = (
     ),
     Fault(
         "probabilities of alternatives are those of a maximum",
-        "host/solver/verify_products.py",
+        "host/solver/product_image.py",
         "return np.asarray(weights / total[..., None, :, :])",
         "return np.asarray(weights == 1.0)",
         OF_RESULTS,

@@ -11,9 +11,10 @@ import pytest
 
 import beltline as bl
 from beltline.host.devices import open_device
+from beltline.host.solver.certificate import certified, of_one_alternative
 from beltline.host.solver.driver import Driver
 from beltline.host.solver.fixed_point import costs_of, first_value, fixed_point
-from beltline.host.solver.verify import _consumption, measure, rounding_of_choices, trust
+from beltline.host.solver.rounding import _consumption, rounding_of, trust
 from beltline.hw.interface.parameters import MachineParameters
 from support.costs import with_cost
 from support.peaks import savings
@@ -140,17 +141,18 @@ def test_what_a_machine_missed_is_found() -> None:
     found = bl.solve(given, tol=1e-9, **EMULATOR)
     value, policy = found.value, found.policy
     change = 1.01 * found.residual / given.modulus
-    rounding = rounding_of_choices(given, image, value, policy)
-    assert measure(given, value, policy, change, rounding=rounding).missed == ""
+    tables = of_one_alternative(value, policy)
+    rounding = rounding_of(given, image, tables)
+    assert certified(given, tables, change, rounding=rounding).missed == ""
     wrong = value.copy()
     wrong[17, 1] += 1e-6
-    quality = measure(given, wrong, policy, change, rounding=rounding)
+    quality = certified(given, of_one_alternative(wrong, policy), change, rounding=rounding)
     assert "the value wrong by " in quality.missed
     assert 0.05e-6 < quality.residual <= 1.01e-6
     for other in (policy[17, 1] - 1, 39):
         chosen = policy.copy()
         chosen[17, 1] = other
-        missed = measure(given, value, chosen, change, rounding=rounding).missed
+        missed = certified(given, of_one_alternative(value, chosen), change, rounding=rounding).missed
         assert re.search(r"a choice better (by 0\.\d+|without bound) at grid point 17, state 1$", missed)
 
 
@@ -163,7 +165,7 @@ def test_the_bound_without_verification_counts_what_rounding_leaves_of_dominated
     image = fixed_point(plain, 1e-6)
     value, policy = np.full(image.start.shape, -3.0), np.zeros(image.start.shape, np.int32)
     for flag in (False, True):
-        bounds = [trust(one, image, value, policy, 1e-7, flag) for one in (plain, dearer)]
+        bounds = [trust(one, image, of_one_alternative(value, policy), 1e-7, flag) for one in (plain, dearer)]
         error = image.value_unit + 2.0**-50 * 6.0
         assert bounds[1].residual - bounds[0].residual == pytest.approx(3 * error, rel=1e-3, abs=0.0)
         assert bounds[1].error_bound == pytest.approx(bounds[1].residual / (1 - plain.beta), rel=1e-6)

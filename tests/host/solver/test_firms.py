@@ -14,7 +14,7 @@ from beltline.host.devices import open_device
 from beltline.host.solver.driver import Driver
 from beltline.host.solver.product_image import product_image, reach_of
 from beltline.host.solver.products import products_of
-from beltline.host.solver.verify_products import rounding_of
+from beltline.host.solver.rounding import rounding_of
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import LINEAR_BIT
 from support.alternatives import with_alternatives

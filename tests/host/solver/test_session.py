@@ -20,9 +20,9 @@ import numpy as np
 import pytest
 
 import beltline as bl
+import beltline.host.solver.certificate
 import beltline.host.solver.checked
 import beltline.host.solver.complete
-import beltline.host.solver.verify
 from beltline.host.devices import DEVICES
 from beltline.host.devices.software_model import ModelDevice
 from beltline.host.solver.driver import Driver, run
@@ -445,7 +445,7 @@ def test_timeout_covers_the_verification_of_ages(verify: bool, monkeypatch: pyte
     assert bl.solve(given, timeout=300.0, verify=verify, device="emulator").success
     # One second for each age that is verified.
     seconds = itertools.count()
-    monkeypatch.setattr(beltline.host.solver.verify, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
+    monkeypatch.setattr(beltline.host.solver.certificate, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
     monkeypatch.setattr(beltline.host.solver.complete, "time", SimpleNamespace(monotonic=lambda: 0.0))
     sentence = f"^the run ended in time, but timeout was reached when only [0-9]+ of its {ages} ages were verified: "
     with pytest.raises(bl.DeviceTimeoutError, match=sentence):
