@@ -67,31 +67,7 @@ GENERAL = Way(BRACKETS, why="the methods before it were slow")
 def solve_reference(
     problem: Problem, options: SolveOptions, device: str, more: dict[str, Any], report: Progress | None
 ) -> Result:
-    """Solve a problem of the simple form in double precision.
-
-    If a method fails, others are tried (:func:`_or_others`), and the message of the result says so.
-
-    Parameters
-    ----------
-    problem
-        Of the simple form.
-    options
-        Options of the solve. The method is one of ``beltline.gpu_ref.methods.METHODS``; None or ``"auto"`` tries those
-        of :func:`beltline.host.solver.options.ways` in their order.
-    device
-        ``"cpu"`` or ``"gpu"``.
-    more
-        Options of the method; without a named method only ``start``.
-    report
-        Called with lines of progress.
-
-    Raises
-    ------
-    ProblemError
-        The method or an option is unknown, or the problem does not fit the device.
-    DeviceError
-        The device cannot be used on this computer.
-    """
+    """Solve a problem of the simple form in double precision."""
     named = options.method not in (None, AUTO)
     if not named:
         check_names(more, f"device {device!r}")
@@ -104,10 +80,7 @@ def _or_others(
     first: Result, problem: Problem, options: SolveOptions, device: str, others: Sequence[Way] = (),
     report: Progress | None = None,
 ) -> Result:  # fmt: skip
-    """Return ``first`` or, if it failed, the first success of ``others``, ``warm`` and the method of the general form.
-
-    The last one is tried only if the others are slow. If none succeeds, return ``first``.
-    """
+    """Return ``first`` or, if it failed, the first success of ``others``, ``warm`` and the method of the general form."""
     if first.success or first.status == Outcome.INFEASIBLE:
         return first
     slow = first.status == Outcome.LIMIT and options.max_sweeps >= SLOW and problem.horizon is None
@@ -198,13 +171,7 @@ def _solution() -> type[Solution]:
 
 
 def check_method(method: object) -> str:
-    """Return ``method`` if it is a method of the solvers in double precision.
-
-    Raises
-    ------
-    ProblemError
-        It is not.
-    """
+    """Return ``method`` if it is a method of the solvers in double precision."""
     if isinstance(method, str) and method in BASELINES:
         raise ProblemError(
             f"method {method!r} is a published baseline, no longer a method of bl.solve: leave method out, or call "
@@ -217,13 +184,7 @@ def check_method(method: object) -> str:
 
 
 def check_method_options(method: str, more: Mapping[str, Any]) -> None:
-    """Check the options of a method, a name of ``beltline.gpu_ref.methods.METHODS``.
-
-    Raises
-    ------
-    ProblemError
-        The method does not have an option, or its value is wrong.
-    """
+    """Check the options of a method, a name of ``beltline.gpu_ref.methods.METHODS``."""
     if not more:
         return
     from beltline.gpu_ref.methods import METHODS, STARTS, check_options
@@ -239,16 +200,7 @@ def check_method_options(method: str, more: Mapping[str, Any]) -> None:
 
 
 def solve_batch(problems: Sequence[Problem], options: SolveOptions, method: str, more: dict[str, Any]) -> list[Result]:
-    """Solve problems of one shape with an infinite horizon on the GPUs of this computer, one launch on each GPU.
-
-    Parameters are those of :func:`solve_reference`; ``method`` is one of ``beltline.gpu_ref.cuda.solver.BATCHED``. As
-    there, each problem that fails is solved again by ``warm``.
-
-    Raises
-    ------
-    ProblemError, DeviceError
-        As :func:`solve_reference`, for one of the problems or for all of them.
-    """
+    """Solve problems of one shape with an infinite horizon on the GPUs of this computer, one launch on each GPU."""
     module = reference_module("gpu")
     word("method of a batch on a GPU", method, module.BATCHED)
     tables = [(one.grid, one.wealth, one.transition, one.start, one.beta, one.eta) for one in problems]
@@ -307,13 +259,7 @@ def _result(
 
 
 def reference_module(device: str) -> Any:
-    """Return the module with the solver for ``"cpu"`` or ``"gpu"``.
-
-    Raises
-    ------
-    DeviceError
-        The device cannot be used on this computer.
-    """
+    """Return the module with the solver for ``"cpu"`` or ``"gpu"``."""
     if device == "cpu":
         return _cpu()
     module = importlib.import_module("beltline.gpu_ref.cuda.solver")

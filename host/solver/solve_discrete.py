@@ -39,25 +39,7 @@ OUTCOMES = {
 def solve_discrete(
     problem: DiscreteProblem, options: SolveOptions, device: Any, more: dict[str, Any], report: Progress | None
 ) -> Result:
-    """Solve a discrete problem.
-
-    Parameters
-    ----------
-    problem
-    options
-        ``tol``, ``max_sweeps`` and ``verify`` are used.
-    device
-        ``"cpu"`` or ``"auto"``.
-    more
-        Further options, of which this method has none: each raises an error.
-    report
-        Called with lines of progress.
-
-    Raises
-    ------
-    ProblemError
-        The device, the method or an option does not apply to such problems, or the problem does not fit in memory.
-    """
+    """Solve a discrete problem."""
     check_discrete(options, device, more)
     timing: dict[str, float] = {}
     with timed(timing, "open"):
@@ -113,13 +95,7 @@ def solve_discrete(
 
 
 def check_discrete(options: SolveOptions, device: Any, more: dict[str, Any]) -> None:
-    """Check the arguments of :func:`solve_discrete`.
-
-    Raises
-    ------
-    ProblemError
-        The device, the method or an option does not apply to such problems.
-    """
+    """Check the arguments of :func:`solve_discrete`."""
     if not isinstance(device, str) or device not in (DEVICE, UNNAMED):
         raise ProblemError(f"a discrete problem is solved on device {DEVICE!r}, not on {shown(device)}")
     if options.method not in (None, UNNAMED, METHOD):

@@ -51,28 +51,7 @@ OUTCOMES = {
 def solve_general(
     problem: Problem, options: SolveOptions, device: str, more: dict[str, Any], report: Progress | None
 ) -> Result:
-    """Solve a problem of the general form.
-
-    Parameters
-    ----------
-    problem
-    options
-        ``tol``, ``max_sweeps`` and ``verify`` are used. With prices that depend on the solution, ``tol`` also applies
-        to the change of prices.
-    device
-        One of :data:`DEVICES`.
-    more
-        Options ``steps`` and ``update``, as in :func:`beltline.gpu_ref.general.solve.solve`.
-    report
-        Called with lines of progress.
-
-    Raises
-    ------
-    ProblemError
-        The device, the method or an option does not apply to such problems, or the problem does not fit the device.
-    DeviceError
-        No GPU can be used on this computer.
-    """
+    """Solve a problem of the general form."""
     update, steps = check_general(problem, options, device, more)
     timing: dict[str, float] = {}
     with timed(timing, "open"):
@@ -143,18 +122,7 @@ def sweep_reporter(report: Progress | None, ages: int | None = None) -> Callable
 
 
 def by_brackets(problem: Problem, options: SolveOptions, report: Progress | None) -> tuple[Solution, dict[str, float]]:
-    """Solve a problem of the simple form as one of the general form, which takes few sweeps where others are slow.
-
-    Returns
-    -------
-    solution, timing
-        Of one regime and alternative; seconds of the parts.
-
-    Raises
-    ------
-    MemoryError
-        The problem does not fit into the memory of this computer; nothing was allocated.
-    """
+    """Solve a problem of the simple form as one of the general form, which takes few sweeps where others are slow."""
     timing: dict[str, float] = {}
     solve = _solver("cpu", timing)
     with timed(timing, "solve"):
@@ -166,19 +134,7 @@ def by_brackets(problem: Problem, options: SolveOptions, report: Progress | None
 
 
 def check_device(what: str, device: Any) -> str:
-    """Return the name of the device: one of :data:`DEVICES`, the first of them for ``"auto"``.
-
-    Parameters
-    ----------
-    what
-        What is to be solved, for the message.
-    device
-
-    Raises
-    ------
-    ProblemError
-        ``device`` is not one of :data:`DEVICES`.
-    """
+    """Return the name of the device: one of :data:`DEVICES`, the first of them for ``"auto"``."""
     if isinstance(device, str) and device == UNNAMED:
         return DEVICES[0]
     if not isinstance(device, str) or device not in DEVICES:
@@ -197,13 +153,7 @@ def _solver(device: str, parts: dict[str, float]) -> Any:
 
 
 def check_update(problem: Problem, update: Any, device: str = "") -> None:
-    """Check the function that returns new prices for a problem.
-
-    Raises
-    ------
-    ProblemError
-        It is not a function, its bonds do not fit the problem, the device does not support it, or there is a horizon.
-    """
+    """Check the function that returns new prices for a problem."""
     if not callable(update):
         raise ProblemError(f"update must be a function that is called after each sweep, not {shown(update)}")
     from beltline.gpu_ref.general.prices import BondPrices
@@ -244,13 +194,7 @@ def _check_bonds(problem: Problem, update: BondPrices) -> None:
 
 
 def check_general(problem: Problem, options: SolveOptions, device: str, more: Mapping[str, Any]) -> tuple[Any, int]:
-    """Check the arguments of :func:`solve_general` as far as possible without a device; return ``update``, ``steps``.
-
-    Raises
-    ------
-    ProblemError
-        The device, the method or an option does not apply to such problems.
-    """
+    """Check the arguments of :func:`solve_general` as far as possible without a device; return ``update``, ``steps``."""
     check_device("a problem of the general form", device)
     if options.method not in (None, UNNAMED, METHOD):
         raise ProblemError(
