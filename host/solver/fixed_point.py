@@ -26,7 +26,6 @@ from beltline.host.problem.checks import ProblemError, first, real, shown, whole
 from beltline.host.problem.general import WORKAROUND
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import (
-    constant_in_x,
     marginal_utility,
     slope_fall,
     slope_noise,
@@ -276,10 +275,6 @@ def shifted_reach(problem: Problem, start: NDArray[np.float64], bounds: tuple[fl
 
 def _largest_spread(problem: Problem, start: NDArray[np.float64]) -> float:
     """Return the largest spread over ``x`` of the changes of any exogenous state in one exact sweep from ``start``."""
-    if constant_in_x(start):
-        # The lowest choice is the best everywhere, so the spread is that of its utility.
-        ends = utility(problem.wealth[[0, -1]] - problem.grid[0], problem.eta)
-        return float((ends[1] - ends[0]).max())
     from beltline.gpu_ref.exact import exact_sweep
 
     tables = problem.grid, problem.wealth, problem.transition
@@ -334,20 +329,6 @@ def _check_amounts(problem: Problem, grid: NDArray[np.int64], wealth: NDArray[np
         )
 
 
-def _surely_curved(problem: Problem, value_bits: int, richest: float) -> bool:
-    """Return whether :func:`_note` has nothing to say, by a cheap bound with the numbers of the worst grid point."""
-    least, most, eta = richest - problem.grid[-3], richest - problem.grid[0], problem.eta
-    if not (least > 0.0 and constant_in_x(problem.start)):
-        return False
-    step = float(np.diff(problem.grid).min())
-    size = float(np.abs(utility([least, most], eta)).max())
-    if eta == 1:
-        size = max(size, 0.2 / least**2)
-    error = 1.5 * 2.0**-value_bits + UTILITY_ERROR * size
-    # The factor 2 is for the roundings here.
-    return bool(eta * most ** (-eta - 1.0) * step > 2.0 * 4.0 * error / step)
-
-
 def _note(problem: Problem, value_bits: int) -> str:
     """Return a note if rounding errors may exceed the curvature of an objective, so that searches may differ.
 
@@ -360,17 +341,13 @@ def _note(problem: Problem, value_bits: int) -> str:
         # An engine with costs proves its choices for any curvature.
         return ""
     richest = float(problem.wealth.max())
-    if _surely_curved(problem, value_bits, richest):
-        return ""
     most = np.maximum(richest - problem.grid[:-2], np.finfo(np.float64).tiny)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         size = np.abs(utility(most, problem.eta))
         if problem.eta == 1:
             size = np.maximum(size, 0.2 / most**2)
         error = 1.5 * 2.0**-value_bits + UTILITY_ERROR * size
-        rise: float | NDArray[np.float64] = 0.0
-        if not constant_in_x(problem.start):
-            rise = problem.beta * np.maximum(slope_rise(problem.grid, problem.start).max(axis=1), 0.0)
+        rise = problem.beta * np.maximum(slope_rise(problem.grid, problem.start).max(axis=1), 0.0)
         fall = slope_fall(problem.grid, richest, problem.eta)
         flat = fall - rise <= slope_noise(problem.grid, error)
     if not flat.any():
@@ -399,18 +376,6 @@ def amounts_in_units(amounts: NDArray[np.float64], bits: int) -> NDArray[np.int6
     # Multiplication by a power of two is exact.
     units = amounts * 2.0**bits
     return np.rint(units, out=units).astype(np.int64)
-
-
-def _largest(table: NDArray[np.float64]) -> float:
-    """Return the largest absolute entry, without a copy of the table."""
-    return max(float(table.max()), -float(table.min()))
-
-
-def _encoded(format: Fixed, start: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return ``start``, ``(N_k, N_z)``, in fixed point."""
-    if constant_in_x(start):
-        return np.repeat(format.encode(start[:1]), start.shape[0], axis=0)
-    return format.encode(start)
 
 
 def fixed_point(
@@ -462,7 +427,7 @@ def fixed_point(
             certain = min(certain, fewer)
     value_bits = bits_chosen("value", value_bits, certain, reach)
     prices = problem.grid if costs is None else costs.table
-    largest = max(_largest(prices), _largest(problem.wealth))
+    largest = float(max(np.abs(prices).max(), np.abs(problem.wealth).max()))
     what = "grid" if costs is None else "cost"
     amount_bits = bits_chosen(
         "amount", amount_bits, amount_fraction_bits(largest), f"{what} and wealth reach {largest:.3g}"
@@ -488,7 +453,7 @@ def fixed_point(
         grid=grid,
         wealth=wealth,
         transition=np.array(products, dtype=np.uint64).reshape(problem.transition.shape),
-        start=_encoded(value, start),
+        start=value.encode(start),
         constants=UtilityConstants.of(problem.eta, amount_bits, value_bits),
         epsilon=min(math.ceil(Fraction(tol) * 2**value_bits), 2**64 - 1),
         note=" ".join(filter(None, (_note(problem, value_bits), coarse, other))),

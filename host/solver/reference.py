@@ -13,8 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from beltline.gpu_ref.timing import added, timed
 from beltline.host.devices import ARGUMENTS
 from beltline.host.devices.base import DeviceError, Progress
@@ -33,7 +31,7 @@ from beltline.host.solver.certificate import (
 from beltline.host.solver.judgement import LIMITED, concluded
 from beltline.host.solver.options import AUTO, SolveOptions, Way, check_names, ways
 from beltline.host.solver.solve_general import METHOD as BRACKETS
-from beltline.host.solver.solve_general import by_brackets
+from beltline.host.solver.solve_general import solve_general
 
 if TYPE_CHECKING:
     from beltline.gpu_ref.methods import Method, Solution
@@ -80,7 +78,7 @@ def _or_others(
     first: Result, problem: Problem, options: SolveOptions, device: str, others: Sequence[Way] = (),
     report: Progress | None = None,
 ) -> Result:  # fmt: skip
-    """Return ``first`` or, if it failed, the first success of ``others``, ``warm`` and the method of the general form."""
+    """Return ``first`` or, if it failed, the first success of ``others``, ``warm`` and that of the general form."""
     if first.success or first.status == Outcome.INFEASIBLE:
         return first
     slow = first.status == Outcome.LIMIT and options.max_sweeps >= SLOW and problem.horizon is None
@@ -91,8 +89,12 @@ def _or_others(
         if report:
             report(f"method {first.method} failed; solving by method {way.method}")
         try:
-            other = (_by_brackets if way is GENERAL else _solved)(problem, options, device, way, report)
-        except MemoryError:
+            if way is GENERAL:
+                found = solve_general(problem, replace(options, method=None), "cpu", {}, report)
+                other = replace(found, chosen=_chosen("cpu", way, options))
+            else:
+                other = _solved(problem, options, device, way, report)
+        except ProblemError:
             break
         timing = added(timing, other.timing)
         if other.success:
@@ -100,15 +102,6 @@ def _or_others(
             message = f"{other.message} Method {way.method!r} replaced {first.method!r}, which had failed: {why}"
             return replace(other, message=message, timing=timing)
     return first
-
-
-def _by_brackets(problem: Problem, options: SolveOptions, device: str, way: Way, report: Progress | None) -> Result:
-    solution, timing = by_brackets(problem, options, report)
-    found = _solution()(
-        np.ascontiguousarray(solution.value[0]), np.ascontiguousarray(solution.policy[0]), solution.sweeps,
-        solution.sweeps, solution.residual, solution.error_bound, solution.success,
-    )  # fmt: skip
-    return _result(problem, options, "cpu", way, found, timing, report)
 
 
 def _solved(problem: Problem, options: SolveOptions, device: str, way: Way, report: Progress | None) -> Result:
@@ -155,11 +148,6 @@ def _methods() -> dict[str, Method]:
     from beltline.gpu_ref.methods import METHODS
 
     return METHODS
-
-
-def _rule(method: str) -> str:
-    """Return the stopping rule of a method, that of the general form included."""
-    return _methods()[method].rule if method in _methods() else "change"
 
 
 @functools.cache
@@ -238,7 +226,7 @@ def _result(
             quality = certified(problem, tables, change, device=device, compared=found.compared)
     else:
         quality = claimed(problem, found.value, problem.modulus * change, found.error_bound)
-    facts = _concluded(problem, options, found, infeasible, MEASURES[_rule(way.method)], quality)
+    facts = _concluded(problem, options, found, infeasible, MEASURES[_methods()[way.method].rule], quality)
     if quality.verified and not options.verify:
         facts["message"] += (
             " Its error has no bound without verification, so the result was verified although verify is False."
@@ -254,8 +242,12 @@ def _result(
         device=device,
         problem=problem,
         method=way.method,
-        chosen=f"{device}, {way}: chosen because {way.why}" if way.why and options.method in (None, AUTO) else "",
+        chosen=_chosen(device, way, options),
     )
+
+
+def _chosen(device: str, way: Way, options: SolveOptions) -> str:
+    return f"{device}, {way}: chosen because {way.why}" if way.why and options.method in (None, AUTO) else ""
 
 
 def reference_module(device: str) -> Any:

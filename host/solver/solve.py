@@ -35,8 +35,7 @@ from beltline.host.solver.options import (
 )
 from beltline.host.solver.reference import reference_module, solve_reference
 from beltline.host.solver.session import Session, in_session
-from beltline.host.solver.solve_discrete import DEVICE, check_discrete, solve_discrete
-from beltline.host.solver.solve_general import solve_general
+from beltline.host.solver.solve_general import DEVICES, check_discrete, solve_discrete, solve_general
 from beltline.sim.ctrl_c import interruptible
 from beltline.sim.progress import reporting
 
@@ -440,6 +439,6 @@ def _device_for(problem: Any, device: Any, options: dict[str, Any]) -> Any:
     if not (isinstance(device, str) and device == UNNAMED):
         return device
     if isinstance(problem, DiscreteProblem):
-        return DEVICE
+        return DEVICES[0]
     general = isinstance(problem, Problem) and of_general_form(problem, options)
     return REFERENCES[0] if general else device
