@@ -139,10 +139,7 @@ def stop(device: Device) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Load:
-    """Contents of a table of the device: the vector ``words`` (int64), at ``blocks`` of the window of ``table``.
-
-    A table may have several parts with different numbers ``part``, which are loaded independently of each other.
-    """
+    """A part of a table of the device: the vector ``words`` (int64), at ``blocks`` of the window of ``table``."""
 
     table: Table
     words: NDArray[np.int64]
@@ -164,18 +161,7 @@ class CheckedTables:
 
     The device accumulates its checksums over all transfers, so the host stores their last values; a register is read
     only once if it has the expected value. If a checksum changed without a transfer, the device was reset or another
-    program has written to it, and the table is written again.
-
-    Parameters
-    ----------
-    device
-        Open.
-
-    Attributes
-    ----------
-    lost
-        Whether the last :meth:`load` found a checksum that the host did not expect, so that the contents of the device
-        are unknown.
+    program has written to it: the table is written again, and ``lost`` is true after that load.
     """
 
     def __init__(self, device: Device) -> None:
@@ -376,19 +362,7 @@ _ENDED = sum(set(Status) - {Status.BUSY, Status.BAD_CONFIGURATION})
 
 @dataclass(frozen=True)
 class Asked:
-    """The settings of a run, with which its report must agree.
-
-    Parameters
-    ----------
-    build
-        Parameters of the device.
-    points, states, limit, epsilon
-        Grid points, exogenous states, sweep limit and tolerance, as written to the registers.
-    horizon, shift, peaks
-        Flags of the mode register.
-    updates
-        Whether the device updates prices between sweeps.
-    """
+    """The settings of a run, as written to the registers, with which its report must agree."""
 
     build: MachineParameters
     points: int

@@ -55,17 +55,7 @@ INVALID = Status.SATURATED | Status.INFEASIBLE
 
 @dataclass(frozen=True, eq=False)
 class Completed:
-    """A run that has ended, with the facts about the device that its result contains.
-
-    Parameters
-    ----------
-    work, run
-        The prepared problem, and what the device returned.
-    timing
-        Seconds of the parts so far.
-    device, clocks_source
-        Name of the device, and whether its clocks were counted by hardware, by simulation or by a model.
-    """
+    """A run that has ended, with the seconds of its parts, and where and how the device counts clocks."""
 
     work: Prepared
     run: Run

@@ -71,15 +71,10 @@ def _interrupted(checkpoint: Checkpoint | None, saved: Saved | None) -> Keyboard
 
 
 class Driver:
-    """Runs fixed-point images on one device, and transfers only what is not on the device already.
+    """Runs fixed-point images on one open device, and transfers only what is not on the device already.
 
     No other code may write to the device. A table whose transfer was interrupted, by an error or by Ctrl-C, is
     transferred again by the next run.
-
-    Parameters
-    ----------
-    device
-        An open device; it stays open.
     """
 
     def __init__(self, device: Device) -> None:
@@ -132,19 +127,6 @@ class Driver:
         update_every
             If the device computes prices, for an image with ``faces``: number of sweeps after which it updates them; 0
             for never.
-
-        Raises
-        ------
-        ProblemError
-            The problem is larger than the build, the checkpoint belongs to another problem, or the device or the
-            problem does not support ``shift``.
-        DeviceError
-            The device is not a Beltline, or has an unknown engine or another version of the register map; it refused
-            its configuration, or returned a policy that is not a grid index. Also its kinds: ``DeviceTimeoutError``
-            after ``timeout``, or if the device is stuck, with its run still in progress; ``DeviceLostError`` if it does
-            not answer any more.
-        KeyboardInterrupt
-            On Ctrl-C, after the device has stopped at the end of its sweep.
         """
         if horizon is not None and checkpoint is not None:
             raise ProblemError("checkpoint must be None for a problem with a horizon, which takes few sweeps")
@@ -245,7 +227,6 @@ class Driver:
             clocks=saved.clocks,
             norm=saved.norm,
             build_hash=self._build_hash,
-            engine=self._build.engine,
             timing={},
             moved=(),
         )
@@ -460,7 +441,6 @@ class Driver:
             clocks=report.clocks,
             norm=report.norm,
             build_hash=self._build_hash,
-            engine=self._build.engine,
             timing=timing,
             moved=tuple(dict.fromkeys(self._moved)),
         )

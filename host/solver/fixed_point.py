@@ -289,6 +289,11 @@ def _nearly_log(eta: float) -> str:
     return f"; utility of eta = {shown(eta)} is near {1.0 / (1.0 - eta):.3g} whatever is consumed: use eta = 1, log"
 
 
+def fraction_bits_asked(name: str, bits: object, most: int) -> int:
+    """Return a number of fraction bits that the user asked for, if it is one from 0 to ``most``."""
+    return whole(name, bits, f"a whole number from 0 to {most}, or None", lambda b: 0 <= b <= most)
+
+
 def bits_chosen(kind: str, asked: int | None, certain: int, reach: str) -> int:
     """Return the fraction bits of ``"value"`` or ``"amount"``: those ``asked`` for, or all that certainly fit."""
     if certain < 0:
@@ -296,8 +301,7 @@ def bits_chosen(kind: str, asked: int | None, certain: int, reach: str) -> int:
     if asked is None:
         return certain
     name = f"{kind}_bits"
-    most = AMOUNT_BITS_LIMIT if kind == "amount" else FRACTION_LIMIT
-    asked = whole(name, asked, f"a whole number from 0 to {most}, or None", lambda b: 0 <= b <= most)
+    asked = fraction_bits_asked(name, asked, AMOUNT_BITS_LIMIT if kind == "amount" else FRACTION_LIMIT)
     if asked > certain:
         raise ProblemError(f"{name} = {asked} can overflow: {reach}, which leaves at most {certain} fraction bits")
     return asked

@@ -80,15 +80,6 @@ def judged(
     the solve is then no success, unless the user's own ``tol`` leads to this bound. A bound of more than
     :data:`NOTICEABLE` of the spread is mentioned. Where values differ by orders of magnitude, bounds ``by_state``
     decide: each is compared with the size of its own state's value.
-
-    Examples
-    --------
-    >>> import numpy
-    >>> outcome, message = judged(Outcome.CONVERGED, "Done.", numpy.array([0.0, 1.0]), 2.0)
-    >>> outcome.value
-    'too inexact'
-    >>> message.split(", so that ")[0]
-    'Done. The error bound, 2, is not below the spread of the values without the most extreme, 0.9'
     """
     if outcome not in (Outcome.CONVERGED, Outcome.FINISHED):
         return outcome, message
@@ -208,15 +199,7 @@ def tightened(
     """Solve to the default tolerance or, if that leaves a noticeable error bound, to a lower one.
 
     The scale of utility may be that of a few states with hardly any consumption, while the values of all others spread
-    over far less. Then the bound must be less, too.
-
-    Parameters
-    ----------
-    problem
-    options
-        Its options. If the user gave ``tol``, there is one solve.
-    solve
-        Solves with the given options.
+    over far less.
     """
     result, usual = solve(options), partial(usual_utility, problem)
     for _ in range(TIGHTENINGS if options.lowers_tol and problem.horizon is None else 0):
@@ -236,12 +219,5 @@ def tightened(
 
 
 def promised(options: SolveOptions, modulus: float) -> float:
-    """Return the error bound to which the user's own ``tol`` leads, units of utility; 0 if the user gave none.
-
-    Examples
-    --------
-    >>> from beltline.host.solver.options import SolveOptions
-    >>> promised(SolveOptions(tol=1e-10), 0.99) < 2.1e-8
-    True
-    """
+    """Return the error bound to which the user's own ``tol`` leads, units of utility; 0 if the user gave none."""
     return 0.0 if options.lowers_tol or not modulus < 1.0 else 2.0 * options.tol / (1.0 - modulus)

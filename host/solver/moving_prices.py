@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -114,32 +114,13 @@ MACHINE_EVERY = 1
 """Default number of sweeps after which a machine that computes prices itself updates them."""
 
 
-@dataclass(eq=False)
-class _Spent:
-    """Sums of the counters and times of all runs so far."""
-
-    sweeps: int = 0
-    states_done: int = 0
-    clocks: int = 0
-    updates: int = 0
-
-    def __post_init__(self) -> None:
-        self.timing: dict[str, float] = {}
-
-    def add(self, completed: Completed) -> None:
-        """Add the counters and times of a run."""
-        run = completed.run
-        self.sweeps += run.sweeps
-        self.states_done += run.states_done
-        self.clocks += run.clocks
-        for name, seconds in completed.timing.items():
-            self.timing[name] = self.timing.get(name, 0.0) + seconds
-
-    def of(self, run: Run) -> Run:
-        """Return ``run``, the last one, with the counters of all runs."""
-        return replace(
-            run, sweeps=self.sweeps, states_done=self.states_done, clocks=self.clocks, timing=dict(self.timing)
-        )
+def _together(runs: list[Completed]) -> Completed:
+    """Return the last of several runs with the counters and times of all."""
+    done = [one.run for one in runs]
+    counters = {name: sum(getattr(one, name) for one in done) for name in ("sweeps", "states_done", "clocks")}
+    names = dict.fromkeys(name for one in runs for name in one.timing)
+    timing = {name: sum(one.timing.get(name, 0.0) for one in runs) for name in names}
+    return replace(runs[-1], run=replace(done[-1], **counters, timing=timing), timing=timing)
 
 
 def solve_moving(
@@ -155,33 +136,31 @@ def solve_moving(
     image, form = work.image, work.image.products.form
     prices: NDArray[np.float64] | None = None
     change, price_change, refused = math.inf, math.inf, ""
-    spent = _Spent()
+    runs, sweeps = list[Completed](), 0
     deadline = math.inf if options.timeout is None else time.monotonic() + options.timeout
     while True:
         left = None if options.timeout is None else max(deadline - time.monotonic(), 1e-3)
-        limit = min(every, options.max_sweeps - spent.sweeps)
+        limit = min(every, options.max_sweeps - sweeps)
         part = replace(work, image=image, options=replace(options, max_sweeps=limit, timeout=left))
-        completed = run(part, _reporting(report, spent.sweeps))
-        last = completed.run
-        spent.add(completed)
+        runs.append(run(part, _reporting(report, sweeps)))
+        last = runs[-1].run
+        sweeps += last.sweeps
         change = math.ldexp(last.norm, -image.value_bits)
         if last.status & (INVALID | Status.STOPPED) or not last.sweeps:
             break
         try:
             form, new = with_prices(form, update(_iterate(image, last, change)))
             price_change, prices = change_of(new, prices), new
-            spent.updates += 1
             if report:
-                report(f"sweep {spent.sweeps:,}, largest change of V {change:.2e}, of prices {price_change:.2e}")
+                report(f"sweep {sweeps:,}, largest change of V {change:.2e}, of prices {price_change:.2e}")
             settled = last.converged and price_change < options.tol
-            if settled or spent.sweeps >= options.max_sweeps:
+            if settled or sweeps >= options.max_sweeps:
                 break
             image = _next(problem, options.value_bits, options.amount_bits, form, image, last, options.tol)
         except ValueError as fault:
-            refused = f"After sweep {spent.sweeps:,}: {fault}"
+            refused = f"After sweep {sweeps:,}: {fault}"
             break
-    completed = replace(completed, work=replace(work, image=image), run=spent.of(last), timing=spent.timing)
-    result: Result = completed.result(report)
+    result: Result = replace(_together(runs), work=replace(work, image=image)).result(report)
     assert image.products is not None
     at_last = with_form(problem, image.products.form)
     result = replace(result, prices=prices, price_change=price_change, problem=at_last)
@@ -190,9 +169,9 @@ def solve_moving(
     if result.status not in (Outcome.CONVERGED.value, Outcome.LIMIT.value):
         return result
     if last.converged and price_change < options.tol:
-        message = converged(change, price_change, spent.sweeps, True)
+        message = converged(change, price_change, sweeps, True)
         return replace(result, message=f"{message} {image.note}".strip())
-    message = unfinished(change, price_change, spent.sweeps, options.tol, True, result.value)
+    message = unfinished(change, price_change, sweeps, options.tol, True, result.value)
     return replace(result, success=False, status=Outcome.LIMIT.value, message=message)
 
 

@@ -26,7 +26,7 @@ from beltline.host.devices.base import DeviceError
 from beltline.host.problem.checks import ProblemError, flag, real, shown, suggestion, whole, word
 from beltline.host.problem.problem import Problem
 from beltline.host.solver.driver import SWEEP_LIMIT_MAX
-from beltline.host.solver.fixed_point import FRACTION_LIMIT, SMALLEST_TOLERANCE
+from beltline.host.solver.fixed_point import FRACTION_LIMIT, SMALLEST_TOLERANCE, fraction_bits_asked
 from beltline.host.solver.run import EVERY, Checkpoint
 from beltline.hw.arithmetic.utility_constants import AMOUNT_BITS_LIMIT
 
@@ -133,33 +133,10 @@ MACHINE_ONLY = ("value_bits", "amount_bits", "timeout", "checkpoint", "checkpoin
 
 @dataclass(frozen=True)
 class SolveOptions:
-    """The options of a solve, checked when they are made.
+    """The options of :func:`beltline.host.solver.solve.solve`, checked when they are made.
 
-    Parameters
-    ----------
-    tol, max_sweeps, verify, value_bits, amount_bits, timeout, checkpoint, checkpoint_every
-        As in :func:`beltline.host.solver.solve.solve`.
-    method
-        Method of a solver in double precision, None for its default; on the accelerator ``"shift"``, or None for plain
-        sweeps. Whether the device has the method is not checked here.
-    start
-        The value function with which a run of the accelerator begins, a :data:`Start`.
-    lowers_tol
-        Whether the user gave no ``tol``: it is the default, which :meth:`of` lowers for problems with a small scale of
-        utility.
-    device
-        Name of the device that the options are for; it is used for checks and not stored. Solvers in double precision
-        accept none of ``MACHINE_ONLY``.
-
-    Raises
-    ------
-    ProblemError
-        An option has a wrong type or value, or the device does not support it.
-
-    Examples
-    --------
-    >>> SolveOptions(tol=1e-6, start="problem").start
-    'given'
+    ``lowers_tol`` says that the user gave no ``tol``. ``device`` is the name of the device that they are for, which is
+    not stored; whether it has the method is not checked here.
     """
 
     tol: float = TOL
@@ -194,12 +171,15 @@ class SolveOptions:
         if self.method is not None and not isinstance(self.method, str):
             raise ProblemError(f"method must be the name of a method, or None, not {shown(self.method)}")
         self._store("start", start_named(self.start))
-        self._store("max_sweeps", whole("max_sweeps", self.max_sweeps, SWEEPS_WANTED, _fits_sweeps))
+        wanted = f"a whole number from 1 to {SWEEP_LIMIT_MAX}"
+        self._store("max_sweeps", whole("max_sweeps", self.max_sweeps, wanted, lambda n: 1 <= n <= SWEEP_LIMIT_MAX))
         self._store("verify", flag("verify", self.verify))
-        self._store("timeout", _seconds_limit(self.timeout))
+        if self.timeout is not None:
+            self._store("timeout", real("timeout", self.timeout, "a number of seconds above 0, or None", _positive))
         self._store("tol", real("tol", self.tol, "a number above 0", _positive))
-        self._store("value_bits", _fraction_bits("value_bits", self.value_bits, FRACTION_LIMIT))
-        self._store("amount_bits", _fraction_bits("amount_bits", self.amount_bits, AMOUNT_BITS_LIMIT))
+        for name, most in (("value_bits", FRACTION_LIMIT), ("amount_bits", AMOUNT_BITS_LIMIT)):
+            if getattr(self, name) is not None:
+                self._store(name, fraction_bits_asked(name, getattr(self, name), most))
         self.saving()
 
     def _store(self, name: str, value: object) -> None:
@@ -312,32 +292,9 @@ def no_lanes(device: str | None) -> ProblemError:
     return ProblemError(f"method 'shift' needs the sweep engine: give device {device!r} the option lanes=, as lanes=16")
 
 
-SWEEPS_WANTED = f"a whole number from 1 to {SWEEP_LIMIT_MAX}"
-"""What ``max_sweeps`` must be to fit the device's register, in words."""
-
-
-def _fits_sweeps(max_sweeps: int) -> bool:
-    return 1 <= max_sweeps <= SWEEP_LIMIT_MAX
-
-
 def _positive(number: float) -> bool:
     return 0.0 < number < math.inf
 
-
-def _seconds_limit(timeout: object) -> float | None:
-    if timeout is None:
-        return None
-    return real("timeout", timeout, "a number of seconds above 0, or None", _positive)
-
-
-def _fraction_bits(name: str, bits: object, most: int) -> int | None:
-    if bits is None:
-        return None
-    return whole(name, bits, f"a whole number from 0 to {most}, or None", lambda b: 0 <= b <= most)
-
-
-AUTO = UNNAMED
-"""Name of the method that stands for a choice by these rules."""
 
 OF_GENERAL = ("steps", "update", "update_every")
 """Options of problems of the general form only."""

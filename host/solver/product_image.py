@@ -34,15 +34,7 @@ from beltline.hw.interface.groups import Groups, Mark
 
 
 class Reach(NamedTuple):
-    """Bounds on the numbers that a run computes, in units of utility.
-
-    Attributes
-    ----------
-    low, high
-        Lower and upper bound on the values of regimes.
-    all
-        Bound on the absolute value of all values, utilities and expectations.
-    """
+    """Bounds on the values of regimes, and on the size of all values, utilities and expectations of a run."""
 
     low: float
     high: float
@@ -306,17 +298,9 @@ def _check_affordable(
 
 
 def found_of(image: Image, value: NDArray[np.int64], policy: NDArray[np.int64]) -> Answer:
-    """Convert a machine's solution from product states to regimes and alternatives.
+    """Convert a machine's solution, in the order of its sweeps, from product states to regimes and alternatives.
 
     Of several alternatives whose fixed-point values are equal and the largest, the first is taken.
-
-    Parameters
-    ----------
-    image
-        Image of a problem with alternatives.
-    value, policy : (..., N_k, N_p) int64 arrays
-        Values, in units of ``image``, and grid indexes of the choices, of all product states. The first axis of a
-        problem with a horizon has the sweeps, the first of which is that of the last age.
     """
     if image.ages:
         sweeps = zip(reversed(image.ages), value, policy, strict=False)
@@ -365,11 +349,7 @@ def _found(image: Image, value: NDArray[np.int64], policy: NDArray[np.int64]) ->
 
 
 def _log_sum(values: NDArray[np.float64], best: NDArray[np.float64], sigma: float) -> NDArray[np.float64]:
-    """Replace the largest values of a regime by log-sums, and return the probabilities of its alternatives.
-
-    ``values`` are those of the alternatives, ``(..., n, N_k, N_z)``, and ``best``, ``(..., N_k, N_z)``, the largest of
-    them.
-    """
+    """Replace ``best``, the largest ``values`` of a regime, by log-sums; return the alternatives' probabilities."""
     weights = np.exp((values - best[..., None, :, :]) / sigma)
     total = weights.sum(axis=-3)
     best += sigma * np.log(total)

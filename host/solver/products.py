@@ -50,16 +50,9 @@ from beltline.hw.arithmetic.log_sum_constants import TERMS
 
 @dataclass(frozen=True, eq=False)
 class Arrangement:
-    """The position (*place*) of each alternative among the ``count`` product states of an exogenous state.
+    """The position (*place*) of each alternative, and of the first and the last of each regime, among product states.
 
-    Parameters
-    ----------
-    count
-        Product states of each exogenous state, at most ``N_d``.
-    place : (N_d,) int64 array
-        Place of each alternative, from 0. Alternatives of different regimes with the same tables have the same place.
-    first, last : (N_r,) int64 arrays
-        Places of the first and the last alternative of each regime.
+    Each exogenous state has ``count`` of them. Alternatives of different regimes with the same tables have one place.
     """
 
     count: int

@@ -29,7 +29,7 @@ from beltline.host.solver.certificate import (
     of_one_alternative,
 )
 from beltline.host.solver.judgement import LIMITED, concluded
-from beltline.host.solver.options import AUTO, SolveOptions, Way, check_names, ways
+from beltline.host.solver.options import UNNAMED, SolveOptions, Way, check_names, ways
 from beltline.host.solver.solve_general import METHOD as BRACKETS
 from beltline.host.solver.solve_general import solve_general
 
@@ -66,7 +66,7 @@ def solve_reference(
     problem: Problem, options: SolveOptions, device: str, more: dict[str, Any], report: Progress | None
 ) -> Result:
     """Solve a problem of the simple form in double precision."""
-    named = options.method not in (None, AUTO)
+    named = options.method not in (None, UNNAMED)
     if not named:
         check_names(more, f"device {device!r}")
     first, *others = [Way(check_method(options.method), more)] if named else ways(problem, device, more)
@@ -166,7 +166,7 @@ def check_method(method: object) -> str:
             f"beltline.gpu_ref.published.{BASELINES[method]}.solve"
         )
     if not isinstance(method, str) or method not in _methods():
-        choices = ", ".join(map(repr, (*_methods(), AUTO)))
+        choices = ", ".join(map(repr, (*_methods(), UNNAMED)))
         raise ProblemError(f"method must be one of {choices}, not {shown(method)}")
     return method
 
@@ -247,7 +247,7 @@ def _result(
 
 
 def _chosen(device: str, way: Way, options: SolveOptions) -> str:
-    return f"{device}, {way}: chosen because {way.why}" if way.why and options.method in (None, AUTO) else ""
+    return f"{device}, {way}: chosen because {way.why}" if way.why and options.method in (None, UNNAMED) else ""
 
 
 def reference_module(device: str) -> Any:

@@ -16,7 +16,7 @@ from beltline.host.results import archive
 from beltline.host.results.facts import COUNT, TEXT, checked
 from beltline.host.results.files import check_target
 from beltline.host.solver.fixed_point import Image
-from beltline.hw.interface.registers import Engine, Status
+from beltline.hw.interface.registers import Status
 
 EVERY = 30.0
 """Default number of seconds between two savings."""
@@ -29,17 +29,7 @@ COUNTERS = ("sweeps", "states_done", "clocks", "norm")
 
 @dataclass(frozen=True, eq=False)
 class Saved:
-    """The state of a run between two sweeps.
-
-    Parameters
-    ----------
-    value, policy : (N_k, N_z) int64 arrays
-        ``V`` in units of its last fraction bit, and grid indexes of ``x'``, after ``sweeps``.
-    sweeps, states_done, clocks
-        Counters so far.
-    norm
-        Largest change of ``V`` in the last sweep, in the units of ``value``.
-    """
+    """Value, policy and counters of a run between two sweeps, in the units of the run."""
 
     value: NDArray[np.int64]
     policy: NDArray[np.int64]
@@ -50,31 +40,11 @@ class Saved:
 
 
 class Checkpoint:
-    """A file (``.npz``) with the :class:`Saved` state of a run of one problem.
+    """A file (``.npz``) with the :class:`Saved` state of a run of one problem, written ``every`` so many seconds.
 
-    A sweep depends on ``V`` alone, so a run that starts from a saved ``V`` returns the same bits as a run without
-    a break.
-
-    Parameters
-    ----------
-    path
-        Its name must end in ``.npz``.
-    every
-        Seconds between two savings, above 0.
-    stays
-        Whether the file stays after a solve that has converged, until the caller calls :meth:`remove`.
-
-    Attributes
-    ----------
-    over
-        Whether the solve has converged, so that the file is of no more use.
-    failure
-        Why the last state could not be saved; empty if it was.
-
-    Raises
-    ------
-    ProblemError
-        ``path`` cannot be used for such a file, or ``every`` is not above 0.
+    A sweep depends on ``V`` alone, so a run that starts from a saved ``V`` returns the bits of one without a break.
+    If the file ``stays``, the caller removes it. After a solve that converged it is ``over``; ``failure`` says why the
+    last state could not be saved.
     """
 
     def __init__(self, path: str | os.PathLike[str], every: float = EVERY, stays: bool = False) -> None:
@@ -160,25 +130,10 @@ def _key(image: Image) -> str:
 class Run:
     """What a device returned from a run, in its own fixed-point numbers.
 
-    Parameters
-    ----------
-    status
-        The status register at the end.
-    value, policy : (N_k, N_z) int64 arrays, or (T, N_k, N_z) in the order of the sweeps
-        ``V`` in units of the last fraction bit of values, and grid indexes of ``x'``.
-    sweeps, states_done, clocks
-        Counters of the run. Those of a run that continued from a checkpoint include the earlier part, with the clocks
-        before the first sweep counted once.
-    norm
-        Largest change of ``V`` in the last sweep, in the units of ``value``.
-    build_hash
-        Hash of the build of the device.
-    engine
-        Engine of the device.
-    timing
-        Seconds of ``load``, ``solve`` and ``read``.
-    moved
-        Names of the tables and registers that were written; all others were on the device already.
+    ``value`` (units of its last fraction bit) and ``policy`` (grid indexes) are ``(N_k, N_z)`` int64 arrays, with a
+    horizon ``(T, N_k, N_z)`` in the order of the sweeps. ``norm`` is the largest change of ``V`` in the last sweep.
+    Counters include those before a checkpoint, with the clocks before the first sweep counted once. ``timing`` has the
+    seconds of ``load``, ``solve`` and ``read``, and ``moved`` the names of the tables and registers that were written.
     """
 
     status: Status
@@ -189,7 +144,6 @@ class Run:
     clocks: int
     norm: int
     build_hash: int
-    engine: Engine
     timing: dict[str, float]
     moved: tuple[str, ...]
 
