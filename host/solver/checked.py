@@ -288,8 +288,10 @@ def check_supported(device: Device, build: MachineParameters, image: Image) -> N
     """Check that a device with the parameters ``build`` has the tables that an image needs."""
     states = image.start.shape[1]
     if image.grid.ndim == 2 and not build.features.costs:
-        needs = "has a cost" if image.products is None else "needs one for what it has of the general form"
-        raise ProblemError(f"device {device.name!r} has no table of costs, and the problem {needs}: {WORKAROUND}")
+        raise ProblemError(
+            f"device {device.name!r} has no table of costs, and the problem needs one for what it has of the general "
+            f"form: {WORKAROUND}"
+        )
     single = image.products is None or image.products.single
     if image.groups is not None and not single and not build.features.alternatives:
         raise ProblemError(

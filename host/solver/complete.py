@@ -108,11 +108,9 @@ def _tables(problem: Problem, image: Image, done: Run) -> Tables:
         from beltline.host.solver.product_image import found_of
 
         return found_of(image, done.value, done.policy)
-    policy = done.policy.astype(np.int32)
-    if image.stands is not None:
-        policy = image.stands[policy, np.arange(problem.states)].astype(np.int32)
     # Multiplication by a power of two is exact.
-    return of_one_alternative(np.multiply(done.value, image.value_unit, dtype=np.float64), policy)
+    value = np.multiply(done.value, image.value_unit, dtype=np.float64)
+    return of_one_alternative(value, done.policy.astype(np.int32))
 
 
 def _certified(completed: Completed, tables: Tables, change: float, report: Progress | None) -> tuple[Certificate, str]:
@@ -136,8 +134,7 @@ def _certified(completed: Completed, tables: Tables, change: float, report: Prog
     if not options.verify and products:
         note = " The choices of the last sweep are not proven, so the result was verified although verify is False."
     elif not options.verify and not proven:
-        costly = problem.cost is not None or Status.PEAKS in done.status
-        if not costly and peaked(problem, image, done.value, done.norm, deadline):
+        if Status.PEAKS not in done.status and peaked(problem, image, done.value, done.norm, deadline):
             return trust(problem, image, tables, change, proven), ""
         found = "has several peaks" if Status.PEAKS in done.status else "may have several peaks"
         note = (

@@ -1,16 +1,4 @@
-"""Conversion of a problem to the accelerator's fixed-point numbers, in formats in which nothing can overflow.
-
-Costs of the accelerator must not fall in ``x'``. A candidate ``x'`` is *dominated* if a higher one costs less. If the
-value function does not fall in ``x``, the higher one has no lower continuation value either, so a dominated candidate
-is never needed. In the table it gets the cost of the cheapest higher candidate:
-
-    G'(x', s) = min over y >= x' of G(y, s)
-
-Then costs do not fall, the affordable candidates are those up to a highest one, and the search between the choices of
-neighbouring states proves its choices (``docs/sweep-engine-general.md``). The optimum is unchanged: under ``G'`` a
-dominated candidate is worth no more than the candidate whose cost it has. If the accelerator chooses it, the two have
-equal continuation values, and the policy is changed to the candidate that is not dominated.
-"""
+"""Conversion of a problem of the simple form to fixed-point numbers, in formats in which nothing can overflow."""
 
 from __future__ import annotations
 
@@ -23,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.host.problem.checks import ProblemError, first, real, shown, whole
-from beltline.host.problem.general import WORKAROUND
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import (
     marginal_utility,
@@ -38,50 +25,6 @@ from beltline.hw.interface.groups import Groups, Mark
 
 if TYPE_CHECKING:
     from beltline.host.solver.products import Products
-
-
-@dataclass(frozen=True, eq=False)
-class Costs:
-    """The tables of ``G'``, at most the largest cash on hand, and of what to report in place of each candidate."""
-
-    table: NDArray[np.float64]
-    stands: NDArray[np.int64]
-
-    @property
-    def dominated(self) -> bool:
-        """Whether any candidate is dominated."""
-        return bool((self.stands != np.arange(self.stands.shape[0])[:, None]).any())
-
-
-def costs_of(problem: Problem) -> Costs | None:
-    """Return the costs of a problem with ``cost``; None for one without, where ending with ``x'`` costs ``x'``."""
-    if problem.cost is None:
-        return None
-    shape = (problem.points, problem.states)
-    given = np.asarray(problem.cost)
-    cost = np.broadcast_to(given if given.ndim == 2 else given[:, None], shape)
-    least = np.minimum.accumulate(cost[::-1])[::-1]
-    own = np.where(cost == least, np.arange(shape[0])[:, None], shape[0])
-    stands = np.minimum.accumulate(own[::-1])[::-1]
-    return Costs(np.minimum(least, problem.wealth.max(axis=0)), stands)
-
-
-def first_value(problem: Problem, costs: Costs | None) -> tuple[NDArray[np.float64], str]:
-    """Return the value function from which the accelerator begins, ``(N_k, N_z)``, and a note if it was changed."""
-    start = problem.start.reshape(problem.points, problem.states)
-    if costs is None or not costs.dominated:
-        return start, ""
-    falls = np.diff(start, axis=0) < 0
-    if not falls.any():
-        return start, ""
-    if problem.horizon is None:
-        note = "The start falls as the grid rises, so the solve began from its running maximum."
-        return np.maximum.accumulate(start), note
-    i, s = first(falls)
-    raise ProblemError(
-        f"start must not fall as the grid rises where cost does, but start[{i + 1}, {s}] = {start[i + 1, s]:.6g} is "
-        f"below start[{i}, {s}] = {start[i, s]:.6g}: {WORKAROUND}"
-    )
 
 
 def shift_weights(transition: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -137,8 +80,8 @@ class Image:
     ----------
     amount_bits, value_bits
         Fraction bits of amounts of the good and of values.
-    grid : (N_k,) or (N_k, N_z) int64 array
-        ``X`` in units of amounts; for a problem with a cost the table of :class:`Costs`.
+    grid : (N_k,) or (N_k, N_p) int64 array
+        ``X`` in units of amounts; of a problem of the general form the costs of its product states.
     wealth : (N_k, N_z) int64 array
         ``W`` in units of amounts.
     transition : (N_z, N_z) uint64 array
@@ -151,8 +94,6 @@ class Image:
         The tolerance in units of values, rounded up: an integer is below it exactly if it is below the tolerance.
     note
         Empty, or a sentence about what rounding may change.
-    stands : (N_k, N_z) int64 array or None
-        For a problem with a cost, as in :class:`Costs`.
     groups, last_groups : Groups or None
         Of a problem with alternatives: which exogenous states belong together, and what is added to their values; and
         the same in the run of a horizon's last age.
@@ -177,7 +118,6 @@ class Image:
     constants: UtilityConstants
     epsilon: int
     note: str
-    stands: NDArray[np.int64] | None = None
     groups: Groups | None = None
     last_groups: Groups | None = None
     products: Products | None = None
@@ -215,10 +155,9 @@ class Image:
         return float(2.0**-self.value_bits)
 
 
-def _ends(problem: Problem, costs: Costs | None) -> tuple[float, float]:
+def _ends(problem: Problem) -> tuple[float, float]:
     """Return the consumption of the poorest and of the richest state with the cheapest choice."""
-    cheapest = problem.grid[0] if costs is None else costs.table[0]
-    return float((problem.wealth[0] - cheapest).min()), float((problem.wealth[-1] - cheapest).max())
+    return float(problem.wealth[0].min() - problem.grid[0]), float(problem.wealth[-1].max() - problem.grid[0])
 
 
 def value_bounds(problem: Problem) -> tuple[float, float]:
@@ -228,7 +167,7 @@ def value_bounds(problem: Problem) -> tuple[float, float]:
     always choosing it in the richest state. Both start from ``V0``. Utility is summed over all ages; for an infinite
     horizon the sum is at most the utility of one period divided by ``1 - beta``.
     """
-    poorest, richest = (float(utility(c, problem.eta)) for c in _ends(problem, costs_of(problem)))
+    poorest, richest = (float(utility(c, problem.eta)) for c in _ends(problem))
     lowest = [poorest, float(problem.start.min())]
     highest = [richest, float(problem.start.max())]
     if problem.horizon is None:
@@ -307,16 +246,20 @@ def bits_chosen(kind: str, asked: int | None, certain: int, reach: str) -> int:
     return asked
 
 
+def resolved(problem: Problem, tol: float, value_bits: int, reach: str, raises_tol: bool) -> float:
+    """Return ``tol`` if the format of values resolves it, or the least that it resolves if it may be raised."""
+    least = SMALLEST_TOLERANCE * 2.0**-value_bits
+    if raises_tol:
+        return max(tol, least)
+    if problem.horizon is None and tol < least:
+        raise ProblemError(
+            f"tol = {shown(tol)} is below {least:.3g}, four units of a value with {value_bits} fraction bits "
+            f"({reach}){_nearly_log(problem.eta)}"
+        )
+    return tol
+
+
 def _check_amounts(problem: Problem, grid: NDArray[np.int64], wealth: NDArray[np.int64], bits: int) -> None:
-    if grid.ndim == 2:
-        broke = wealth[0] <= grid[0]
-        if broke.any():
-            (s,) = first(broke)
-            raise ProblemError(
-                f"wealth[0, {s}] = {problem.wealth[0, s]:.17g} exceeds the lowest cost by so little that the "
-                f"difference is rounded to zero with amount_bits = {bits}: use smaller units of the good"
-            )
-        return
     merged = np.diff(grid) <= 0
     if merged.any():
         (i,) = first(merged)
@@ -341,8 +284,7 @@ def _note(problem: Problem, value_bits: int) -> str:
     at the largest consumption, where curvature is smallest relative to the error (for ``ln c``, which can be 0, the
     error is taken to be larger).
     """
-    if problem.points < 3 or problem.cost is not None:
-        # An engine with costs proves its choices for any curvature.
+    if problem.points < 3:
         return ""
     richest = float(problem.wealth.max())
     most = np.maximum(richest - problem.grid[:-2], np.finfo(np.float64).tiny)
@@ -391,7 +333,7 @@ def fixed_point(
     shift: bool = False,
     raises_tol: bool = False,
 ) -> Image:
-    """Convert a problem of the simple form, or with a cost, to fixed point.
+    """Convert a problem of the simple form to fixed point.
 
     Parameters
     ----------
@@ -419,8 +361,7 @@ def fixed_point(
             f"beta = {shown(problem.beta)} is too close to 1 for an infinite horizon: "
             f"1 - beta must be at least {SMALLEST_IMPATIENCE:.3g}"
         )
-    costs = costs_of(problem)
-    start, other = first_value(problem, costs)
+    start = problem.start.reshape(problem.points, problem.states)
     low, high = value_bounds(problem)
     reach = f"V can reach {low if -low > high else high:.3g}"
     certain = fraction_bits(max(-low, high))
@@ -430,25 +371,16 @@ def fixed_point(
         if fewer >= 0 and tol >= SMALLEST_TOLERANCE * 2.0**-fewer:
             certain = min(certain, fewer)
     value_bits = bits_chosen("value", value_bits, certain, reach)
-    prices = problem.grid if costs is None else costs.table
-    largest = float(max(np.abs(prices).max(), np.abs(problem.wealth).max()))
-    what = "grid" if costs is None else "cost"
+    largest = float(max(np.abs(problem.grid).max(), np.abs(problem.wealth).max()))
     amount_bits = bits_chosen(
-        "amount", amount_bits, amount_fraction_bits(largest), f"{what} and wealth reach {largest:.3g}"
+        "amount", amount_bits, amount_fraction_bits(largest), f"grid and wealth reach {largest:.3g}"
     )
-    value = Fixed(value_bits)
-    if raises_tol:
-        tol = max(tol, SMALLEST_TOLERANCE * value.unit)
-    if problem.horizon is None and tol < SMALLEST_TOLERANCE * value.unit:
-        raise ProblemError(
-            f"tol = {shown(tol)} is below {SMALLEST_TOLERANCE * value.unit:.3g}, "
-            f"four units of a value with {value_bits} fraction bits ({reach}){_nearly_log(problem.eta)}"
-        )
-    grid, wealth = amounts_in_units(prices, amount_bits), amounts_in_units(problem.wealth, amount_bits)
+    tol = resolved(problem, tol, value_bits, reach, raises_tol)
+    grid, wealth = amounts_in_units(problem.grid, amount_bits), amounts_in_units(problem.wealth, amount_bits)
     _check_amounts(problem, grid, wealth, amount_bits)
     coarse = ""
     if problem.horizon is None:
-        coarse = coarse_amounts(_ends(problem, costs)[0], problem.eta, tol, amount_bits)
+        coarse = coarse_amounts(_ends(problem)[0], problem.eta, tol, amount_bits)
     discount = Fraction(problem.beta)
     products = [min(round(discount * Fraction(q) * 2**64), 2**64 - 1) for q in problem.transition.ravel().tolist()]
     return Image(
@@ -457,9 +389,8 @@ def fixed_point(
         grid=grid,
         wealth=wealth,
         transition=np.array(products, dtype=np.uint64).reshape(problem.transition.shape),
-        start=value.encode(start),
+        start=Fixed(value_bits).encode(start),
         constants=UtilityConstants.of(problem.eta, amount_bits, value_bits),
         epsilon=min(math.ceil(Fraction(tol) * 2**value_bits), 2**64 - 1),
-        note=" ".join(filter(None, (_note(problem, value_bits), coarse, other))),
-        stands=None if costs is None else costs.stands,
+        note=" ".join(filter(None, (_note(problem, value_bits), coarse))),
     )

@@ -50,24 +50,19 @@ class Prepared:
 
 def image_of(problem: Problem, options: SolveOptions, any_start: bool = False, general: bool = False) -> Image:
     """Convert a problem to fixed point, with the first guess that ``options.start`` names."""
-    if general or has_product_states(problem):
+    if general or problem.general:
         # Here, because it compiles.
         from beltline.host.solver.product_image import product_image
 
         bits = options.value_bits, options.amount_bits
         return product_image(problem, options.tol, *bits, raises_tol=options.lowers_tol)
-    begun, note = (problem, "") if any_start or problem.cost is not None else with_concave_start(problem)
+    begun, note = (problem, "") if any_start else with_concave_start(problem)
     image = fixed_point(
         begun, options.tol, options.value_bits, options.amount_bits, shift=options.shift, raises_tol=options.lowers_tol
     )
     if options.start in ("stay", "coarse"):
         return _with_computed_start(problem, image, options.start, options.tol)
     return replace(image, note=f"{image.note} {note}".strip())
-
-
-def has_product_states(problem: Problem) -> bool:
-    """Return whether a problem is converted to product states: its general form is more than a cost."""
-    return problem.negative or any(name != "cost" for name in extras(problem))
 
 
 def needs_alternatives(problem: Problem) -> bool:

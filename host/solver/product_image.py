@@ -18,13 +18,13 @@ from beltline.host.problem.utility import utility
 from beltline.host.results.result import Tables as Answer
 from beltline.host.solver.fixed_point import (
     SMALLEST_IMPATIENCE,
-    SMALLEST_TOLERANCE,
     Image,
     amount_fraction_bits,
     amounts_in_units,
     bits_chosen,
     coarse_amounts,
     fraction_bits,
+    resolved,
 )
 from beltline.host.solver.products import Products, products_by_age
 from beltline.hw.arithmetic.log_sum_constants import LogSumConstants
@@ -143,15 +143,10 @@ def product_image(
             f"1 - beta must be at least {SMALLEST_IMPATIENCE:.3g}"
         )
     reach = reach_of(products, problem.horizon)
-    value_bits, amount_bits = _bits(problem, products, reach, value_bits, amount_bits)
-    value = Fixed(value_bits)
-    if raises_tol:
-        tol = max(tol, SMALLEST_TOLERANCE * value.unit)
-    if problem.horizon is None and tol < SMALLEST_TOLERANCE * value.unit:
-        raise ProblemError(
-            f"tol = {shown(tol)} is below {SMALLEST_TOLERANCE * value.unit:.3g}, four units of a value with "
-            f"{value_bits} fraction bits (the values of alternatives can reach {reach.all:.3g})"
-        )
+    what = "the values of alternatives" if len(form.alternatives) > 1 else "V"
+    reached = f"{what} can reach {reach.all:.3g}"
+    value_bits, amount_bits = _bits(problem, products, reach, reached, value_bits, amount_bits)
+    tol = resolved(problem, tol, value_bits, reached, raises_tol)
     constants = UtilityConstants.of(problem.eta, amount_bits, value_bits, form.negative)
     epsilon = min(math.ceil(Fraction(tol) * 2**value_bits), 2**64 - 1)
     images: list[Image] = []
@@ -194,7 +189,6 @@ def _image(
         constants=constants,
         epsilon=epsilon,
         note="",
-        stands=products.stands,
         groups=Groups(kappa, marks, *limits, shocks),
         last_groups=Groups(kappa, last_marks, *limits, shocks),
         products=products,
@@ -203,14 +197,16 @@ def _image(
 
 
 def _bits(
-    problem: Problem, products: list[Products], reach: Reach, value_bits: int | None, amount_bits: int | None
+    problem: Problem,
+    products: list[Products],
+    reach: Reach,
+    of_values: str,
+    value_bits: int | None,
+    amount_bits: int | None,
 ) -> tuple[int, int]:
     """Return the fraction bits of values and of amounts of the good: those that the user asked for, or all that fit."""
     largest = float(max(np.abs(table).max() for one in products for table in (one.cost, one.wealth)))
-    of_values, of_amounts = (
-        f"the values of alternatives can reach {reach.all:.3g}",
-        f"cost and wealth reach {largest:.3g}",
-    )
+    of_amounts = f"cost and wealth reach {largest:.3g}"
     if problem.eta > 0.0:
         return (
             bits_chosen("value", value_bits, fraction_bits(reach.all), of_values),
@@ -287,11 +283,13 @@ def _check_affordable(
         return
     x, p = first(vanishes)
     place = p % products.count
-    name = products.form.alternatives[int(np.flatnonzero(products.place == place)[0])].name
-    aged = any(one.aged() for one in products.form.alternatives)
+    alternatives = products.form.alternatives
+    name = alternatives[int(np.flatnonzero(products.place == place)[0])].name
+    of = f" of alternative {name!r}" if len(alternatives) > 1 else ""
+    aged = any(one.aged() for one in alternatives)
     age = f", age {products.age + 1}" if aged else ""
     raise ProblemError(
-        f"wealth of alternative {name!r} exceeds its lowest cost by so little at grid point {x}, state "
+        f"wealth{of} exceeds its lowest cost by so little at grid point {x}, state "
         f"{p // products.count}{age}, that the difference is rounded to zero with amount_bits = {amount_bits}: use "
         f"smaller units of the good"
     )

@@ -18,6 +18,17 @@ first, and then those that only ``t`` has. The running maximum at the last produ
 and at the last one of ``t`` the value of ``t``.
 
 An alternative without a choice, which is given by a table of values, is a product state whose value does not change.
+Costs must not fall in ``x'``. A candidate ``x'`` is *dominated* if a higher one costs less. If the
+value function does not fall in ``x``, the higher one has no lower continuation value either, so a dominated candidate
+is never needed. In the table it gets the cost of the cheapest higher candidate:
+
+    G'(x', s) = min over y >= x' of G(y, s)
+
+Then costs do not fall, the affordable candidates are those up to a highest one, and the search between the choices of
+neighbouring states proves its choices (``docs/sweep-engine-general.md``). The optimum is unchanged: under ``G'`` a
+dominated candidate is worth no more than the candidate whose cost it has. If the accelerator chooses it, the two have
+equal continuation values, and the policy is changed to the candidate that is not dominated.
+
 Bounds of ``x'`` that do not depend on ``x`` become costs: a candidate above ``high`` costs the largest cash on hand, so
 that no state can afford it. A candidate below ``low`` costs as much as ``low``; if values do not fall in ``x``, the
 candidate ``low`` is then at least as good. Bounds that depend on ``x`` are tables of a machine that is built for them,
@@ -420,6 +431,7 @@ def _first_value(
     """Return the first guess of the value, and a sentence if it differs from ``start``; otherwise an empty text."""
     if not dominated:
         return start, ""
+    candidate = f"a candidate of alternative {dominated!r}" if problem.alternatives else "a candidate"
     falls = start[1:] < start[:-1]
     last = problem.horizon is not None and (age is None or age == problem.horizon - 1)
     tables = falls & keeps & (age is None or not last)
@@ -428,7 +440,7 @@ def _first_value(
         i, p = first(tables)
         later = "" if age is None else f" at age {age + 2}"
         raise ProblemError(
-            f"a machine needs values that do not fall in x, because a candidate of alternative {dominated!r} is "
+            f"a machine needs values that do not fall in x, because {candidate} is "
             f"dominated or below its bound{where}, but a table of values falls from {start[i, p]:.6g} to "
             f"{start[i + 1, p]:.6g} at grid point {i + 1}{later}: {WORKAROUND}"
         )
@@ -438,7 +450,7 @@ def _first_value(
     if problem.horizon is not None:
         i, p = first(falls)
         raise ProblemError(
-            f"start must not fall as the grid rises, because a candidate of alternative {dominated!r} is dominated or "
+            f"start must not fall as the grid rises, because {candidate} is dominated or "
             f"below its bound{where}, but it falls from {start[i, p]:.6g} to {start[i + 1, p]:.6g} at "
             f"grid point {i + 1}: {WORKAROUND}"
         )

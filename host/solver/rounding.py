@@ -11,7 +11,7 @@ from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import marginal_utility, slope_noise, utility
 from beltline.host.results.result import Tables
 from beltline.host.solver.certificate import TIMES, Certificate, check_time, claimed
-from beltline.host.solver.fixed_point import UTILITY_ERROR, Image, costs_of
+from beltline.host.solver.fixed_point import UTILITY_ERROR, Image
 from beltline.hw.arithmetic.log_sum_constants import log_sum_error
 
 DOUBLE = 2.0**-53
@@ -50,19 +50,11 @@ def rounding_of_choices(
     infinite for a choice that is not affordable, or whose consumption is no larger than its rounding error.
     """
     largest = float(max(np.abs(value).max(), np.abs(problem.start).max()))
-    chosen, dearer = _consumption(problem, np.clip(policy, 0, problem.points - 1))
+    own = np.clip(policy, 0, problem.points - 1)
+    above = np.minimum(own + 1, problem.points - 1)
+    chosen, dearer = (problem.wealth - problem.grid[index] for index in (own, above))
     consumption = np.where(dearer > image.amount_unit, dearer, chosen)
     return fixed_rounding(problem, image, consumption, np.abs(utility(consumption, problem.eta)), largest)
-
-
-def _consumption(problem: Problem, policy: NDArray[np.int32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return consumption under a policy, and under the next more expensive choice that is not dominated."""
-    costs, above = costs_of(problem), np.minimum(policy + 1, problem.points - 1)
-    if costs is None:
-        return problem.wealth - problem.grid[policy], problem.wealth - problem.grid[above]
-    columns = np.arange(problem.states)
-    dearer = costs.table[costs.stands[above, columns], columns]
-    return problem.wealth - costs.table[policy, columns], problem.wealth - dearer
 
 
 def rounding_of(problem: Problem, image: Image, found: Tables) -> NDArray[np.float64]:
@@ -170,10 +162,8 @@ def trust(problem: Problem, image: Image, found: Tables, change: float, proven: 
     if proven and not negative:
         # The utility of a candidate close to the best is at most the sum of a value and an expectation.
         rounding += 2 * problem.points * unit
-    if (problem.cost is not None or products is not None) and not negative:
-        rounding += 3 * unit
     if products is not None and not negative:
-        rounding += 2 * log_sum_error(products.form.sigma, image.value_unit)
+        rounding += 3 * unit + 2 * log_sum_error(products.form.sigma, image.value_unit)
 
     def modulus(age: int = 0) -> float:
         return problem.modulus if products is None else products.form.modulus(age)

@@ -39,7 +39,7 @@ from beltline.host.solver.complete import INVALID, Completed, or_plain, plain
 from beltline.host.solver.driver import Driver
 from beltline.host.solver.fixed_point import SMALLEST_TOLERANCE, Image
 from beltline.host.solver.options import LEAST_TOL, MachineMethod, SolveOptions, Start, no_lanes, options_with
-from beltline.host.solver.prepare import Prepared, from_last, has_product_states, image_of, needs_alternatives
+from beltline.host.solver.prepare import Prepared, from_last, image_of, needs_alternatives
 from beltline.host.solver.run import Checkpoint, Run
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.sim.ctrl_c import interruptible
@@ -285,8 +285,7 @@ class Session:
         if not isinstance(problem, Problem):
             raise ProblemError(f"problem must be a Problem, not {shown(problem)}")
         options = options.of(problem, LEAST_TOL)
-        general = moving or has_product_states(problem)
-        if general:
+        if moving or problem.general:
             self._check_general(problem, options, moving or needs_alternatives(problem))
         if options.method not in (None, "shift"):
             raise ProblemError(
@@ -295,8 +294,6 @@ class Session:
         if self._closed:
             raise DeviceError("the session is closed")
         elastic = self._name is not None and DEVICES[self._name].elastic
-        if problem.cost is not None and not general:
-            self._check_cost(problem, options, elastic)
         sizes = self._options.get("lanes"), _product_count(problem), self._options.get("multipliers", 0)
         prices = bool(self._options.get("prices"))
         build = smallest_build(problem, *sizes, prices=prices) if elastic else None
@@ -314,45 +311,34 @@ class Session:
         from beltline.host.solver.products import check_products, varies
 
         check_products(problem)
+        kind = "alternatives" if alternatives else "discount factors by state or tables by age"
+        has = ", ".join(extras(problem))
+        if has == "cost":
+            has = kind = "a cost"
+        wanted = "proof=1, costs=1 and alternatives=1" if alternatives else "proof=1 and costs=1"
         named = self._name is not None and DEVICES[self._name].elastic
         if named and not self._options.get("alternatives" if alternatives else "costs"):
-            wanted = "proof=1, costs=1 and alternatives=1" if alternatives else "proof=1 and costs=1"
             raise ProblemError(
-                f"problem {problem.name!r} has {', '.join(extras(problem)) or 'negative consumption'}, which device "
-                f"{self._name!r} supports only with the options lanes=, {wanted}: pass these, or {WORKAROUND}"
+                f"problem {problem.name!r} has {has}, which device {self._name!r} supports only with the options "
+                f"lanes=, {wanted}: pass these, or {WORKAROUND}"
             )
-        if varies(problem.form) and problem.taste > 0.0:
+        bounds, taste = "bounds of x' that depend on x", f"taste = {shown(problem.taste)}"
+        bounded, shocked = varies(problem.form), problem.taste > 0.0
+        if bounded and shocked:
             raise ProblemError(
-                f"problem {problem.name!r} has taste = {shown(problem.taste)} and bounds of x' that depend on x, which "
-                f"no device of the accelerator supports together: {WORKAROUND}"
+                f"problem {problem.name!r} has {taste} and {bounds}, which no device of the accelerator supports "
+                f"together: {WORKAROUND}"
             )
-        if named and varies(problem.form) and not self._options.get("bounds"):
-            raise ProblemError(
-                f"problem {problem.name!r} has bounds of x' that depend on x, which device {self._name!r} supports "
-                f"only with the option bounds=1: pass it, too, or {WORKAROUND}"
-            )
-        if named and problem.taste > 0.0 and not self._options.get("taste"):
-            raise ProblemError(
-                f"problem {problem.name!r} has taste = {shown(problem.taste)}, which device {self._name!r} supports "
-                f"only with the option taste=1: pass it, too, or {WORKAROUND}"
-            )
-        kind = "alternatives" if alternatives else "discount factors by state or tables by age"
+        for needs, option, needed in ((bounds, "bounds", bounded), (taste, "taste", shocked)):
+            if named and needed and not self._options.get(option):
+                raise ProblemError(
+                    f"problem {problem.name!r} has {needs}, which device {self._name!r} supports only with the option "
+                    f"{option}=1: pass it, too, or {WORKAROUND}"
+                )
         if options.shift:
             raise ProblemError(f"method 'shift' does not support problems with {kind}: leave method out")
         if options.start in ("stay", "coarse"):
             raise ProblemError(f"start of a problem with {kind} must be 'given' or 'last', not {options.start!r}")
-
-    def _check_cost(self, problem: Problem, options: SolveOptions, elastic: bool) -> None:
-        """Check options for a problem with a cost, as far as that is possible before the device is open."""
-        if elastic and not self._options.get("costs"):
-            raise ProblemError(
-                f"problem {problem.name!r} has a cost, which device {self._name!r} supports only with the options "
-                f"lanes=, proof=1 and costs=1: pass these, or {WORKAROUND}"
-            )
-        if options.shift:
-            raise ProblemError("method 'shift' does not support problems with a cost: leave method out")
-        if options.start in ("stay", "coarse"):
-            raise ProblemError(f"start of a problem with a cost must be 'given' or 'last', not {options.start!r}")
 
     def run(
         self,

@@ -47,10 +47,14 @@ def solve_automatic(
     check_unnamed(options.method, more)
     failures = []
     for name, where in boards() if options.method is None and not more else ():
-        result, failed = _on_board(name, where, problem, options, progress)
-        if result is not None and result.success:
-            return replace(result, chosen=f"{name}: chosen because the board is present and free")
-        failures.append(f"{name} failed: {failed}")
+        try:
+            with Session(name, progress, **where) as session:
+                result = session.solve_with(problem, options, progress)
+            if result.success:
+                return replace(result, chosen=f"{name}: chosen because the board is present and free")
+            failures.append(f"{name} failed: {result.message}")
+        except (DeviceError, ProblemError) as error:
+            failures.append(f"{name} failed: {error}")
     with reporting(progress) as report:
         result = solve_in_double(problem, options, UNNAMED, more, report)
     return replace(result, chosen="; ".join([result.chosen, *(failures or ["no board is ready"])]))
@@ -102,22 +106,6 @@ def _with_reason(result: Result, why: str) -> Result:
     """Return ``result`` with the reason ``why`` for its device added to its field ``chosen``."""
     chosen = result.chosen or f"{result.device}, {result.method}: the method was named"
     return replace(result, chosen=f"{chosen}; {why}")
-
-
-def _on_board(
-    name: str,
-    where: dict[str, Any],
-    problem: Problem,
-    options: SolveOptions,
-    progress: Progress | Literal[False] | None,
-) -> tuple[Result | None, str]:
-    """Solve on a board; return the result (None after an error) and its message, which says what failed."""
-    try:
-        with Session(name, progress, **where) as session:
-            result = session.solve_with(problem, options, progress)
-    except (DeviceError, ProblemError) as error:
-        return None, str(error)
-    return result, result.message
 
 
 class ProcessorSession:

@@ -13,7 +13,6 @@ import pytest
 import beltline as bl
 from beltline.host.problem.general import start_of
 from beltline.host.solver.certificate import certified
-from beltline.host.solver.fixed_point import value_bounds
 from beltline.host.solver.product_image import found_of, reach_of
 from beltline.host.solver.products import products_by_age, products_of
 from beltline.host.solver.rounding import rounding_of
@@ -112,17 +111,13 @@ def test_errors_are_within_the_bounds_of_every_device(name: str) -> None:
             more = 99.0 * 2.0**-proven.value_bits + (0.01 if given.horizon is None else 10.0) * tol
             assert proven.error_bound < 2.0 * measured.error_bound + more
             lost += sum(off(given, one, exact) for one in (measured, proven, bl.solve(given, tol=tol)))
-            if "alternatives" in build:
-                ages = [products_of(given)] if given.horizon is None or "ages" not in name else products_by_age(given)
-                reach = reach_of(ages, given.horizon)
-                low, high = reach.low, reach.high
-                assert np.abs(proven.tables.values[np.isfinite(proven.tables.values)]).max() <= reach.all * (1 + 1e-9)
-                for one in ages if given.negative else ():
-                    assert (np.abs(one.wealth[:, None] - one.cost) <= reach.all).all()
-            elif "ages" not in name:
-                low, high = value_bounds(given)
-            else:
-                continue
+            aged = given.horizon is not None and "ages" in name
+            ages = products_by_age(given) if aged else [products_of(given)]
+            reach = reach_of(ages, given.horizon)
+            low, high = reach.low, reach.high
+            assert np.abs(proven.tables.values[np.isfinite(proven.tables.values)]).max() <= reach.all * (1 + 1e-9)
+            for one in ages if given.negative else ():
+                assert (np.abs(one.wealth[:, None] - one.cost) <= reach.all).all()
             slack = 1e-9 * max(abs(low), abs(high))
             assert low - slack <= exact.min() <= exact.max() <= high + slack
     assert lost == 0

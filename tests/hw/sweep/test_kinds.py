@@ -83,7 +83,7 @@ PROOF = Family(
 COSTS = Family(
     "costs",
     SHAPES,
-    lambda kind, seed, points, states: fixed_point(with_cost(kind, seed, points, states), 1e-6),
+    lambda kind, seed, points, states: product_image(with_cost(kind, seed, points, states), 1e-6),
     COSTS_ENGINE,
     {"costs": True},
     states=4,
