@@ -106,14 +106,10 @@ class Driver:
 
         Parameters
         ----------
-        image
-            The problem in fixed point.
         sweep_limit
             Largest number of sweeps, 1 to ``SWEEP_LIMIT_MAX``, including those of a checkpoint.
         horizon
             Number of ages; then the result of every sweep is read, and ``sweep_limit`` is ignored.
-        progress
-            Called with lines of progress.
         timeout
             Seconds after which an unfinished run is stopped.
         checkpoint
@@ -122,11 +118,9 @@ class Driver:
         shift
             Whether a sweep engine extrapolates ``V`` between its sweeps. Not with a horizon or a checkpoint.
         peaks
-            Whether a sweep engine looks for objectives with several peaks after its last sweep; the flag ``PEAKS`` of
-            the run's status says whether it found any. Other engines find the maximum with any number of peaks.
+            Whether a sweep engine looks for objectives with several peaks after its last sweep (flag ``PEAKS``).
         update_every
-            If the device computes prices, for an image with ``faces``: number of sweeps after which it updates them; 0
-            for never.
+            Number of sweeps after which a device that computes prices updates them; 0 for never.
         """
         if horizon is not None and checkpoint is not None:
             raise ProblemError("checkpoint must be None for a problem with a horizon, which takes few sweeps")

@@ -348,12 +348,6 @@ def fixed_point(
         fewer bits are chosen for them.
     raises_tol
         Whether a ``tol`` below four units of the format of values is raised to them, and not refused.
-
-    Raises
-    ------
-    ProblemError
-        Values or amounts can exceed the format, the tolerance is below its resolution, two grid points become equal,
-        or consumption of the poorest is rounded to zero.
     """
     tol = real("tol", tol, "a number above 0", lambda v: 0 < v < math.inf)
     if problem.horizon is None and 1 - problem.modulus < SMALLEST_IMPATIENCE:

@@ -281,12 +281,6 @@ def machine_method(device: object, method: object, options: dict[str, Any]) -> t
     return "shift", start_named(options.pop("start", "given"))
 
 
-def taken(options: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Take the options of these names out of ``options``, and return those that are not None."""
-    found = {name: options.pop(name, None) for name in names}
-    return {name: value for name, value in found.items() if value is not None}
-
-
 def no_lanes(device: str | None) -> ProblemError:
     """Return the error for method ``"shift"`` on a device that is opened without a sweep engine."""
     return ProblemError(f"method 'shift' needs the sweep engine: give device {device!r} the option lanes=, as lanes=16")

@@ -6,7 +6,6 @@ exact sweep on the problem's tables.
 
 from __future__ import annotations
 
-import functools
 import importlib
 import math
 from collections.abc import Mapping, Sequence
@@ -34,7 +33,7 @@ from beltline.host.solver.solve_general import METHOD as BRACKETS
 from beltline.host.solver.solve_general import solve_general
 
 if TYPE_CHECKING:
-    from beltline.gpu_ref.methods import Method, Solution
+    from beltline.gpu_ref.methods import Solution
 
 BASELINES = {
     "grid": "grid_search",
@@ -106,6 +105,8 @@ def _or_others(
 
 def _solved(problem: Problem, options: SolveOptions, device: str, way: Way, report: Progress | None) -> Result:
     """Solve by one method in double precision."""
+    from beltline.gpu_ref.methods import Solution
+
     method, more = way.method, way.options
     check_method_options(method, more)
     if problem.horizon is not None and method != "warm":
@@ -130,43 +131,24 @@ def _solved(problem: Problem, options: SolveOptions, device: str, way: Way, repo
             found = module.solve(*tables, options.tol, options.max_sweeps, method=method, **known, **more)
         else:
             value, policy, seconds = module.solve_ages(*tables, problem.horizon)
-            found = _solution()(value, policy, problem.horizon, problem.horizon, 0.0, math.inf, True, seconds)
+            found = Solution(value, policy, problem.horizon, problem.horizon, 0.0, math.inf, True, seconds)
     except (ValueError, MemoryError) as error:
         raise ProblemError(f"{error}") from error
     return _result(problem, options, device, way, found, timing | found.seconds, report)
 
 
-@functools.cache
-def _cpu() -> Any:
-    """Return the module with the solver for ``"cpu"``."""
-    return importlib.import_module("beltline.gpu_ref.cpu")
-
-
-@functools.cache
-def _methods() -> dict[str, Method]:
-    """Return all methods by name; not imported before the first solve, because that takes long."""
-    from beltline.gpu_ref.methods import METHODS
-
-    return METHODS
-
-
-@functools.cache
-def _solution() -> type[Solution]:
-    """Return the class of what solvers return, imported as :func:`_methods` is."""
-    from beltline.gpu_ref.methods import Solution
-
-    return Solution
-
-
 def check_method(method: object) -> str:
     """Return ``method`` if it is a method of the solvers in double precision."""
+    # Not imported before the first solve, because that takes long.
+    from beltline.gpu_ref.methods import METHODS
+
     if isinstance(method, str) and method in BASELINES:
         raise ProblemError(
             f"method {method!r} is a published baseline, no longer a method of bl.solve: leave method out, or call "
             f"beltline.gpu_ref.published.{BASELINES[method]}.solve"
         )
-    if not isinstance(method, str) or method not in _methods():
-        choices = ", ".join(map(repr, (*_methods(), UNNAMED)))
+    if not isinstance(method, str) or method not in METHODS:
+        choices = ", ".join(map(repr, (*METHODS, UNNAMED)))
         raise ProblemError(f"method must be one of {choices}, not {shown(method)}")
     return method
 
@@ -214,6 +196,8 @@ def _result(
     report: Progress | None,
 ) -> Result:  # fmt: skip
     """Return what a solver found as a result, verified if the options ask for it; ``timing`` is that of its parts."""
+    from beltline.gpu_ref.methods import METHODS
+
     change = found.residual
     infeasible = bool(found.policy.min() < 0) if found.complete is None else not found.complete
     if infeasible:
@@ -226,7 +210,7 @@ def _result(
             quality = certified(problem, tables, change, device=device, compared=found.compared)
     else:
         quality = claimed(problem, found.value, problem.modulus * change, found.error_bound)
-    facts = _concluded(problem, options, found, infeasible, MEASURES[_methods()[way.method].rule], quality)
+    facts = _concluded(problem, options, found, infeasible, MEASURES[METHODS[way.method].rule], quality)
     if quality.verified and not options.verify:
         facts["message"] += (
             " Its error has no bound without verification, so the result was verified although verify is False."
@@ -253,7 +237,7 @@ def _chosen(device: str, way: Way, options: SolveOptions) -> str:
 def reference_module(device: str) -> Any:
     """Return the module with the solver for ``"cpu"`` or ``"gpu"``."""
     if device == "cpu":
-        return _cpu()
+        return importlib.import_module("beltline.gpu_ref.cpu")
     module = importlib.import_module("beltline.gpu_ref.cuda.solver")
     why = module.available()
     if why:

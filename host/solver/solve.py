@@ -30,7 +30,6 @@ from beltline.host.solver.options import (
     machine_method,
     options_with,
     start_named,
-    taken,
     without_gpu,
 )
 from beltline.host.solver.reference import reference_module, solve_reference
@@ -417,7 +416,9 @@ def solve(
         with reporting(progress) as report:
             return solve_in_double(problem, given, where, options, report)
     way, start = machine_method(where, method, options)
-    given, moving = replace(given, method=way, start=start), taken(options, "update", "update_every")
+    given = replace(given, method=way, start=start)
+    moving = {name: options.pop(name, None) for name in ("update", "update_every")}
+    moving = {name: value for name, value in moving.items() if value is not None}
     with in_session(where, options, progress) as session:
         return session.solve_with(problem, given, progress, moving)
 

@@ -139,7 +139,7 @@ FAULTS = (
     ),
     Fault(
         "the bound without verification ignores that values may fall by rounding",
-        "host/solver/rounding.py",
+        "host/solver/complete.py",
         "rounding += 3 * unit",
         "rounding += 0 * unit",
         (TEST_HOST + "test_the_bound_without_verification_counts_what_rounding_leaves_of_dominated_candidates",),

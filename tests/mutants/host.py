@@ -19,7 +19,7 @@ FAULTS = (
     ),
     Fault(
         "the bound of a horizon that was not measured is not accumulated over ages",
-        SOLVER + "rounding.py",
+        SOLVER + "complete.py",
         "error = modulus(age) * error + rounding",
         "error = rounding",
         (BOUNDS + "test_errors_of_unmeasured_ages_add_up",),
@@ -40,7 +40,7 @@ FAULTS = (
     ),
     Fault(
         "the rounding error of fixed point is taken to be zero",
-        SOLVER + "rounding.py",
+        SOLVER + "complete.py",
         "rounding = TIMES * float(rounding_of(",
         "rounding = 0 * float(rounding_of(",
         (BOUNDS + "test_errors_of_unmeasured_ages_add_up",),

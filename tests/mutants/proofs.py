@@ -319,7 +319,7 @@ FAULTS = (
     ),
     Fault(
         "the bound of a proof ignores candidates that are equal after rounding",
-        "host/solver/rounding.py",
+        "host/solver/complete.py",
         "rounding += 2 * problem.points",
         "rounding += 0 * problem.points",
         (TEST_HOST + "test_the_bound_of_a_proof_counts_its_rounding",),

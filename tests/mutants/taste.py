@@ -122,7 +122,7 @@ FAULTS = (
     ),
     Fault(
         "the bound leaves out the error of the log-sum",
-        "host/solver/rounding.py",
+        "host/solver/complete.py",
         "    units += log_sum_error(products.form.sigma, image.value_unit)\n",
         "",
         OF_ROUNDING,

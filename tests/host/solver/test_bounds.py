@@ -10,8 +10,8 @@ import pytest
 import beltline as bl
 from beltline.gpu_ref.exact import exact_sweep
 from beltline.host.solver.certificate import certified, of_one_alternative
+from beltline.host.solver.complete import trust
 from beltline.host.solver.fixed_point import fixed_point
-from beltline.host.solver.rounding import trust
 from support.fakes import problem
 
 AGES = 30

@@ -12,11 +12,11 @@ import pytest
 import beltline as bl
 from beltline.host.devices import open_device
 from beltline.host.solver.certificate import certified, of_one_alternative
+from beltline.host.solver.complete import rounding_of, trust
 from beltline.host.solver.driver import Driver
 from beltline.host.solver.fixed_point import fixed_point
 from beltline.host.solver.product_image import product_image
 from beltline.host.solver.products import products_of
-from beltline.host.solver.rounding import rounding_of, trust
 from beltline.hw.interface.parameters import MachineParameters
 from support.costs import with_cost
 from support.peaks import savings

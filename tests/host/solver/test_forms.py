@@ -13,9 +13,9 @@ import pytest
 import beltline as bl
 from beltline.host.problem.general import start_of
 from beltline.host.solver.certificate import certified
+from beltline.host.solver.complete import rounding_of
 from beltline.host.solver.product_image import found_of, reach_of
 from beltline.host.solver.products import products_by_age, products_of
-from beltline.host.solver.rounding import rounding_of
 from beltline.hw.interface.registers import Status
 from oracle import bellman
 from support.ages import with_ages, with_cost_by_age

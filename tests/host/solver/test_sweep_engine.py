@@ -15,10 +15,10 @@ from beltline.host.cli.main import main
 from beltline.host.devices import DeviceError, open_device, smallest_build
 from beltline.host.solver.certificate import of_one_alternative
 from beltline.host.solver.checked import Asked, Report
+from beltline.host.solver.complete import trust
 from beltline.host.solver.driver import Driver
 from beltline.host.solver.fixed_point import Image, fixed_point
 from beltline.host.solver.product_image import product_image
-from beltline.host.solver.rounding import trust
 from beltline.host.solver.run import Run, of_ages
 from beltline.host.solver.session import Session
 from beltline.hw.interface.parameters import MachineParameters
