@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import functools
 import math
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -45,14 +46,22 @@ GPU_COMPARES = 2**12
 launches and copies.
 """
 
+LARGEST = sys.float_info.max
+"""Largest change of a value, for one of which none is promised."""
+
 TIMES = 2.0
 """Number of a machine's sweeps whose rounding is allowed for: its last one, and the one that verifies it."""
+
+
+_ONLY = np.zeros(1, np.int32), np.ones(1)
+"""Number and probability of the only alternative."""
 
 
 def of_one_alternative(value: NDArray[np.float64], policy: NDArray[np.int32]) -> Tables:
     """Return the solution of a problem with one alternative and one regime, from tables without these axes."""
     value, policy = value[..., None, :, :], policy[..., None, :, :]
-    first, certain = np.broadcast_to(np.int32(0), policy.shape), np.broadcast_to(1.0, value.shape)
+    # Each has a single entry in memory.
+    first, certain = (np.ndarray(value.shape, one.dtype, one, 0, (0,) * value.ndim) for one in _ONLY)
     return Tables(value, value, policy, first, certain)
 
 
@@ -227,7 +236,7 @@ def certified(
     deadline
         Time (of ``time.monotonic``) at which certification is given up with ``DeviceTimeoutError``.
     """
-    change = 0.0 if problem.horizon is not None else min(change, np.finfo(np.float64).max)
+    change = 0.0 if problem.horizon is not None else min(change, LARGEST)
     found = None
     if form is None and not problem.general:
         within = problem.modulus * change + (0.0 if rounding is None else TIMES * float(rounding.min()))
@@ -252,19 +261,18 @@ def confirmed(
     if compared is None:
         ages = _confirmed_ages(problem, value, policy, within, device, deadline)
     modulus, residual, error, bound = problem.modulus, 0.0, 0.0, 0.0
-    best = list[NDArray[np.int32]]()
+    chosen = list[NDArray[np.int32]]()
     for age, own in zip(reversed(ages), reversed(policy[None] if problem.horizon is None else policy), strict=True):
         if age is None:
             return None
         residual = max(residual, age.residual)
         error = modulus * error + age.residual + age.rounding
         bound = max(bound, error)
-        best.insert(0, own if age.policy is None else age.policy)
-    exact = best[0] if problem.horizon is None else np.stack(best)
+        chosen.insert(0, own if age.policy is None else age.policy)
+    exact = chosen[0] if problem.horizon is None else np.stack(chosen)
     bound = bound if problem.horizon is not None else bound / (1.0 - modulus)
-    found = claimed(problem, value, residual, bound, policy=policy)
-    same = exact is policy or np.array_equal(exact, policy)
-    return replace(found, tables=tables._replace(policy=exact[..., None, :, :]), verified=True, best=same)
+    best = tables._replace(policy=exact[..., None, :, :])
+    return claimed(problem, value, residual, bound, policy=policy, tables=best, verified=True)
 
 
 def _confirmed_ages(
@@ -350,9 +358,9 @@ def _searched(
     # No rounding of the device excuses a choice that it should not have made.
     coarse = None if rounding is None else TIMES * np.where(np.isfinite(rounding), rounding, 0.0)
     seen = certify_answer(form, tables, change, start_of(problem), coarse, before_age if form.horizon else None)
-    found = replace(claimed(problem, tables.value, seen.residual, seen.error_bound, form), verified=True)
+    found = claimed(problem, tables.value, seen.residual, seen.error_bound, form, tables=tables, verified=True)
     if seen.miss is not None:
-        return replace(found, tables=tables, missed=_sentence(problem, form, seen.miss, seen.missed))
+        return replace(found, missed=_sentence(problem, form, seen.miss, seen.missed))
     best = tables._replace(policy=seen.policy, choice=seen.choice)
     if not problem.taste:
         regimes = [one.regime for one in form.alternatives]
@@ -394,8 +402,10 @@ def claimed(
     form: Form | None = None,
     policy: NDArray[np.int32] | None = None,
     alternative: NDArray[np.int32] | None = None,
+    tables: Tables | None = None,
+    verified: bool = False,
 ) -> Certificate:
-    """Return residual and bound that a solver claims of a value, as a certificate that was not verified.
+    """Return residual and bound of a value, which a solver claims if they are not ``verified``, as a certificate.
 
     ``policy``, by alternative, and ``alternative`` are the choices to be judged by state; the best ones by default.
     """
@@ -403,23 +413,23 @@ def claimed(
     def search() -> Certified:
         from beltline.gpu_ref.general.certificate import certify_form
 
-        tables = form or problem.form
-        ages, count = () if tables.horizon is None else (tables.horizon,), len(tables.alternatives)
-        whole, by_alternative = (*ages, *tables.shape), (*ages, count, *tables.shape[1:])
+        of = form or problem.form
+        ages, count = () if of.horizon is None else (of.horizon,), len(of.alternatives)
+        whole, by_alternative = (*ages, *of.shape), (*ages, count, *of.shape[1:])
         choices = None if policy is None else policy.reshape(by_alternative)
         numbers = None if alternative is None else alternative.reshape(whole)
-        found = certify_form(tables, value.reshape(whole), choices, numbers, start_of(problem))
+        found = certify_form(of, value.reshape(whole), choices, numbers, start_of(problem))
         one = found.alternative is None or count == 1
-        chosen = value.shape if found.alternative is not None or count == tables.shape[0] else by_alternative
+        chosen = value.shape if found.alternative is not None or count == of.shape[0] else by_alternative
         return _shaped(found, value.shape, chosen, None if one else found.alternative)
 
     def differences(bound: float) -> NDArray[np.float64]:
         from beltline.gpu_ref.general.differences import differences_bound
 
-        tables = form or problem.form
-        return differences_bound(tables, value.reshape(tables.shape), bound).reshape(value.shape)
+        of = form or problem.form
+        return differences_bound(of, value.reshape(of.shape), bound).reshape(value.shape)
 
-    return Certificate(problem, residual, bound, search, differences, verified=False)
+    return Certificate(problem, residual, bound, search, differences, tables, verified=verified)
 
 
 def _shaped(found: Certified, shape: tuple[int, ...], chosen: tuple[int, ...], alternative: Any = None) -> Certified:

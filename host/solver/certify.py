@@ -13,7 +13,14 @@ from beltline.host.problem.checks import ProblemError, first, numbers_of, place,
 from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import Outcome
-from beltline.host.solver.certificate import Certificate, claimed, claimed_program, confirmed, of_one_alternative
+from beltline.host.solver.certificate import (
+    LARGEST,
+    Certificate,
+    claimed,
+    claimed_program,
+    confirmed,
+    of_one_alternative,
+)
 from beltline.host.solver.judgement import concluded
 from beltline.host.solver.options import SolveOptions
 
@@ -90,9 +97,9 @@ def certify(
     if policy is not None:
         choices = _policy(policy, V.shape, whole, count, numbers, form.sigma > 0.0)
         if V.ndim == len(whole) - 1 and not problem.general:
-            found = confirmed(problem, of_one_alternative(V, choices[..., 0, :, :]), np.finfo(np.float64).max)
-            if found is not None and found.best:
-                return found
+            found = confirmed(problem, of_one_alternative(V, choices[..., 0, :, :]), LARGEST)
+            if found is not None and found.tables is not None and np.array_equal(found.tables.policy, choices):
+                return replace(found, best=True)
     return _by_state(claimed(problem, V, math.nan, math.inf, policy=choices, alternative=numbers))
 
 
