@@ -134,7 +134,7 @@ def trust(problem: Problem, image: Image, found: Tables, change: float, proven: 
     to double precision. A device that has ``proven`` its choices by search between the choices of neighbouring states
     compared utilities with an error of one unit or ``2**-50`` of themselves, which may add up from grid point to grid
     point. After rounding, values, also log-sums, may fall slightly in ``x``, and a dominated candidate may seem better
-    by as much. Where consumption may be negative these errors are none: differences of objectives are exact, and the
+    by as much. Where consumption may be negative there is no such error: differences of objectives are exact, and the
     choices need no order of values.
     """
     products = image.products

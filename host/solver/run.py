@@ -40,7 +40,7 @@ class Saved:
 
 
 class Checkpoint:
-    """A file (``.npz``) with the :class:`Saved` state of a run of one problem, written ``every`` so many seconds.
+    """A file (``.npz``) with the :class:`Saved` state of a run of one problem, written after ``every`` seconds.
 
     A sweep depends on ``V`` alone, so a run that starts from a saved ``V`` returns the bits of one without a break.
     If the file ``stays``, the caller removes it. After a solve that converged it is ``over``; ``failure`` says why the

@@ -417,8 +417,7 @@ def solve(
             return solve_in_double(problem, given, where, options, report)
     way, start = machine_method(where, method, options)
     given = replace(given, method=way, start=start)
-    moving = {name: options.pop(name, None) for name in ("update", "update_every")}
-    moving = {name: value for name, value in moving.items() if value is not None}
+    moving = {k: v for k in ("update", "update_every") if (v := options.pop(k, None)) is not None}
     with in_session(where, options, progress) as session:
         return session.solve_with(problem, given, progress, moving)
 
