@@ -37,11 +37,12 @@ if TYPE_CHECKING:
     from beltline.host.analysis.impulse import impulse_response as impulse_response
     from beltline.host.analysis.inequality import gini as gini
     from beltline.host.analysis.inequality import lorenz as lorenz
-    from beltline.host.analysis.lives import life_paths as life_paths
     from beltline.host.analysis.moments import moments as moments
     from beltline.host.analysis.refine import Refined as Refined
     from beltline.host.analysis.refine import refine as refine
+    from beltline.host.analysis.simulation import life_paths as life_paths
     from beltline.host.analysis.simulation import simulate as simulate
+    from beltline.host.analysis.stationary import age_distribution as age_distribution
     from beltline.host.analysis.stationary import stationary_distribution as stationary_distribution
     from beltline.host.batch.family import Solutions as Solutions
     from beltline.host.batch.family import solve_family as solve_family
@@ -64,6 +65,12 @@ if TYPE_CHECKING:
     from beltline.host.models.base import Model as Model
     from beltline.host.models.cohort.model import CohortResult as CohortResult
     from beltline.host.models.cohort.model import cohort as cohort
+    from beltline.host.models.equilibrium.economy import MarketEquilibrium as MarketEquilibrium
+    from beltline.host.models.equilibrium.economy import equilibrium as equilibrium
+    from beltline.host.models.equilibrium.sequence import SequenceJacobian as SequenceJacobian
+    from beltline.host.models.equilibrium.sequence import sequence_jacobian as sequence_jacobian
+    from beltline.host.models.equilibrium.transition import MarketPath as MarketPath
+    from beltline.host.models.equilibrium.transition import transition as transition
     from beltline.host.models.hopenhayn_rogerson.model import hopenhayn_rogerson as hopenhayn_rogerson
     from beltline.host.models.hopenhayn_rogerson.result import FirmEconomy as FirmEconomy
     from beltline.host.models.krusell_smith.model import KrusellSmith as KrusellSmith
@@ -115,6 +122,8 @@ _HOMES = {
     "FirmEconomy": "beltline.host.models.hopenhayn_rogerson.result",
     "KrusellSmith": "beltline.host.models.krusell_smith.model",
     "LumpyInvestmentResult": "beltline.host.models.lumpy_investment.model",
+    "MarketEquilibrium": "beltline.host.models.equilibrium.economy",
+    "MarketPath": "beltline.host.models.equilibrium.transition",
     "Model": "beltline.host.models.base",
     "Prices": "beltline.gpu_ref.general.solution",
     "Problem": "beltline.host.problem.problem",
@@ -122,12 +131,14 @@ _HOMES = {
     "Refined": "beltline.host.analysis.refine",
     "Result": "beltline.host.results.result",
     "RetirementResult": "beltline.host.models.retirement.model",
+    "SequenceJacobian": "beltline.host.models.equilibrium.sequence",
     "Session": "beltline.host.solver.session",
     "Solutions": "beltline.host.batch.family",
     "Store": "beltline.host.batch.store",
     "TransitionPath": "beltline.host.models.aiyagari_path.result",
     "TypesEconomy": "beltline.host.models.aiyagari_types.model",
     "Workers": "beltline.host.batch.pool",
+    "age_distribution": "beltline.host.analysis.stationary",
     "aiyagari": "beltline.host.models.aiyagari.model",
     "aiyagari_path": "beltline.host.models.aiyagari_path.model",
     "aiyagari_types": "beltline.host.models.aiyagari_types.model",
@@ -135,6 +146,7 @@ _HOMES = {
     "certify": "beltline.host.solver.certify",
     "cohort": "beltline.host.models.cohort.model",
     "concave_majorant": "beltline.host.problem.concavity",
+    "equilibrium": "beltline.host.models.equilibrium.economy",
     "euler_errors": "beltline.host.analysis.euler",
     "euler_report": "beltline.host.analysis.euler",
     "from_discrete_dp": "beltline.host.problem.discrete_dp",
@@ -147,7 +159,7 @@ _HOMES = {
     "impulse_response": "beltline.host.analysis.impulse",
     "krusell_smith": "beltline.host.models.krusell_smith.model",
     "life_cycle": "beltline.host.models.life_cycle",
-    "life_paths": "beltline.host.analysis.lives",
+    "life_paths": "beltline.host.analysis.simulation",
     "load": "beltline.host.results.load",
     "load_equilibrium": "beltline.host.models.krusell_smith.result",
     "lorenz": "beltline.host.analysis.inequality",
@@ -159,6 +171,7 @@ _HOMES = {
     "refine": "beltline.host.analysis.refine",
     "retirement": "beltline.host.models.retirement.model",
     "rouwenhorst": "beltline.host.problem.markov",
+    "sequence_jacobian": "beltline.host.models.equilibrium.sequence",
     "simulate": "beltline.host.analysis.simulation",
     "solve": "beltline.host.solver.solve",
     "solve_family": "beltline.host.batch.family",
@@ -166,6 +179,7 @@ _HOMES = {
     "stationary_distribution": "beltline.host.analysis.stationary",
     "tauchen": "beltline.host.problem.markov",
     "to_discrete_dp": "beltline.host.problem.discrete_of",
+    "transition": "beltline.host.models.equilibrium.transition",
 }
 """The module of each public name, and after a colon the name that it has there, if that differs."""
 
@@ -200,6 +214,7 @@ __all__ = [
     "TypesEconomy",
     "Workers",
     "__version__",
+    "age_distribution",
     "aiyagari",
     "aiyagari_path",
     "aiyagari_types",

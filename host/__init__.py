@@ -23,6 +23,7 @@ provide(
         "load.arellano": "beltline.host.models.arellano.model:read",
         "load.cohort": "beltline.host.models.cohort.model:read",
         "load.discrete_result": "beltline.host.results.record:read",
+        "load.equilibrium": "beltline.host.models.equilibrium.economy:read",
         "load.general_result": "beltline.host.results.record:read",
         "load.hopenhayn_rogerson": "beltline.host.models.hopenhayn_rogerson.model:read",
         "load.krusell_smith": "beltline.host.models.krusell_smith.model:read",
@@ -30,5 +31,6 @@ provide(
         "load.solution": "beltline.host.results.record:read",
         "load.result": "beltline.host.results.record:read",
         "load.retirement": "beltline.host.models.retirement.model:read",
+        "load.transition": "beltline.host.models.equilibrium.transition:read",
     }
 )

@@ -19,6 +19,12 @@ MASS_MOVES = 1e-13
 PERIODS = 200_000
 """Number of periods after which the iteration on a distribution gives up."""
 
+ELIMINATED = 1e-9
+"""Largest change of the shares of all states in a period, in total, at which their equations count as solved."""
+
+VISITS = 1000
+"""Number of periods after which the state that is then the most likely is the reference of the equations."""
+
 SOLVED_STATES = 40_000
 """Largest number of states for which linear equations are solved; with more, the distribution is iterated."""
 
@@ -123,21 +129,34 @@ def stationary_of(step: Any) -> tuple[Array | None, bool]:
     unique = int(closed.sum()) == 1
     inside = np.flatnonzero(closed[classes])
     if unique and inside.size <= SOLVED_STATES:
-        within = step[inside][:, inside]
-        # The first state's share is set to 1 until all are scaled; its own equation follows from the others.
-        shares = np.ones(inside.size)
-        if inside.size > 1:
-            equations = (identity(inside.size, format="csr") - within).T.tocsc()
-            factors = splu(
-                equations[1:, 1:], permc_spec="NATURAL", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
-            )
-            shares[1:] = factors.solve(-equations[1:, 0].toarray().ravel())
-        shares = np.maximum(shares, 0.0)
-        shares /= shares.sum()
+        back = step[inside][:, inside].T.tocsr()
+        shares = _with_share_of_one(back, 0)
+        if not np.abs(back @ shares - shares).sum() <= ELIMINATED:
+            # The first state is so unlikely that the shares of others, as multiples of its share, are not accurate.
+            for _ in range(VISITS):
+                shares = back @ shares
+            shares = _with_share_of_one(back, int(shares.argmax()))
         mass = np.zeros(size)
         mass[inside] = shares
         return mass, True
     return None, unique
+
+
+def _with_share_of_one(back: Any, reference: int) -> Array:
+    """Solve the equations of shares that ``back`` carries forward, the share of ``reference`` set to 1 until all are
+    scaled; its own equation follows from the others.
+    """
+    size = back.shape[0]
+    shares, others = np.ones(size), np.arange(size) != reference
+    if size > 1:
+        equations = (identity(size, format="csc") - back.tocsc())[others]
+        factors = splu(
+            equations[:, others].tocsc(), permc_spec="NATURAL", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+        )
+        shares[others] = factors.solve(-equations[:, [reference]].toarray().ravel())
+    shares = np.maximum(np.nan_to_num(shares), 0.0)
+    total = float(shares.sum())
+    return np.asarray(shares / total) if 0.0 < total < np.inf else np.full(size, 1.0 / size)
 
 
 def renewed(step: Any, entering: Array) -> Array | None:

@@ -216,7 +216,7 @@ class ModelResult(Declared):
 
     @classmethod
     def _problem_of(cls, model: Any) -> Any:
-        """Return the problem that was solved, at some prices."""
+        """Return the problem that was solved, at some prices; None if the model does not give its size."""
         return model.problem()
 
     @classmethod
@@ -229,11 +229,11 @@ class ModelResult(Declared):
         record.check_facts(given)
         own = schema_of(cls)
         arrays = file.arrays(record.schema(given, problem) | own)
-        declared = {name: arrays.pop(name) for name in own}
+        declared = {name: arrays.pop(name) for name in own if name in arrays}
         if isinstance(problem, DiscreteProblem):
             return record.restored(given, arrays, problem), declared
         solution = record.restored(given, arrays)
-        if _size(solution.problem) != _size(problem):
+        if problem is not None and _size(solution.problem) != _size(problem):
             ages = "" if problem.horizon is None else f" x {problem.horizon} ages"
             raise ProblemError(
                 f"its solution does not fit its model, which has {problem.points:,} grid points x {problem.states} "

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.gpu_ref.krusell_smith.euler_iteration import spline_weights
-from beltline.host.models.aiyagari_path.result import PATH_TOLERANCE, REST_TOLERANCE, TransitionPath
+from beltline.host.models.aiyagari_path.result import TransitionPath
+from beltline.host.models.equilibrium import path_figures as _figures  # noqa: F401  (declares figures)
 from beltline.host.models.hopenhayn_rogerson.calibration import BEFORE
 from beltline.host.models.krusell_smith.calibration import AGGREGATES, EMPLOYMENT
 from beltline.host.plots.figures import INTERVALS, SIZE, colours, density_panel, legend_labels
@@ -36,6 +37,8 @@ SUBJECTS: dict[str, Any] = {
     "Economy": lambda _: "Aiyagari's economy",
     "TransitionPath": lambda _: "Aiyagari's economy",
     "TypesEconomy": lambda _: "Aiyagari's economy",
+    "MarketEquilibrium": lambda found: found.household.problem.name,
+    "MarketPath": lambda found: f"{found.value.shape[0]} dates",
     "DefaultEconomy": lambda _: "Arellano's economy",
     "CohortResult": lambda found: f"a cohort, ages {found.model.first} to {found.model.last}, work until "
     f"{found.model.retirement}",
@@ -51,7 +54,7 @@ SUBJECTS: dict[str, Any] = {
 def plot(result: Any, path: Any, kind: str) -> Figure:
     """Draw a figure of the solution of a model; those of its household's policy are the household's."""
     name = type(result).__name__
-    if (name, kind) == ("Economy", "policy"):
+    if (name, kind) in (("Economy", "policy"), ("MarketEquilibrium", "policy")):
         return result.household.plot(path, kind)
     return plot_kind(result, path, kind, SUBJECTS[name](result))
 
@@ -93,18 +96,19 @@ def _supply_and_demand(economy: Economy, axes: Axes) -> None:
 
 
 @draws("Economy", "distribution", "Wealth", SIZE)
-def _density_of_wealth(economy: Economy, axes: Axes) -> None:
+@draws("MarketEquilibrium", "distribution", "Distribution", SIZE)
+def _density_of_wealth(economy: Any, axes: Axes) -> None:
     problem, mass = economy.household.problem, economy.distribution
     grid = problem.grid
     last = min(int(np.searchsorted(np.cumsum(mass.sum(axis=1)), SHOWN)), grid.size - 1)
     top = max(float(grid[last]), float(grid[1]))
     # Neighbours are added up to intervals of about the same length.
     lower = np.append(grid[0], (grid[:-1] + grid[1:]) / 2)
-    first = np.unique(np.searchsorted(lower, np.linspace(0.0, top, INTERVALS)))
+    first = np.unique(np.searchsorted(lower, np.linspace(grid[0], top, INTERVALS)))
     density_panel(axes, grid, mass, first[first < grid.size], legend_labels(problem))
-    label(axes, f"assets, units of the good (the poorest {SHOWN:.1%} of households)",
+    label(axes, f"{problem.asset}, units of the good (the poorest {SHOWN:.1%} of households)",
           "density, per unit of the good", legend=False)  # fmt: skip
-    axes.set_xlim(0.0, top)
+    axes.set_xlim(grid[0], top)
     beside(axes.figure)
 
 
@@ -133,19 +137,6 @@ def _path(result: TransitionPath, *panels: Axes) -> None:
 def _path_inequality(result: TransitionPath, axes: Axes) -> None:
     lines(axes, np.arange(result.gini.size), {"wealth": result.gini})
     label(axes, "date", "Gini coefficient")
-
-
-@draws("TransitionPath", "market", "Excess supply of capital")
-def _path_market(result: TransitionPath, axes: Axes) -> None:
-    size = np.maximum(np.abs(result.excess), np.finfo(float).tiny)
-    last = size.size - 1
-    axes.semilogy(size[:-1], ".", color=colours(1)[0], label="absolute excess supply")
-    axes.axhline(PATH_TOLERANCE, linestyle="--", label=f"allowed, {PATH_TOLERANCE:g}", **GREY)
-    # The market after the last date has its own tolerance: how close the path is to the new steady state.
-    text = f"after the last date; allowed, {REST_TOLERANCE:g}"
-    axes.semilogy([last], size[-1:], "x", color="0.2", label=text)
-    label(axes, "date", "share of demand")
-    axes.set_ylim(bottom=1e-16)
 
 
 @draws("TypesEconomy", "shares", "Shares by type")

@@ -11,7 +11,7 @@ from typing import Any, Literal, overload
 
 from beltline.host.devices import REFERENCES, renamed
 from beltline.host.devices.base import Device, DeviceError, Progress
-from beltline.host.problem.checks import ProblemError, check_progress, shown
+from beltline.host.problem.checks import ProblemError, check_progress, shown, word
 from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.solvable import Solvable
@@ -283,7 +283,14 @@ def _models_solve_themselves(function: Callable[..., Any]) -> Callable[..., Any]
     @wraps(function)
     def solved(problem: Any, *arguments: Any, **more: Any) -> Any:
         if isinstance(problem, Problem | type) or not isinstance(problem, Solvable):
-            return function(problem, *arguments, **more)
+            if word("choices", more.pop("choices", "grid"), ("grid", "continuous")) == "grid":
+                return function(problem, *arguments, **more)
+            if isinstance(problem, DiscreteProblem):
+                raise ProblemError("choices='continuous' needs a grid of amounts, and this problem is discrete")
+            # Imported here because SciPy takes a while to load.
+            from beltline.host.analysis.refine import refine
+
+            return refine(function(problem, *arguments, **more))
         given = signature.bind(problem, *arguments, **more).arguments
         check_progress(given.get("progress"))
         options = given.pop("options", {})
@@ -319,17 +326,16 @@ def solve(
     By default Beltline chooses the fastest device and method that suit the problem, and another method if these fail;
     the printed result says which were used, and why. The policy is exact on the grid: in each state it is the best of
     all grid points ``x'``, not the result of interpolation or of a local search that might have missed it. After the
-    solve, one exact sweep in double precision measures the residual and checks the choices by a search that does not
-    assume concavity. If it finds a better choice, ``success`` of the result is false.
+    solve, one exact sweep in double precision measures the residual and checks the choices; if it finds a better one,
+    ``success`` is false.
 
     The accelerator iterates ``V_n = T V_(n-1)`` from ``V_0 = problem.start``, where ``T`` is the Bellman operator,
-    until ``max |V_n - V_(n-1)| < tol``. With a finite horizon it makes one sweep for each age. Methods of the devices
-    ``"cpu"`` and ``"gpu"`` have stopping rules that give the same guarantee (``docs/baselines.md``).
+    until ``max |V_n - V_(n-1)| < tol``. With a finite horizon it makes one sweep for each age.
 
     Parameters
     ----------
     problem : Problem, DiscreteProblem or model
-        A :class:`~beltline.host.problem.problem.Problem` (Bellman equation with tables on a grid), a
+        A :class:`~beltline.host.problem.problem.Problem`, a
         :class:`~beltline.host.problem.discrete.DiscreteProblem`, or a model such as ``bl.rbc(...)``. A model with a
         method ``solve`` of its own is solved by it, with these arguments.
     tol : float, optional
@@ -345,11 +351,11 @@ def solve(
         ``"emulator"`` emulates it in software, bit for bit; ``"rtl"`` simulates its gateware; the rest are boards. An
         open session or device may also be passed, and stays open.
     progress : function of str, or False, optional
-        Called now and then with a line of text. By default a line of progress appears on standard error after two
-        seconds, if that is a terminal. ``False`` shows nothing.
+        Called now and then with a line of text. By default a line appears on standard error after two seconds, if that
+        is a terminal. ``False`` shows nothing.
     verify : bool
-        Whether to measure the residual and check the choices after the solve, which takes about one exact sweep, in the
-        general form a second search. With ``False`` this is done only where the error has no bound otherwise.
+        Whether to measure the residual and check the choices after the solve, by about one exact sweep. With ``False``
+        this is done only where the error has no bound otherwise.
     value_bits, amount_bits : int, optional
         Fraction bits of the accelerator's fixed-point format for values (0 to 52) and for amounts of the good (0 to
         90). By default as many as cannot overflow. Only for devices of the accelerator that are named.
@@ -367,6 +373,8 @@ def solve(
         the fastest exact method that suits the problem, whether or not the device is named. ``tol`` applies to the
         stopping rule of the method, and ``change`` of the result is what that rule measured. On a sweep engine of the
         accelerator ``"shift"``, which extrapolates values between sweeps.
+    choices : str
+        ``"grid"`` (default), or ``"continuous"``: choices between grid points (:func:`beltline.refine`).
     **options
         On ``"cpu"`` and ``"gpu"`` ``start`` (``"given"``, ``"stay"`` or ``"coarse"``). On the accelerator those of the
         device, such as ``lanes=16`` (``beltline devices --options`` lists them), and with ``method="shift"`` also
@@ -379,7 +387,8 @@ def solve(
     Returns
     -------
     Result
-        For a model what its own ``solve`` returns. ``success``: it converged and was verified; ``message``: why not.
+        With ``choices="continuous"`` a :class:`~beltline.Refined`; for a model what its own ``solve`` returns.
+        ``success``: it converged and was verified; ``message``: why not.
 
     Raises
     ------

@@ -17,8 +17,9 @@ PARTS = 4
 
 RECORDS = {
     "Attempt", "Certificate", "CohortResult", "DefaultEconomy", "DeviceError", "DeviceInUseError", "DeviceLostError",
-    "DeviceTimeoutError", "Economy", "Equilibrium", "FirmEconomy", "LumpyInvestmentResult", "Prices", "ProblemError",
-    "Refined", "Result", "RetirementResult", "Solutions", "TransitionPath", "TypesEconomy",
+    "DeviceTimeoutError", "Economy", "Equilibrium", "FirmEconomy", "LumpyInvestmentResult", "MarketEquilibrium",
+    "MarketPath", "Prices", "ProblemError", "Refined", "Result", "RetirementResult", "SequenceJacobian", "Solutions",
+    "TransitionPath", "TypesEconomy",
 }  # fmt: skip
 """Classes of what functions return or raise: users do not make them."""
 

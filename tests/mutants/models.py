@@ -8,6 +8,7 @@ MODELS = "host/models/"
 TESTS = "tests/host/models/"
 COHORT = TESTS + "cohort/test_model.py::"
 PATH = TESTS + "aiyagari_path/test_model.py::"
+EQUILIBRIUM = TESTS + "equilibrium/"
 TYPES = TESTS + "aiyagari_types/test_model.py::"
 
 FAULTS = (
@@ -41,24 +42,45 @@ FAULTS = (
     ),
     Fault(
         "a path counts as solved before it has reached the steady state",
-        MODELS + "aiyagari_path/model.py",
-        "if not abs(path.excess[-1]) <= REST_TOLERANCE:",
-        "if not abs(path.excess[-1]) <= 1.0:",
+        MODELS + "equilibrium/transition.py",
+        "if not np.abs(excess[:, -1]).max() <= REST_TOLERANCE:",
+        "if not np.abs(excess[:, -1]).max() <= 1.0:",
         (PATH + "test_a_path_that_is_too_short_is_no_success",),
     ),
     Fault(
         "a path counts as solved although the market of some date does not clear",
-        MODELS + "aiyagari_path/model.py",
-        "if not path.largest_excess <= PATH_TOLERANCE:",
-        "if not path.largest_excess <= 1.0:",
+        MODELS + "equilibrium/transition.py",
+        "if not inside.max() <= MARKET_TOLERANCE:",
+        "if not inside.max() <= 1.0:",
         (PATH + "test_a_market_that_does_not_clear_is_no_success",),
     ),
     Fault(
         "the Jacobian of a path ignores responses at earlier dates",
-        MODELS + "aiyagari_path/clearing.py",
-        "found[t, 1:] += found[t - 1, :-1]",
-        "found[t, 1:] += 0.0",
-        (PATH + "test_answers_to_prices_are_those_of_small_changes",),
+        MODELS + "equilibrium/sequence.py",
+        "news[t, 1:] += news[t - 1, :-1]",
+        "news[t, 1:] += 0.0",
+        (EQUILIBRIUM + "test_sequence.py::test_responses_are_those_of_small_changes",),
+    ),
+    Fault(
+        "the price of a date that is known before responds to a shock",
+        MODELS + "equilibrium/sequence.py",
+        "free[[name in predetermined for name in prices], 0] = False",
+        "free[[name in predetermined for name in prices], 0] = True",
+        (EQUILIBRIUM + "test_transition.py::test_a_return_that_is_known_before",),
+    ),
+    Fault(
+        "an economy counts as solved although its excess jumps over zero",
+        MODELS + "equilibrium/search.py",
+        "if best.largest <= MARKET_TOLERANCE:\n            return\n        at = [",
+        "if best.largest <= 10.0:\n            return\n        at = [",
+        (EQUILIBRIUM + "test_economy.py::test_an_excess_that_jumps_is_said",),
+    ),
+    Fault(
+        "equations of the long run are solved from the first state, however unlikely it is",
+        "host/analysis/long_run.py",
+        "int(shares.argmax())",
+        "0",
+        (EQUILIBRIUM + "test_economy.py::test_without_bounds_a_bracket_is_found",),
     ),
     Fault(
         "in the long-run distribution all choices between two points go to the lower one",

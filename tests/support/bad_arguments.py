@@ -100,6 +100,17 @@ def calls(folder: Path) -> dict[str, Call]:
     [first] = bl.solve_many([rbc], device="cpu", store=store, progress=False)
     model = {"tol": 1e-6, "device": "cpu", "progress": False}
     market = economy.solve(**model)
+
+    def lender(p: Any) -> bl.Problem:
+        return bl.Problem(**tables | {"wealth": p.gross * grid[:, None] + p.wage * np.array([0.5, 1.5])})
+
+    def excess(a: Any, p: Any) -> float:
+        return a.x / 0.3 - 1.0 - 20.0 * (1.03 - p.gross)
+
+    own = {"household": lender, "markets": excess}
+    option = {"variables": None}
+    at = bl.equilibrium(**own, guess={"gross": 1.0}, given={"wage": 1.0}, progress=False)
+    linear = bl.sequence_jacobian(**own, at=at, periods=4)
     cohort = bl.solve(bl.cohort(24, 2, first=25, retirement=28, last=30), **cpu)
     law = np.array([[0.1, 0.97], [0.1, 0.97]])
     plotted = {"path": folder / "figure.png", "kind": "policy"}
@@ -178,6 +189,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "euler_report": Call(bl.euler_report, draws),
         "impulse_response": Call(bl.impulse_response, {"result": result, "state": 0, "to": 1, "periods": 20}),
         "stationary_distribution": Call(bl.stationary_distribution, {"result": result}),
+        "age_distribution": Call(bl.age_distribution, {"result": ages, "start": 0}),
         "life_paths": Call(bl.life_paths, {"result": ages, "people": 20, "seed": 0, "start": 0}),
         "load": Call(bl.load, {"path": file}),
         "load_equilibrium": Call(bl.load_equilibrium, {"path": equilibrium.save(folder / "equilibrium.npz")}),
@@ -259,6 +271,18 @@ def calls(folder: Path) -> dict[str, Call]:
         "aiyagari.solve": Call(economy.solve, model | {"device": "cpu", "max_sweeps": 2000, "verify": True}),
         "aiyagari_path.solve": Call(bl.aiyagari_path(24, periods=5, states=2).solve, model | {"max_steps": 20}),
         "aiyagari_types.solve": Call(bl.aiyagari_types(24, 2, states=2).solve, model),
+        "equilibrium": Call(bl.equilibrium, own | option | {
+            "guess": {"gross": 1.0}, "bounds": {"gross": (0.5, 1.1)}, "given": {"wage": 1.0}, "method": "cubics",
+            "tol": 1e-9, "max_steps": 50, "progress": False,
+        }),
+        "transition": Call(bl.transition, own | option | {
+            "before": at, "shocks": {"wage": np.array([0.99, 1.0, 1.0])}, "after": at, "predetermined": "gross",
+            "max_steps": 5, "progress": False,
+        }),
+        "sequence_jacobian": Call(bl.sequence_jacobian, own | option | {
+            "at": at, "periods": 4, "predetermined": "gross",
+        }),
+        "SequenceJacobian.responses": Call(linear.responses, {"shocks": {"wage": np.array([0.1, 0.0, 0.0, 0.0])}}),
         "arellano.solve": Call(government.solve, model | {"start": None, "max_sweeps": 2000, "verify": True}),
         "hopenhayn_rogerson.solve": Call(firms.solve, model | {"max_sweeps": 2000}),
         "lumpy_investment.solve": Call(lumpy.solve, model),

@@ -66,11 +66,15 @@ class Calibration(Declared):
 
     def labour(self) -> tuple[Array, Array]:
         """Return labour in efficiency units by state, whose stationary mean is 1, and its Markov matrix."""
+        return self._labour
+
+    @cached_property
+    def _labour(self) -> tuple[Array, Array]:
         log_labour, transition = tauchen(
             self.states, self.rho, self.sigma * math.sqrt(1 - self.rho**2), width=self.width
         )
         units = levels("labour", log_labour, "sigma or width")
-        return units / (chain_distribution(transition) @ units), transition
+        return fixed(units / (chain_distribution(transition) @ units)), fixed(transition)
 
     def capital(self, interest: float, productivity: float = 1.0) -> float:
         """Return the demand for capital per head: ``K`` of ``interest = productivity alpha K**(alpha - 1) - delta``."""
@@ -104,10 +108,13 @@ class Calibration(Declared):
             "interest", interest, f"a number above -delta = {-self.delta:g} and below 1/beta - 1 = {top:.6g}",
             lambda v: -self.delta < v < top,
         )  # fmt: skip
-        units, transition = self.labour()
-        wage = self.wage(rate)
+        return self.at(rate, self.wage(rate), start)
+
+    def at(self, interest: float, wage: float, start: Array | None = None) -> Problem:
+        """Return the household's problem at any interest rate and wage, from a first guess of the value."""
+        units, transition = self._labour
         assets = self.assets
-        wealth = (1 + rate) * assets[:, None] + wage * units
+        wealth = (1 + interest) * assets[:, None] + wage * units
         return Problem(
             grid=assets,
             wealth=wealth,
@@ -118,9 +125,9 @@ class Calibration(Declared):
             name="Aiyagari's household",
             asset="assets a",
             labels=tuple(f"l = {value:.4f}" for value in units),
-            marginal_wealth=np.full_like(wealth, 1 + rate),
-            output=rate * assets[:, None] + wage * units,
+            marginal_wealth=np.full_like(wealth, 1 + interest),
+            output=interest * assets[:, None] + wage * units,
             shock="labour l",
             shock_values=units,
-            parameters={"interest": rate, "wage": wage},
+            parameters={"interest": interest, "wage": wage},
         )

@@ -9,17 +9,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from beltline.host.analysis.chain import chain_distribution
-from beltline.host.analysis.long_run import MASS_MOVES, long_run
 from beltline.host.devices import REFERENCES, Device
-from beltline.host.models.aiyagari.bracket import UnsolvedError, clearing_rate
 from beltline.host.models.aiyagari.calibration import Calibration
-from beltline.host.models.aiyagari.result import MARKET_TOLERANCE, Economy, Step
+from beltline.host.models.aiyagari.market import capital_search, clear
+from beltline.host.models.aiyagari.result import Economy, Step
 from beltline.host.models.base import Model
+from beltline.host.models.equilibrium.households import UnsolvedError
+from beltline.host.models.equilibrium.search import MARKET_TOLERANCE, Search
 from beltline.host.models.model_result import reading
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, check_progress, flag
 from beltline.host.problem.concavity import concave_majorant
+from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import GRID_END_SHARE, Outcome
 from beltline.host.results.result import Result
 from beltline.host.solver.options import UNNAMED, check_unnamed, machine_method
@@ -27,15 +28,15 @@ from beltline.host.solver.session import Session, in_session
 from beltline.host.solver.solve import ProcessorSession, named, solve
 from beltline.sim.progress import reporting
 
-RATE_TOLERANCE = 1e-6
-"""Accuracy of the interest rate: 0.01 basis points."""
+VALUE_TOLERANCE = 1e-10
+"""Largest tolerance of values between grid points: supply is then accurate enough to clear the market."""
 
 _UNSOLVED = tuple(outcome.value for outcome in (Outcome.LIMIT, Outcome.SATURATED, Outcome.INFEASIBLE, Outcome.STOPPED))
 """Statuses of a household's problem after which the search for the rate is given up."""
 
 
 class Market(contextlib.AbstractContextManager["Market"]):
-    """The households' problem at one interest rate after the other, on one open device."""
+    """The household's problem on the grid at one interest rate after the other, on one open device."""
 
     def __init__(
         self,
@@ -48,10 +49,7 @@ class Market(contextlib.AbstractContextManager["Market"]):
         more: dict[str, Any],
     ) -> None:
         self._model, self._tol, self._max_sweeps, self._verify = model, tol, max_sweeps, verify
-        self._steps: list[Step] = []
-        self._mass: Array | None = None
-        self._unique = True
-        self._household: Result | None = None
+        self._solves: list[tuple[Result, float, tuple[str, ...]]] = []
         self._resources = contextlib.ExitStack()
         self._report = self._resources.enter_context(reporting(progress))
         method = more.pop("method", None)
@@ -72,114 +70,115 @@ class Market(contextlib.AbstractContextManager["Market"]):
     def __exit__(self, *exception: object) -> None:
         self._resources.close()
 
-    def _solve(self, interest: float, verify: bool, bent: bool) -> Result:
-        last, report = self._household, self._report
-        start = None
-        if last is not None and (bent or self._session is None):
-            start = concave_majorant(last.value, last.problem.grid)
-        problem = self._model.problem(interest, start)
-        where = f"step {len(self._steps) + 1}, r = {interest:.4%}"
+    def _solve(self, problem: Problem, verify: bool, bent: Array | None = None) -> Result:
+        """Solve on the grid; from the concave majorant of the value ``bent``, if there is one."""
+        report, begin = self._report, time.perf_counter()
+        where = f"step {len(self._solves) + 1}, r = {problem.parameters['interest']:.4%}"
         progress: Any = False if report is None else lambda text: report(f"{where}: {text}")
+        if bent is not None:
+            problem = replace(problem, start=concave_majorant(bent, problem.grid))
         if self._session is not None:
-            return self._session.solve(
-                problem, self._tol, self._max_sweeps,
-                start="problem" if bent else self._start if last is None else "last", method=self._method,
-                progress=progress, verify=verify, **self._more,
+            start = "problem" if bent is not None else "last" if self._solves else self._start
+            result = self._session.solve(
+                problem, self._tol, self._max_sweeps, start=start, method=self._method, progress=progress,
+                verify=verify, **self._more,
             )  # fmt: skip
-        return solve(
-            problem, self._tol, self._max_sweeps, device=self._device, progress=progress, verify=verify, **self._more
-        )
+        else:
+            result = solve(
+                problem, self._tol, self._max_sweeps, device=self._device, progress=progress, verify=verify,
+                **self._more,
+            )  # fmt: skip
+        moved = self._session.moved if self._session is not None else ()
+        self._solves.append((result, time.perf_counter() - begin, moved))
+        if not result.sweeps or (result.policy < 0).any() or result.status in _UNSOLVED:
+            raise UnsolvedError(Outcome.HOUSEHOLD, f"The problem of a household was not solved: {result.message}")
+        return result
 
-    def _step(self, interest: float, verify: bool = False, bent: bool = False) -> float:
-        """Solve at ``interest``; return the supply of capital.
+    def _value(self, kind: int, problem: Problem, last: Array | None) -> Array:
+        """Return the value from which that between grid points is computed.
 
-        With ``bent``, a device of the accelerator, too, starts from the concave majorant of the last value.
+        A device solves the problem on the grid at every rate, and its change is added to the last value between grid
+        points. A processor solves it at the first rate only.
         """
-        model, begin = self._model, time.perf_counter()
-        household = self._solve(interest, verify, bent)
-        solved = time.perf_counter()
-        self._household = household
-        problem = household.problem
-        mass = self._mass
-        if mass is None:
-            mass = np.zeros(household.value.shape)
-            middle = min(int(np.searchsorted(problem.grid, model.capital(interest))), problem.points - 1)
-            mass[middle] = chain_distribution(problem.transition)
-        usable = household.sweeps > 0 and not (household.policy < 0).any()
-        moves = 0.0
-        if usable:
-            mass, moves, self._unique = long_run(household.policy, problem.transition, mass)
-        self._mass = mass
-        supply = float(problem.grid @ mass.sum(axis=1))
-        self._steps.append(
-            Step(
-                interest, supply, model.capital(interest), household.sweeps, household.clocks, solved - begin,
-                time.perf_counter() - solved, self._session.moved if self._session is not None else (),
-            )
-        )  # fmt: skip
-        if not usable or household.status in _UNSOLVED:
-            raise UnsolvedError(Outcome.HOUSEHOLD, f"The problem of a household was not solved: {household.message}")
-        if moves > MASS_MOVES:
-            raise UnsolvedError(
-                Outcome.DISTRIBUTION,
-                f"The distribution of households did not converge: a period still changes {moves:.3g} of it. On a "
-                f"coarse grid households hardly ever leave some grid points: raise grid.",
-            )
-        if self._report is not None:
-            self._report(f"step {len(self._steps)}: r = {interest:.4%}, supply of capital {supply:.4f}, "
-                         f"demand {model.capital(interest):.4f}")  # fmt: skip
-        return supply
+        if last is None:
+            return self._solve(problem, False).value
+        if self._session is None:
+            return last
+        before = self._solves[-1][0].value
+        return last + (self._solve(problem, False).value - before)
 
     def clear(self) -> Economy:
-        """Find the rate, and solve once more at this rate with verification."""
+        """Find the rate, and solve once more on the grid at this rate with verification."""
         model = self._model
-        status, problem = Outcome.SOLVED, ""
+        status, message = Outcome.SOLVED, ""
+        search = capital_search([model], np.ones(1), 1.0, min(self._tol, VALUE_TOLERANCE), self._value, self._report)
         try:
-            rate = clearing_rate(model, self._step, (RATE_TOLERANCE, 1e-12))
-            self._step(rate, self._verify)
-            if self._household is not None and self._household.status == Outcome.NOT_VERIFIED.value:
-                # The last value was not concave, so the local search may have ended at another local maximum.
-                self._step(rate, verify=True, bent=True)
+            clear(search, [model])
         except UnsolvedError as ended:
-            status, problem = ended.status, str(ended)
-        household, mass = self._household, self._mass
-        assert household is not None
-        assert mass is not None
-        last = self._steps[-1]
+            status, message = ended.status, str(ended)
+        at_prices, trial = len(self._solves), search.best if search.trials else None
+        if trial is not None and status != Outcome.HOUSEHOLD:
+            try:
+                bent = None if self._session is not None else trial.periods[0].value
+                found = self._solve(trial.problems[0], self._verify, bent)
+                if found.status == Outcome.NOT_VERIFIED.value:
+                    # The last value was not concave, so the local search may have ended at another local maximum.
+                    self._solve(trial.problems[0], True, found.value)
+            except UnsolvedError as ended:
+                status, message = ended.status, str(ended)
+        household = self._solves[-1][0]
         economy = Economy(
-            model=model, interest=last.interest, household=household, distribution=mass, success=False,
-            status=status.value, message=problem, steps=tuple(self._steps),
-        )  # fmt: skip
-        if not problem:
+            model=model,
+            interest=float(household.problem.parameters["interest"]),
+            household=household,
+            distribution=np.zeros(household.value.shape) if trial is None else trial.masses[0],
+            continuous_choice=None if trial is None else trial.periods[0].choice,
+            success=False,
+            status=status.value,
+            message=message,
+            steps=self._steps(search, at_prices),
+        )
+        if not message:
             status, message = self._verdict(economy)
             economy = replace(economy, success=status == Outcome.SOLVED, status=status.value, message=message)
         return economy
 
+    def _steps(self, search: Search, at_prices: int) -> tuple[Step, ...]:
+        """Return the steps of the search, and those that solve on the grid once more at the rate that it found."""
+        model, steps = self._model, list[Step]()
+        every, none = self._session is not None, (None, 0.0, ())
+        for number, trial in enumerate(search.trials):
+            result, spent, moved = self._solves[number] if every or not number else none
+            sweeps = result.sweeps if every and result is not None else trial.sweeps
+            clocks, spent = 0 if result is None else result.clocks, spent + trial.timing["values"]
+            rate, supply = float(trial.prices.interest), float(trial.aggregates.assets)
+            steps.append(
+                Step(rate, supply, model.capital(rate), sweeps, clocks, spent, trial.timing["distributions"], moved)
+            )
+        supply = float(search.best.aggregates.assets) if search.trials else 0.0
+        for result, spent, moved in self._solves[at_prices if steps else 0 :]:
+            rate = float(result.problem.parameters["interest"])
+            steps.append(Step(rate, supply, model.capital(rate), result.sweeps, result.clocks, spent, 0.0, moved))
+        return tuple(steps)
+
     def _verdict(self, economy: Economy) -> tuple[Outcome, str]:
         """Return how the search ended, given that it found a rate, and the message."""
         model, household, last = self._model, economy.household, economy.steps[-1]
-        if not self._unique:
-            return Outcome.DISTRIBUTION, (
-                f"On this grid of {model.grid:,} points the long run depends on the initial assets of households: "
-                f"they never leave some grid points, so raise grid."
-            )
         if not household.success:
             return Outcome.HOUSEHOLD, f"The problem of the household is not solved: {household.message}"
         if economy.at_top > GRID_END_SHARE:
             return Outcome.GRID, (
-                f"{economy.at_top:.2%} of households choose the highest grid point, {model.high:g}, and at most "
-                f"{GRID_END_SHARE:.2%} may: raise high, or raise grid if few points lie between {model.high:g} and the "
-                f"assets of most households."
+                f"{economy.at_top:.2%} of households choose the highest assets, {model.high:g}, and at most "
+                f"{GRID_END_SHARE:.2%} may: raise high."
             )
         if not abs(economy.excess) <= MARKET_TOLERANCE:
             return Outcome.MARKET, (
                 f"The market does not clear: at r = {last.interest:.4%} the supply of capital is {last.supply:.6g} and "
-                f"demand {last.demand:.6g}, an excess of {economy.excess:+.2%}, and at most {MARKET_TOLERANCE:.0%} is "
-                f"allowed. Supply jumps there because assets are grid points: raise grid above {model.grid:,} or "
-                f"states above {model.states}; if that does not help, lower tol below {self._tol:g}."
+                f"demand {last.demand:.6g}, an excess of {economy.excess:+.1e}, and at most {MARKET_TOLERANCE:g} is "
+                f"allowed: raise grid above {model.grid:,}, or lower tol below {self._tol:g}."
             )
         return Outcome.SOLVED, (
-            f"The market clears after {len(self._steps)} steps: supply of capital {last.supply:.6g}, demand "
+            f"The market clears after {len(economy.steps)} steps: supply of capital {last.supply:.6g}, demand "
             f"{last.demand:.6g}."
         )
 
@@ -231,15 +230,17 @@ class Aiyagari(Calibration, Model):
     ) -> Economy:
         """Find the interest rate at which households supply the capital that firms demand.
 
-        Each step of the search solves the household's problem at one interest rate, starting from the value of the
-        last step. All steps use one open session of the device, so that on a machine only the table of cash on hand is
-        written again; the solvers in double precision start from the concave majorant of the last value. The
-        household's problem at the final rate is verified.
+        Households choose between grid points, and the distribution follows from these choices, whatever the device
+        (:func:`beltline.equilibrium` explains the choices and the search). On processors the problem on the grid is
+        solved at the first rate, and at the final one, where it is verified. A machine solves it at every rate, in one
+        open session, so that only the table of cash on hand is written again, and the host continues from its value
+        between grid points.
 
         Parameters
         ----------
         tol, max_sweeps, device, progress, verify
-            For each household's problem, as in :func:`beltline.solve`; device ``"auto"`` takes the processor.
+            For the household's problem on the grid, as in :func:`beltline.solve`; device ``"auto"`` takes the
+            processor. Values between grid points have a tolerance of ``tol``, at most 1e-10.
         **more
             On ``"cpu"`` and ``"gpu"`` ``method`` and its options; the default is ``"shift"``, which needs fewer sweeps.
             On a machine ``value_bits``, ``amount_bits``, ``timeout`` and the options of the device; on a sweep engine

@@ -9,8 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from beltline.host.analysis.inequality import gini, lorenz
-from beltline.host.analysis.policy import carried
+from beltline.host.analysis.policy import carried, lottery
 from beltline.host.models.aiyagari.calibration import Calibration
+from beltline.host.models.equilibrium.search import MARKET_TOLERANCE
 from beltline.host.models.model_result import STATUS, ModelResult
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError
@@ -18,9 +19,6 @@ from beltline.host.results.facts import COUNT, FLAG, MEASURE, NUMBER, TEXT, TEXT
 from beltline.host.results.fields import Declared, array, contained, fact, parts
 from beltline.host.results.outcome import GRID_END_SHARE
 from beltline.host.results.result import Result
-
-MARKET_TOLERANCE = 0.01
-"""Largest ``excess``, in absolute value, at which the market counts as cleared, as a share of demand."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +28,7 @@ class Step(Declared):
     interest: float = fact(NUMBER, "Interest rate of the step")
     supply: float = fact(MEASURE, "Capital per head that households supply in the stationary distribution")
     demand: float = fact(MEASURE, "Capital per head that firms demand")
-    sweeps: int = fact(COUNT, "Sweeps of the household's problem")
+    sweeps: int = fact(COUNT, "Sweeps that maximise: of a device on the grid, of a processor between grid points")
     clocks: int = fact(COUNT, "Clock cycles of the household's problem; 0 in double precision")
     solving: float = fact(MEASURE, "Wall-clock time of the household's problem on the host computer", "seconds")
     spreading: float = fact(MEASURE, "Wall-clock time of the stationary distribution", "seconds")
@@ -44,9 +42,12 @@ class Economy(ModelResult):
     """The economy of Aiyagari (1994) at the interest rate that clears its capital market.
 
     ``model`` is the :class:`~beltline.host.models.aiyagari.model.Aiyagari` that was solved, and ``household`` the
-    :class:`~beltline.Result` of the household's problem at that rate. It is solved if the household's problem is, the
-    stationary distribution is unique, the market clears (``excess`` is at most :data:`MARKET_TOLERANCE` in absolute
-    value) and the grid is long enough (``at_top`` is at most
+    :class:`~beltline.Result` of the household's problem at that rate with choices from the grid. The distribution
+    follows from ``continuous_choice``; a file of an earlier version has none, and its distribution follows from the
+    choices on the grid. It is solved if the household's problem is, the stationary distribution is
+    unique, the market clears (``excess`` is at most
+    :data:`~beltline.host.models.equilibrium.search.MARKET_TOLERANCE` in absolute value) and the grid is long enough
+    (``at_top`` is at most
     :data:`~beltline.host.results.outcome.GRID_END_SHARE`).
 
     Examples
@@ -77,6 +78,10 @@ class Economy(ModelResult):
     status: str = fact(STATUS, '``"solved"``, or which part of the economy is not')
     message: str = fact(TEXT, "The status in a sentence and, after a failure, what to do")
     steps: tuple[Step, ...] = parts(Step, "Steps of the search for the interest rate; the last one is the equilibrium")
+    continuous_choice: Array | None = array(
+        "assets", "state", text="Assets that households choose for the next period, between grid points",
+        unit="units of the good", optional=True,
+    )  # fmt: skip
 
     @property
     def sweeps(self) -> int:
@@ -128,25 +133,31 @@ class Economy(ModelResult):
 
     @property
     def excess(self) -> float:
-        """Excess supply of capital as a share of demand; the choice from grid points leaves a small one."""
+        """Excess supply of capital as a share of demand."""
         return self.steps[-1].supply / self.steps[-1].demand - 1
+
+    @property
+    def choices(self) -> Array:
+        """The choices that the distribution follows from: ``continuous_choice``, or those on the grid."""
+        return self.household.choice if self.continuous_choice is None else self.continuous_choice
 
     @property
     def moves(self) -> float:
         """Total variation distance between ``distribution`` and the distribution one period later."""
-        policy = np.maximum(self.household.policy, 0)
-        ahead = carried(self.distribution, policy, self.household.problem.transition)
+        problem = self.household.problem
+        below, share = lottery(problem.grid, self.choices)
+        ahead = carried(self.distribution, below, problem.transition, share)
         return 0.5 * float(np.abs(ahead - self.distribution).sum())
 
     @property
     def at_limit(self) -> float:
         """Share of households that choose zero assets."""
-        return float(self.distribution[self.household.policy == 0].sum())
+        return float(self.distribution[self.choices <= 0.0].sum())
 
     @property
     def at_top(self) -> float:
-        """Share of households that choose the highest grid point; if it is not small, the grid is too short."""
-        return float(self.distribution[self.household.policy == self.household.problem.points - 1].sum())
+        """Share of households that choose the highest assets; if it is not small, the grid is too short."""
+        return float(self.distribution[self.choices >= self.household.problem.grid[-1]].sum())
 
     def lorenz(self) -> tuple[Array, Array]:
         """Return the Lorenz curve of wealth in the form of :func:`beltline.lorenz`."""
@@ -171,7 +182,8 @@ class Economy(ModelResult):
             ("wealth", f"Gini {self.gini:.4f}; {self.at_limit:.2%} of households choose zero assets"),
             ("top of grid", f"chosen by a share of {self.at_top:.2g} (at most {GRID_END_SHARE:g})"),
             ("distribution", f"sum 1 {self.distribution.sum() - 1:+.1e}; changes by {self.moves:.1e} in a period"),
-            ("market", f"excess supply {self.excess:+.2e} of demand (at most {MARKET_TOLERANCE:g} in absolute value)"),
+            ("choices", "between grid points" if self.continuous_choice is not None else "grid points"),
+            ("market", f"excess supply {self.excess:+.1e} of demand (at most {MARKET_TOLERANCE:g} in absolute value)"),
             ("household", f"{household.status}: max |V - V*| <= {household.error_bound:.3g}"),
             ("sweeps", f"{self.sweeps:,} in {len(steps)} steps: {steps[0].sweeps:,} at first, "
                        f"{steps[-1].sweeps:,} at last"),

@@ -12,30 +12,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from beltline.gpu_ref.timing import timed
-from beltline.host.models.aiyagari.bracket import UnsolvedError
+from beltline.host.models.aiyagari.market import capital_search, clear, excess_supply, first_value
 from beltline.host.models.aiyagari.model import aiyagari
-from beltline.host.models.aiyagari_path.clearing import Guess, clear
-from beltline.host.models.aiyagari_path.result import (
-    PATH_TOLERANCE,
-    PERIODS_LIMIT,
-    REST_TOLERANCE,
-    Calibration,
-    Rest,
-    TransitionPath,
-    levels_by_date,
-)
-from beltline.host.models.aiyagari_path.steady_state import (
-    Household,
-    SteadyState,
-    first_value,
-    steady_state,
-)
+from beltline.host.models.aiyagari_path.result import Calibration, Rest, TransitionPath, levels_by_date
 from beltline.host.models.base import Model
+from beltline.host.models.equilibrium import sequence as steady
+from beltline.host.models.equilibrium.households import UnsolvedError
+from beltline.host.models.equilibrium.search import MARKET_TOLERANCE, Trial
+from beltline.host.models.equilibrium.sequence import PERIODS_LIMIT
+from beltline.host.models.equilibrium.setup import Named, Setup
+from beltline.host.models.equilibrium.transition import Guess, path_verdict
+from beltline.host.models.equilibrium.transition import clear as clear_path
 from beltline.host.models.model_result import reading
+from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, check_progress, shown, whole
 from beltline.host.problem.model_parameters import POSITIVE, RATE, TO_ONE, count
 from beltline.host.problem.problem import Problem
-from beltline.host.results.outcome import GRID_END_SHARE, Outcome
+from beltline.host.results.outcome import Outcome
 from beltline.host.solver.options import UNNAMED
 from beltline.sim.progress import reporting
 
@@ -91,46 +84,76 @@ class AiyagariPath(Calibration, Model):
         """
         tol = check_arguments("a path of an economy", tol, device, progress, more)
         max_steps = whole("max_steps", max_steps, "a whole number from 1", lambda v: v >= 1)
-        begin = time.perf_counter()
-        states: list[SteadyState] = []
+        begin, economy = time.perf_counter(), self.economy
+        states: list[Trial] = []
         guess: Guess | None = None
         steps: tuple[float, ...] = ()
-        timing: dict[str, float] = {}
-        status, message = Outcome.SOLVED, ""
+        timing = {"values": 0.0, "distributions": 0.0}
+        sweeps, status, message = 0, Outcome.SOLVED, ""
+
+        def start(kind: int, problem: Problem, last: Array | None) -> Array:
+            return states[0].periods[0].value if states and last is None else first_value(kind, problem, last)
+
         with reporting(progress) as report:
-            household = Household.of(self.economy)
             try:
-                for level in (1.0, self.after):
-                    if level != 1.0 or not states:
-                        value = states[0].period.value if states else first_value(self.economy.problem())
-                        states.append(steady_state([household], np.ones(1), level, [value], tol, report, timing))
+                for level in dict.fromkeys((1.0, self.after)):
+                    search = capital_search([economy], np.ones(1), level, tol, start, report)
+                    try:
+                        states.append(clear(search, [economy]))
+                    finally:
+                        sweeps += sum(trial.sweeps for trial in search.trials)
+                        timing = {name: timing[name] + spent for name, spent in search.timing.items()}
                 with timed(timing, "path"):
-                    guess, steps = clear(self, household, states[0], states[-1], PATH_TOLERANCE, max_steps, report)
+                    ends = self._rest(states[0]), self._rest(states[-1])
+                    given = {"productivity": np.array(self.productivity)}
+                    guess, steps = clear_path(self._setup(), *ends, given, ("capital",), max_steps, report)
             except UnsolvedError as unsolved:
                 status, message = unsolved.status, str(unsolved)
-        path = self._path(states, guess, steps, time.perf_counter() - begin, timing)
+        path = self._path(states, guess, steps, time.perf_counter() - begin, timing, sweeps)
         return _judged(path, status, message)
+
+    def _setup(self) -> Setup:
+        """Return the economy as functions of capital per head, from which the prices follow, and of productivity."""
+        economy = self.economy
+
+        def household(prices: Any) -> Problem:
+            output = prices.productivity * prices.capital**economy.alpha
+            return economy.at(economy.alpha * output / prices.capital - economy.delta, (1.0 - economy.alpha) * output)
+
+        def excess(aggregates: Any, prices: Any) -> float:
+            return float(aggregates.assets / prices.capital - 1.0)
+
+        return Setup(household, {"capital": excess}, ("capital",), Named(productivity=self.after))
+
+    def _rest(self, found: Trial) -> steady.Rest:
+        """Return a steady state as a function of capital."""
+        prices = Named(capital=found.aggregates.assets, productivity=found.prices.productivity)
+        return steady.Rest(prices, found.problems[0], found.periods[0], found.masses[0], found.aggregates)
 
     def _path(
         self,
-        states: list[SteadyState],
+        states: list[Trial],
         guess: Guess | None,
         steps: tuple[float, ...],
         seconds: float,
         timing: dict[str, float],
+        sweeps: int,
     ) -> TransitionPath:
         """Return what was found, without a status; arrays are nan if nothing was found."""
         size = (self.periods, self.economy.grid, self.economy.states)
         none = np.full(size, np.nan)
         rests = [
-            Rest(found.productivity, found.interest, found.wage, found.capital, found.excess) for found in states
-        ] or [Rest(*[math.nan] * 5)]
+            Rest(
+                at.productivity, at.interest, self.economy.wage(at.interest, at.productivity),
+                found.aggregates.assets, excess_supply(self.economy, found),
+            ) for found in states for at in [found.prices]
+        ] or [Rest(*[math.nan] * 5)]  # fmt: skip
         return TransitionPath(
             model=self,
             initial=rests[0],
             final=rests[-1] if guess is not None else Rest(*[math.nan] * 5),
-            capital=none[:, 0, 0] if guess is None else guess.capital,
-            excess=np.full(size[0] + 1, np.nan) if guess is None else guess.excess,
+            capital=none[:, 0, 0] if guess is None else guess.prices[0],
+            excess=np.full(size[0] + 1, np.nan) if guess is None else guess.excess[0],
             value=none if guess is None else np.stack([period.value for period in guess.periods]),
             choice=none if guess is None else np.stack([period.choice for period in guess.periods]),
             distribution=np.full((size[0] + 1, *size[1:]), np.nan) if guess is None else guess.distribution,
@@ -140,8 +163,8 @@ class AiyagariPath(Calibration, Model):
             steps=steps,
             seconds=seconds,
             timing=timing,
-            sweeps=sum(found.sweeps for found in states) + self.periods * len(steps),
-            residual=max((found.residual for found in states), default=math.nan),
+            sweeps=sweeps + self.periods * len(steps),
+            residual=max((found.change for found in states), default=math.nan),
         )
 
 
@@ -164,33 +187,13 @@ def _judged(path: TransitionPath, status: Outcome, message: str) -> TransitionPa
 
 
 def _verdict(path: TransitionPath) -> tuple[Outcome, str]:
-    economy, allowed = path.model.economy, f"and at most {PATH_TOLERANCE:g} is allowed"
     for name, rest in (("before", path.initial), ("after", path.final)):
-        if not abs(rest.excess) <= PATH_TOLERANCE:
+        if not abs(rest.excess) <= MARKET_TOLERANCE:
             return Outcome.MARKET, (
                 f"In the steady state {name} the shock the market does not clear: excess supply is {rest.excess:+.2e} "
-                f"of demand, {allowed}: raise grid above {economy.grid:,}, or lower tol."
+                f"of demand, and at most {MARKET_TOLERANCE:g} is allowed: raise grid, or lower tol."
             )
-    if not path.largest_excess <= PATH_TOLERANCE:
-        date = int(np.abs(path.excess[:-1]).argmax())
-        return Outcome.MARKET, (
-            f"After {len(path.steps)} steps the market of date {date} does not clear: excess supply is "
-            f"{path.excess[date]:+.2e} of demand, {allowed}: raise grid above {economy.grid:,} or max_steps, or lower "
-            f"the shock."
-        )
-    if not abs(path.excess[-1]) <= REST_TOLERANCE:
-        return Outcome.MARKET, (
-            f"After {path.model.periods} dates the new steady state is not reached: excess supply of capital is "
-            f"{path.excess[-1]:+.2e} of its demand, and at most {REST_TOLERANCE:g} is allowed: raise periods."
-        )
-    if path.at_top > GRID_END_SHARE:
-        return Outcome.GRID, (
-            f"At some date {path.at_top:.2%} of households choose the highest assets, {economy.high:g}, and at most "
-            f"{GRID_END_SHARE:.2%} may: raise high."
-        )
-    return Outcome.SOLVED, (
-        f"The markets of all {path.model.periods} dates clear, with an excess of at most {path.largest_excess:.1e}."
-    )
+    return path_verdict(path.excess[None], ["capital"], path.at_top, path.model.economy.high, len(path.steps))
 
 
 def aiyagari_path(

@@ -11,16 +11,17 @@ import numpy as np
 from beltline.host.analysis.inequality import gini
 from beltline.host.analysis.policy import lottery
 from beltline.host.models.aiyagari.model import Aiyagari
+from beltline.host.models.equilibrium.households import CUBICS
+from beltline.host.models.equilibrium.search import MARKET_TOLERANCE
+from beltline.host.models.equilibrium.sequence import PERIODS_LIMIT
+from beltline.host.models.equilibrium.transition import REST_TOLERANCE, SHARES
 from beltline.host.models.model_result import STATUS, ModelResult
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, place, table
 from beltline.host.problem.model_parameters import POSITIVE
-from beltline.host.results.facts import ANY_NUMBER, COUNT, FLAG, LIST, MEASURE, SECONDS, TEXT, Rule
+from beltline.host.results.facts import ANY_NUMBER, COUNT, FLAG, MEASURE, SECONDS, TEXT
 from beltline.host.results.fields import Declared, array, fact, parameter, parts
 from beltline.host.results.outcome import GRID_END_SHARE
-
-PERIODS_LIMIT = 10_000
-"""Largest number of dates, so that a mistyped number is refused before memory is allocated."""
 
 
 def levels_by_date(name: str, values: Any) -> tuple[float, ...]:
@@ -58,18 +59,6 @@ class Calibration(Declared):
         return alpha * output / capital - self.economy.delta, (1.0 - alpha) * output
 
 
-CUBICS = "maximum between grid points of monotone cubics"
-"""Method by which households' problems are solved; there is no bound on its error."""
-
-PATH_TOLERANCE = 1e-6
-"""Largest ``excess`` of a date, in absolute value, at which its market counts as cleared, as a share of demand."""
-
-REST_TOLERANCE = 1e-4
-"""Largest ``excess`` of the date after the last, at which the path counts as having reached the steady state."""
-
-SHARES = Rule("a list of numbers of at least 0", lambda v: LIST.holds(v) and all(map(MEASURE.holds, v)))
-
-
 @dataclass(frozen=True)
 class Rest(Declared):
     """Prices and capital of a steady state."""
@@ -89,8 +78,9 @@ class TransitionPath(ModelResult):
     are float64; they are nan if no path was found.
 
     ``model`` is the :class:`~beltline.host.models.aiyagari_path.model.AiyagariPath` that was solved. It is solved if
-    both steady states are, ``excess`` is at most :data:`PATH_TOLERANCE` in absolute value at every date and at most
-    :data:`REST_TOLERANCE` after the last, and the grid is long enough (``at_top`` is at most
+    both steady states are, ``excess`` is at most :data:`~beltline.host.models.equilibrium.search.MARKET_TOLERANCE` in
+    absolute value at every date and at most :data:`~beltline.host.models.equilibrium.transition.REST_TOLERANCE` after
+    the last, and the grid is long enough (``at_top`` is at most
     :data:`~beltline.host.results.outcome.GRID_END_SHARE`).
 
     Examples
@@ -259,7 +249,7 @@ class TransitionPath(ModelResult):
                 ("rates", f"{self.interest[0]:.4%} at date 0, {self.interest.min():.4%} to {self.interest.max():.4%}"),
                 ("consumption", f"{self._moved(self.consumption)} at date 0"),
                 ("market", f"largest excess supply {self.largest_excess:.1e} of demand, at date "
-                           f"{int(np.abs(self.excess[:-1]).argmax())} (at most {PATH_TOLERANCE:g} at any)"),
+                           f"{int(np.abs(self.excess[:-1]).argmax())} (at most {MARKET_TOLERANCE:g} at any)"),
                 ("end of path", f"excess supply {self.excess[-1]:+.1e} (at most {REST_TOLERANCE:g} in absolute value)"),
                 ("resources", f"largest gap {np.abs(self.resources).max():.1e} of output"),
                 ("Euler errors", f"mean {self.euler_errors.max():.1e} of consumption at the worst date"),

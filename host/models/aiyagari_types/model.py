@@ -11,17 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from beltline.host.analysis.inequality import gini, lorenz
-from beltline.host.models.aiyagari.bracket import UnsolvedError
+from beltline.host.models.aiyagari.market import capital_search, clear, excess_supply, first_value
 from beltline.host.models.aiyagari.model import Aiyagari, aiyagari
 from beltline.host.models.aiyagari_path.model import check_arguments
-from beltline.host.models.aiyagari_path.result import CUBICS, PATH_TOLERANCE
-from beltline.host.models.aiyagari_path.steady_state import (
-    Household,
-    SteadyState,
-    first_value,
-    steady_state,
-)
 from beltline.host.models.base import Model
+from beltline.host.models.equilibrium.economy import verdict
+from beltline.host.models.equilibrium.households import CUBICS, UnsolvedError
+from beltline.host.models.equilibrium.search import MARKET_TOLERANCE, Trial
 from beltline.host.models.model_result import STATUS, ModelResult, reading
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, place, real, table
@@ -59,7 +55,7 @@ class TypesEconomy(ModelResult):
 
     ``model`` is the :class:`~beltline.host.models.aiyagari_types.model.AiyagariTypes` that was solved. It is solved if
     the values of every type converged, its stationary distribution is unique, the market clears (``excess`` is at most
-    :data:`~beltline.host.models.aiyagari_path.result.PATH_TOLERANCE` in absolute value) and the grid is long enough
+    :data:`~beltline.host.models.equilibrium.search.MARKET_TOLERANCE` in absolute value) and the grid is long enough
     (``at_top`` is at most :data:`~beltline.host.results.outcome.GRID_END_SHARE`).
 
     Examples
@@ -193,7 +189,7 @@ class TypesEconomy(ModelResult):
                 ("wealth", f"Gini {self.gini:.4f}"),
                 (
                     "market",
-                    f"excess supply {self.excess:+.1e} of demand (at most {PATH_TOLERANCE:g} in absolute value)",
+                    f"excess supply {self.excess:+.1e} of demand (at most {MARKET_TOLERANCE:g} in absolute value)",
                 ),
                 ("top of grid", f"chosen by a share of {self.at_top:.2g} (at most {GRID_END_SHARE:g})"),
             ]
@@ -295,54 +291,31 @@ class AiyagariTypes(Declared, Model):
         """
         tol = check_arguments("an economy with several types of households", tol, device, progress, more)
         begin = time.perf_counter()
-        found: SteadyState | None = None
-        status, message, timing = Outcome.SOLVED, "", dict[str, float]()
-        households = [Household.of(economy) for economy in self.economies]
-        values = [first_value(household.problem) for household in households]
+        found: Trial | None = None
+        status, message = Outcome.SOLVED, ""
         with reporting(progress) as report:
+            search = capital_search(self.economies, self.shares, 1.0, tol, first_value, report)
             try:
-                found = steady_state(households, self.shares, 1.0, values, tol, report, timing)
+                found = clear(search, self.economies)
+                status, message = verdict(found, search.setup)
             except UnsolvedError as unsolved:
                 status, message = unsolved.status, str(unsolved)
-        if found is not None:
-            status, message = self._verdict(found)
         none = np.full((len(self.betas), self.economy.grid, self.economy.states), np.nan)
         return TypesEconomy(
             model=self,
-            interest=math.nan if found is None else found.interest,
-            excess=math.nan if found is None else found.excess,
+            interest=math.nan if found is None else float(found.prices.interest),
+            excess=math.nan if found is None else excess_supply(self.economy, found),
             value=none if found is None else np.stack([period.value for period in found.periods]),
             choice=none if found is None else np.stack([period.choice for period in found.periods]),
-            distribution=none if found is None else found.distributions,
+            distribution=none if found is None else found.masses,
             success=status == Outcome.SOLVED,
             status=status.value,
             message=message,
-            steps=0 if found is None else found.steps,
+            steps=0 if found is None else len(search.trials),
             seconds=time.perf_counter() - begin,
-            timing=timing,
-            sweeps=0 if found is None else found.sweeps,
-            residual=math.nan if found is None else found.residual,
-        )
-
-    def _verdict(self, found: SteadyState) -> tuple[Outcome, str]:
-        """Return how the search ended, given that it found a rate, and the message."""
-        if not abs(found.excess) <= PATH_TOLERANCE:
-            return Outcome.MARKET, (
-                f"At r = {found.interest:.4%} the market does not clear: excess supply is {found.excess:+.2e} of "
-                f"demand, and at most {PATH_TOLERANCE:g} is allowed: raise grid above {self.economy.grid:,}, or lower "
-                f"tol."
-            )
-        highest = [float(mass[period.choice >= self.economy.high].sum())
-                   for mass, period in zip(found.distributions, found.periods, strict=True)]  # fmt: skip
-        top = float(self.shares @ highest)
-        if top > GRID_END_SHARE:
-            return Outcome.GRID, (
-                f"{top:.2%} of households choose the highest assets, {self.economy.high:g}, and at most "
-                f"{GRID_END_SHARE:.2%} may: raise high."
-            )
-        return Outcome.SOLVED, (
-            f"The market clears at a capital of {found.capital:.6g} per head, with an excess of "
-            f"{abs(found.excess):.1e}."
+            timing=search.timing,
+            sweeps=0 if found is None else sum(trial.sweeps for trial in search.trials),
+            residual=math.nan if found is None else found.change,
         )
 
 
