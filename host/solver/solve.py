@@ -325,9 +325,8 @@ def solve(
 
     By default Beltline chooses the fastest device and method that suit the problem, and another method if these fail;
     the printed result says which were used, and why. The policy is exact on the grid: in each state it is the best of
-    all grid points ``x'``, not the result of interpolation or of a local search that might have missed it. After the
-    solve, one exact sweep in double precision measures the residual and checks the choices; if it finds a better one,
-    ``success`` is false.
+    all grid points ``x'``. After the solve, one exact sweep in double precision measures the residual and checks the
+    choices; if it finds a better one, ``success`` is false.
 
     The accelerator iterates ``V_n = T V_(n-1)`` from ``V_0 = problem.start``, where ``T`` is the Bellman operator,
     until ``max |V_n - V_(n-1)| < tol``. With a finite horizon it makes one sweep for each age.
@@ -340,8 +339,8 @@ def solve(
         method ``solve`` of its own is solved by it, with these arguments.
     tol : float, optional
         Solve until the largest change of the value function between two sweeps, in units of utility, is below this; at
-        least four units of the accelerator's format. By default ``1e-10``, or less if utility is small (``default_tol``
-        of :mod:`beltline.host.solver.options`). Not used with a horizon.
+        least four units of the accelerator's format. By default ``1e-10``, or less if utility is small. Not used with a
+        horizon.
     max_sweeps : int
         Largest number of sweeps (applications of the Bellman operator); the solve then ends without success.
     device : str, Session or Device
@@ -401,8 +400,6 @@ def solve(
 
     Examples
     --------
-    A stochastic growth model, solved by the processor and by an emulation of the accelerator:
-
     >>> import beltline as bl
     >>> result = bl.solve(bl.rbc(grid=256), device="cpu")
     >>> result.success, result.value.shape, result.error_bound < 1e-8
