@@ -252,11 +252,7 @@ def _tables(problem: Problem, image: Image, done: Run) -> Tables:
 
 
 def _certified(completed: Completed, tables: Tables, change: float, report: Progress | None) -> tuple[Certificate, str]:
-    """Return the certificate of a solution, and a sentence if it is verified although ``verify`` is False.
-
-    It is not searched where that is not asked for and the device has proven its choices, or where every objective is
-    proven to have a single peak.
-    """
+    """Return the certificate of a solution, and a sentence if it is verified although ``verify`` is False."""
     work, done = completed.work, completed.run
     problem, image, options = work.problem, work.image, work.options
     proven, horizon = Status.PROVEN in done.status, problem.horizon is not None

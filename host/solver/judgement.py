@@ -196,11 +196,7 @@ TIGHTENINGS, STEP = 4, 1e-3
 def tightened(
     problem: Problem | DiscreteProblem, options: SolveOptions, solve: Callable[[SolveOptions], Solved]
 ) -> Solved:
-    """Solve to the default tolerance or, if that leaves a noticeable error bound, to a lower one.
-
-    The scale of utility may be that of a few states with hardly any consumption, while the values of all others spread
-    over far less.
-    """
+    """Solve to the default tolerance or, if that leaves an error bound noticeable beside the values, to a lower one."""
     result, usual = solve(options), partial(usual_utility, problem)
     for _ in range(TIGHTENINGS if options.lowers_tol and problem.horizon is None else 0):
         bound, residual = result.error_bound, result.residual

@@ -50,13 +50,6 @@ def reach_of(products: Sequence[Products], horizon: int | None) -> Reach:
     bounds are found in the same way, but must hold for all alternatives. With taste shocks the value of a regime is at
     least that of any of its alternatives, and at most ``sigma`` times the logarithm of their number larger than all of
     them.
-
-    Parameters
-    ----------
-    products
-        The product states of each age, the first age first, or of all ages if no table depends on age.
-    horizon
-        Number of ages, or None for an infinite horizon.
     """
     keep = products[0].keeps
     tables = [one.given(one.age)[:, keep] for one in products]
