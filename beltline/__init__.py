@@ -99,17 +99,17 @@ if TYPE_CHECKING:
     from beltline.host.problem.problem import Problem as Problem
     from beltline.host.results.load import load as load
     from beltline.host.results.result import Result as Result
-    from beltline.host.solver.certify import Certificate as Certificate
+    from beltline.host.solver.certificate import Certificate as Certificate
     from beltline.host.solver.certify import certify as certify
-    from beltline.host.solver.processor_session import open_session as open
     from beltline.host.solver.session import Session as Session
+    from beltline.host.solver.solve import open_session as open
     from beltline.host.solver.solve import solve as solve
 
 _HOMES = {
     "Alternative": "beltline.host.problem.alternative",
     "Attempt": "beltline.host.batch.solve_many",
     "BondPrices": "beltline.gpu_ref.general.prices",
-    "Certificate": "beltline.host.solver.certify",
+    "Certificate": "beltline.host.solver.certificate",
     "CohortResult": "beltline.host.models.cohort.model",
     "DefaultEconomy": "beltline.host.models.arellano.model",
     "DeviceError": "beltline.host.devices",
@@ -165,7 +165,7 @@ _HOMES = {
     "lorenz": "beltline.host.analysis.inequality",
     "lumpy_investment": "beltline.host.models.lumpy_investment.model",
     "moments": "beltline.host.analysis.moments",
-    "open": "beltline.host.solver.processor_session:open_session",
+    "open": "beltline.host.solver.solve:open_session",
     "panel_errors": "beltline.host.models.krusell_smith.panel",
     "rbc": "beltline.host.models.rbc",
     "refine": "beltline.host.analysis.refine",

@@ -7,7 +7,6 @@ from typing import Any
 
 from beltline.host.models.lumpy_investment.model import MOMENTS, LumpyInvestmentResult, lumpy_investment
 from beltline.host.solver.solve import solve
-from beltline.host.solver.solve_discrete import DEVICE as DISCRETE
 from beltline.host.solver.solve_general import DEVICES
 
 PLANTS = {
@@ -82,6 +81,6 @@ def tables(device: str) -> None:
     _solved(where, steps=1, states=1)
     by_steps(device=where)
     by_cost(device=where)
-    print(f"With a convex cost, on device {DISCRETE}:\n")
+    print(f"With a convex cost, on device {DEVICES[0]}:\n")
     _solved(steps=1, states=1, convex=0.1)
     by_both()

@@ -22,9 +22,8 @@ from beltline.gpu_ref.exact import exact_sweep
 from beltline.gpu_ref.utility import crra_utility
 from beltline.host.models.rbc import rbc
 from beltline.host.problem.problem import Problem
-from beltline.host.solver.fixed_point import Image, fixed_point
-from beltline.host.solver.shifts import shift_weights
-from beltline.host.solver.starts import start_value
+from beltline.host.solver.fixed_point import Image, fixed_point, shift_weights
+from beltline.host.solver.prepare import start_value
 from beltline.hw.arithmetic.numbers import Fixed
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import STEPS_FIELD, Engine, Mode, Status

@@ -19,11 +19,9 @@ from beltline.host.problem.problem import ROW_SUM_TOLERANCE, Problem
 from beltline.host.problem.report import Report, as_html, as_text, report
 from beltline.host.results.result import Result
 from beltline.host.solver.judgement import NOTICEABLE
-from beltline.host.solver.options import options_with
+from beltline.host.solver.options import default_tol, no_gpu, options_with
 from beltline.host.solver.reference import reference_module
-from beltline.host.solver.rules import no_gpu
 from beltline.host.solver.solve import solve
-from beltline.host.solver.tolerance import default_tol
 from beltline.hw.arithmetic.numbers import ETA_LIMIT
 from beltline.sim.progress import reporting
 

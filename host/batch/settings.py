@@ -14,9 +14,16 @@ from beltline.host.devices import DEVICES, REFERENCES, DeviceError, check_option
 from beltline.host.problem.checks import ProblemError, check_former_names, flag
 from beltline.host.problem.general import extras
 from beltline.host.problem.problem import Problem
-from beltline.host.solver.options import LEAST_TOL, UNNAMED, SolveOptions, machine_method
+from beltline.host.solver.options import (
+    LEAST_TOL,
+    UNNAMED,
+    SolveOptions,
+    boards,
+    check_names,
+    check_unnamed,
+    machine_method,
+)
 from beltline.host.solver.reference import check_method, check_method_options, reference_module
-from beltline.host.solver.rules import AUTO, boards, check_names, check_unnamed
 from beltline.host.solver.session import Session, no_options
 from beltline.host.solver.solve_general import DEVICES as GENERAL_DEVICES
 from beltline.host.solver.solve_general import METHOD, check_general, check_steps
@@ -80,9 +87,9 @@ def settings_of(
                 f"as device='emulator'"
             )
         check_former_names(options)
-        way = each.method or AUTO
+        way = each.method or UNNAMED
         each = replace(each, method=way)
-        if way not in (AUTO, METHOD):
+        if way not in (UNNAMED, METHOD):
             check_method(way)
         if "update" in options:
             raise ProblemError("update must not be given to a batch: prices belong to one problem, so use bl.solve")
@@ -100,10 +107,10 @@ def _check_method_options(device: str, method: str, options: Mapping[str, Any]) 
     ProblemError
         No method that the batch may use has an option, or its value is wrong.
     """
-    if method not in (AUTO, METHOD):
+    if method not in (UNNAMED, METHOD):
         check_method_options(method, options)
         return
-    takes = ("start", "steps") if method == AUTO else ("steps",)
+    takes = ("start", "steps") if method == UNNAMED else ("steps",)
     check_names(options, f"device {device!r} in a batch", takes, ARGUMENTS_OF_BATCH)
     for name, value in options.items():
         if name == "start":

@@ -24,8 +24,8 @@ from beltline.host.problem.report import Report, as_html, as_text, report
 from beltline.host.problem.solvable import Solvable
 from beltline.host.results.result import Result
 from beltline.host.solver.options import UNNAMED, options_with
-from beltline.host.solver.processor_session import ProcessorSession, named
 from beltline.host.solver.session import Session
+from beltline.host.solver.solve import ProcessorSession, named
 from beltline.sim.progress import reporting
 
 CHUNK_LIMIT = 65_536

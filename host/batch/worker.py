@@ -27,14 +27,12 @@ from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
-from beltline.host.solver.automatic import solve_in_double
-from beltline.host.solver.complete import Completed
-from beltline.host.solver.fallback import or_plain, plain
-from beltline.host.solver.options import SolveOptions
+from beltline.host.solver.complete import Completed, or_plain, plain
+from beltline.host.solver.options import UNNAMED, SolveOptions, Way, ways
 from beltline.host.solver.prepare import Prepared
 from beltline.host.solver.reference import solve_batch
-from beltline.host.solver.rules import AUTO, Way, ways
 from beltline.host.solver.session import Session
+from beltline.host.solver.solve import solve_in_double
 
 YIELD_SECONDS = 100e-6
 """Seconds for which a thread sleeps after its run, so that the next one can start its own."""
@@ -293,7 +291,7 @@ class Worker:
                 with self._running:
                     self._check_cancelled("")
                     try:
-                        way = ways(group[0], "gpu")[0] if options.method == AUTO else Way(str(options.method))
+                        way = ways(group[0], "gpu")[0] if options.method == UNNAMED else Way(str(options.method))
                         results = solve_batch(group, options, way.method, {**way.options, **settings.options})
                     except ProblemError:
                         # One of them is wrong, or together they do not fit in memory: solve them one by one.

@@ -22,12 +22,10 @@ from beltline.host import __version__
 from beltline.host.devices import Device, DeviceError, DeviceLostError, DeviceTimeoutError, Progress
 from beltline.host.devices.base import built_sizes, check_identity
 from beltline.host.models.rbc import rbc
-from beltline.host.solver import waiting
-from beltline.host.solver.checked import settle, settled
+from beltline.host.solver.checked import read_table, settle, settled, stop, write_table
 from beltline.host.solver.driver import SWEEP_LIMIT_MAX, Driver
 from beltline.host.solver.fixed_point import fixed_point
 from beltline.host.solver.run import Run
-from beltline.host.solver.transfers import read_table, write_table
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import (
     READABLE,
@@ -422,7 +420,7 @@ class _Tester:
                     raise _Wrong(f"a run without end has ended (status {self._status()!r})")
             last_begun, last, last_read = self._sample()
         finally:
-            waiting.stop(device)
+            stop(device)
         lowest, highest = (last - first) / (last_read - begun), (last - first) / (last_begun - first_read)
         measured = f"{lowest / 1e6:.6g} to {highest / 1e6:.6g} MHz by this computer's timer"
         if not lowest * (1 - CLOCK_TOLERANCE) <= hertz <= highest * (1 + CLOCK_TOLERANCE):

@@ -387,9 +387,9 @@ def _solve(given: argparse.Namespace) -> int:
     from beltline.host.problem.problem import Problem
     from beltline.host.results.files import check_target
     from beltline.host.results.save import check_out
-    from beltline.host.solver.checkpoint import Checkpoint
+    from beltline.host.solver.options import TOL
+    from beltline.host.solver.run import Checkpoint
     from beltline.host.solver.solve import solve
-    from beltline.host.solver.tolerance import TOL
 
     if given.out is not None:
         check_out(given.out)

@@ -1,4 +1,4 @@
-"""Checks of transfers and runs, so that a fault of a device becomes an error and not a result.
+"""Transfers to a device, waits for it, and checks of both: a fault of a device becomes an error and not a result.
 
 Tables are compared by checksums, settings by reading them back, and the registers of a run with each other. All this
 is independent of ``verify``. A device that computes wrong values and reports consistent registers is not found here,
@@ -7,32 +7,139 @@ but by verification.
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import FrameType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.host.devices.base import Device, DeviceError, DeviceTimeoutError, expected, read_steady
+from beltline.host.devices.base import Device, DeviceError, DeviceLostError, DeviceTimeoutError, expected, read_steady
 from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.general import WORKAROUND
-from beltline.host.solver import waiting
 from beltline.host.solver.fixed_point import Image
-from beltline.host.solver.transfers import read_table, write_table
 from beltline.hw.arithmetic.log_sum_constants import TERMS
 from beltline.hw.interface.layout import Words
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Command, Status, Table, status_text
 from beltline.hw.interface.sums import MODULUS, WRITTEN, table_sum
+from beltline.sim.ctrl_c import handling, note
+
+BLOCK_WORDS = 2**18
+"""Words in a block (2 MiB): large enough for the full speed of the link, small enough for a quick interrupt."""
+
+
+def write_table(device: Device, table: Table, words: NDArray[np.int64], blocks: Sequence[Words] | None = None) -> None:
+    """Write the vector ``words`` (int64) to ``blocks`` of the window of a table; by default to its beginning."""
+    for part in _transfers(blocks or (Words(0, 0, words.size),)):
+        device.write_block(table, part.window, words[part.table : part.table + part.count])
+
+
+def read_table(device: Device, table: Table, count: int, blocks: Sequence[Words] | None = None) -> NDArray[np.int64]:
+    """Return ``count`` words (at least one) from ``blocks`` of the window of a table; by default from its beginning."""
+    parts = _transfers(blocks or (Words(0, 0, count),))
+    found = [device.read_block(table, part.window, part.count) for part in parts]
+    # A single block, as for the largest problem of a build, is returned without another copy.
+    return found[0] if len(found) == 1 else np.concatenate(found)
+
+
+def _transfers(blocks: Sequence[Words]) -> Iterator[Words]:
+    """Split ``blocks`` into transfers of at most ``BLOCK_WORDS`` words."""
+    for block in blocks:
+        for first in range(0, block.count, BLOCK_WORDS):
+            count = min(BLOCK_WORDS, block.count - first)
+            yield Words(block.window + first, block.table + first, count)
+
+
+POLL_SECONDS = 0.2
+"""Seconds between two polls of a busy device."""
+
+STUCK_SECONDS = 10.0
+"""Seconds after which a busy device whose counters do not change counts as stuck."""
+
+STOP_SECONDS = 60.0
+"""Seconds that the sweep in progress may take to end after a stop command, before the device is reset."""
+
+
+class Watch:
+    """Waits for a busy device whose counters must advance; raises an error with its last known state if they do not."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._moved = time.monotonic()
+        self._last: tuple[int, int, int] | None = None
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for some seconds, ``POLL_SECONDS`` by default; return whether the device has finished."""
+        device = self._device
+        with self._with_last_state():
+            if device.wait(POLL_SECONDS if seconds is None else seconds):
+                return True
+            now = device.read_register("STATUS"), device.read_register("SWEEPS"), device.read_register("CLOCKS")
+        if self._last is None or now[1:] != self._last[1:]:
+            self._moved = time.monotonic()
+        self._last = now
+        still = time.monotonic() - self._moved
+        if still >= STUCK_SECONDS:
+            raise DeviceTimeoutError(
+                f"device {device.name!r} is stuck: it is busy, but its counters have not changed for {still:.1f} "
+                f"seconds; {self._last_state()}"
+            )
+        return False
+
+    def read(self, name: str) -> int:
+        """Read a register."""
+        with self._with_last_state():
+            return self._device.read_register(name)
+
+    @contextlib.contextmanager
+    def _with_last_state(self) -> Iterator[None]:
+        try:
+            yield
+        except DeviceLostError as error:
+            raise DeviceLostError(f"{error}; {self._last_state()}") from error
+
+    def _last_state(self) -> str:
+        if self._last is None:
+            return "it has not responded in this run"
+        status, sweeps, clocks = self._last
+        return f"last seen with status {status_text(Status(status))} after {sweeps:,} sweeps and {clocks:,} clocks"
+
+
+@contextlib.contextmanager
+def deferred_interrupt() -> Iterator[Callable[[], bool]]:
+    """Defer Ctrl-C and SIGTERM during the block: give a function that returns whether one came. A second interrupts."""
+    presses = 0
+
+    def press(number: int, frame: FrameType | None) -> None:
+        nonlocal presses
+        note(number)
+        presses += 1
+        if presses > 1:
+            raise KeyboardInterrupt
+
+    with handling(press):
+        yield lambda: presses > 0
+
+
+def stop(device: Device) -> None:
+    """Stop the run in progress at the end of its sweep; if that takes too long, reset the device and raise an error."""
+    watch = Watch(device)
+    device.write_register("COMMAND", Command.STOP)
+    end = time.monotonic() + STOP_SECONDS
+    while not watch.wait():
+        if time.monotonic() >= end:
+            device.write_register("COMMAND", Command.RESET)
+            raise DeviceTimeoutError(
+                f"device {device.name!r} did not end its sweep within {STOP_SECONDS:g} seconds and was reset"
+            )
 
 
 @dataclass(frozen=True, eq=False)
 class Load:
-    """Contents of a table of the device: the vector ``words`` (int64), at ``blocks`` of the window of ``table``.
-
-    A table may have several parts with different numbers ``part``, which are loaded independently of each other.
-    """
+    """A part of a table of the device: the vector ``words`` (int64), at ``blocks`` of the window of ``table``."""
 
     table: Table
     words: NDArray[np.int64]
@@ -54,18 +161,7 @@ class CheckedTables:
 
     The device accumulates its checksums over all transfers, so the host stores their last values; a register is read
     only once if it has the expected value. If a checksum changed without a transfer, the device was reset or another
-    program has written to it, and the table is written again.
-
-    Parameters
-    ----------
-    device
-        Open.
-
-    Attributes
-    ----------
-    lost
-        Whether the last :meth:`load` found a checksum that the host did not expect, so that the contents of the device
-        are unknown.
+    program has written to it: the table is written again, and ``lost`` is true after that load.
     """
 
     def __init__(self, device: Device) -> None:
@@ -88,13 +184,7 @@ class CheckedTables:
         self._contents[load.table, load.part] = load
 
     def load(self, loads: Sequence[Load]) -> list[Load]:
-        """Write ``loads`` to the device, except those that it has already; return those that were written.
-
-        Raises
-        ------
-        DeviceError
-            The checksum of a table was wrong, and wrong again after a second transfer.
-        """
+        """Write ``loads`` to the device, except those that it has already; return those that were written."""
         device = self.device
         self.lost = False
         written = [load for load in loads if not load.same(self._contents.get((load.table, load.part)))]
@@ -143,13 +233,7 @@ class CheckedTables:
         self._contents[load.table, load.part] = load
 
     def fetch(self, count: int, *parts: tuple[Table, tuple[Words, ...]]) -> list[NDArray[np.int64]]:
-        """Read ``count`` words of each of ``parts`` (a table and its blocks), a second time where checksums differ.
-
-        Raises
-        ------
-        DeviceError
-            The checksum was wrong the second time, too.
-        """
+        """Read ``count`` words of each of ``parts`` (a table and its blocks), a second time where checksums differ."""
         if "SUM" not in self._sums:
             self._sums["SUM"] = settled(self.device, "SUM")
         fetched, right = self._fetch(count, parts)
@@ -201,18 +285,13 @@ def _sum(words: NDArray[np.int64], blocks: Sequence[Words]) -> int:
 
 
 def check_supported(device: Device, build: MachineParameters, image: Image) -> None:
-    """Check that a device with the parameters ``build`` has the tables that an image needs.
-
-    Raises
-    ------
-    ProblemError
-        It has no costs, has no alternatives, has no linear utility, cannot compute prices, has no table of bounds, has
-        no taste shocks, or was built for taste shocks to fewer alternatives.
-    """
+    """Check that a device with the parameters ``build`` has the tables that an image needs."""
     states = image.start.shape[1]
     if image.grid.ndim == 2 and not build.features.costs:
-        needs = "has a cost" if image.products is None else "needs one for what it has of the general form"
-        raise ProblemError(f"device {device.name!r} has no table of costs, and the problem {needs}: {WORKAROUND}")
+        raise ProblemError(
+            f"device {device.name!r} has no table of costs, and the problem needs one for what it has of the general "
+            f"form: {WORKAROUND}"
+        )
     single = image.products is None or image.products.single
     if image.groups is not None and not single and not build.features.alternatives:
         raise ProblemError(
@@ -251,19 +330,13 @@ def settled(device: Device, name: str) -> int:
 
 
 def settle(device: Device) -> None:
-    """Wait until the device has computed all checksums.
-
-    Raises
-    ------
-    DeviceTimeoutError
-        It makes no progress for ``waiting.STUCK_SECONDS``.
-    """
+    """Wait until the device has computed all checksums."""
     last, since = -1, time.monotonic()
     while left := device.read_register("SUMMING"):
         now = time.monotonic()
         if left != last:
             last, since = left, now
-        elif now - since >= waiting.STUCK_SECONDS:
+        elif now - since >= STUCK_SECONDS:
             raise DeviceTimeoutError(
                 f"device {device.name!r} is stuck: register SUMMING, which is 0 when checksums are complete, has been "
                 f"{left} for {now - since:.1f} seconds"
@@ -271,13 +344,7 @@ def settle(device: Device) -> None:
 
 
 def configure(device: Device, settings: Mapping[str, int]) -> None:
-    """Write registers and read them back; a register with another value is written a second time.
-
-    Raises
-    ------
-    DeviceError
-        A register has another value after the second time, too.
-    """
+    """Write registers and read them back; a register with another value is written a second time."""
     for name, value in settings.items():
         device.write_register(name, value)
     for name, value in settings.items():
@@ -297,19 +364,7 @@ _ENDED = sum(set(Status) - {Status.BUSY, Status.BAD_CONFIGURATION})
 
 @dataclass(frozen=True)
 class Asked:
-    """The settings of a run, with which its report must agree.
-
-    Parameters
-    ----------
-    build
-        Parameters of the device.
-    points, states, limit, epsilon
-        Grid points, exogenous states, sweep limit and tolerance, as written to the registers.
-    horizon, shift, peaks
-        Flags of the mode register.
-    updates
-        Whether the device updates prices between sweeps.
-    """
+    """The settings of a run, as written to the registers, with which its report must agree."""
 
     build: MachineParameters
     points: int
@@ -343,11 +398,7 @@ class Report:
         )
 
     def contradiction(self, asked: Asked) -> str:
-        """Return a clause that says which registers contradict each other; empty if none do.
-
-        A run has exactly one reason for its end, which must agree with its number of sweeps and its last change. Every
-        sweep updates all states. The clocks of an assembly line follow from its number of sweeps.
-        """
+        """Return a clause that says which registers contradict each other; empty if none do."""
         # Imported here because it loads all engines.
         from beltline.hw.top.engine_table import ENGINES
 

@@ -24,12 +24,10 @@ from beltline.host.devices.base import (
     read_steady,
 )
 from beltline.host.problem.checks import ProblemError
-from beltline.host.solver import waiting
+from beltline.host.solver import checked
 from beltline.host.solver.checked import Asked, CheckedTables, Load, Report, check_supported, configure
-from beltline.host.solver.checkpoint import Checkpoint, Saved
-from beltline.host.solver.fixed_point import PADDING, Image
-from beltline.host.solver.run import Run, continued, of_ages
-from beltline.host.solver.shifts import shift_weights
+from beltline.host.solver.fixed_point import PADDING, Image, shift_weights
+from beltline.host.solver.run import Checkpoint, Run, Saved, continued, of_ages
 from beltline.hw.interface.bounds import words_of
 from beltline.hw.interface.layout import Layout, Words
 from beltline.hw.interface.parameters import MachineParameters
@@ -73,15 +71,10 @@ def _interrupted(checkpoint: Checkpoint | None, saved: Saved | None) -> Keyboard
 
 
 class Driver:
-    """Runs fixed-point images on one device, and transfers only what is not on the device already.
+    """Runs fixed-point images on one open device, and transfers only what is not on the device already.
 
     No other code may write to the device. A table whose transfer was interrupted, by an error or by Ctrl-C, is
     transferred again by the next run.
-
-    Parameters
-    ----------
-    device
-        An open device; it stays open.
     """
 
     def __init__(self, device: Device) -> None:
@@ -113,14 +106,10 @@ class Driver:
 
         Parameters
         ----------
-        image
-            The problem in fixed point.
         sweep_limit
             Largest number of sweeps, 1 to ``SWEEP_LIMIT_MAX``, including those of a checkpoint.
         horizon
             Number of ages; then the result of every sweep is read, and ``sweep_limit`` is ignored.
-        progress
-            Called with lines of progress.
         timeout
             Seconds after which an unfinished run is stopped.
         checkpoint
@@ -129,24 +118,9 @@ class Driver:
         shift
             Whether a sweep engine extrapolates ``V`` between its sweeps. Not with a horizon or a checkpoint.
         peaks
-            Whether a sweep engine looks for objectives with several peaks after its last sweep; the flag ``PEAKS`` of
-            the run's status says whether it found any. Other engines find the maximum with any number of peaks.
+            Whether a sweep engine looks for objectives with several peaks after its last sweep (flag ``PEAKS``).
         update_every
-            If the device computes prices, for an image with ``faces``: number of sweeps after which it updates them; 0
-            for never.
-
-        Raises
-        ------
-        ProblemError
-            The problem is larger than the build, the checkpoint belongs to another problem, or the device or the
-            problem does not support ``shift``.
-        DeviceError
-            The device is not a Beltline, or has an unknown engine or another version of the register map; it refused
-            its configuration, or returned a policy that is not a grid index. Also its kinds: ``DeviceTimeoutError``
-            after ``timeout``, or if the device is stuck, with its run still in progress; ``DeviceLostError`` if it does
-            not answer any more.
-        KeyboardInterrupt
-            On Ctrl-C, after the device has stopped at the end of its sweep.
+            Number of sweeps after which a device that computes prices updates them; 0 for never.
         """
         if horizon is not None and checkpoint is not None:
             raise ProblemError("checkpoint must be None for a problem with a horizon, which takes few sweeps")
@@ -247,16 +221,12 @@ class Driver:
             clocks=saved.clocks,
             norm=saved.norm,
             build_hash=self._build_hash,
-            engine=self._build.engine,
             timing={},
             moved=(),
         )
 
     def _check_device(self, image: Image, horizon: int | None) -> None:
-        """Check that the device is a Beltline, and that the problem fits it.
-
-        The hash of a build determines all its sizes, so these are read again only if the hash has changed.
-        """
+        """Check that the device is a Beltline, and that the problem fits it."""
         device = self.device
         check_identity(device)
         known = self._build_hash
@@ -272,13 +242,7 @@ class Driver:
         check_fits(device, self._build, points, states, ages * points * states)
 
     def build(self) -> MachineParameters:
-        """Return the parameters of the device's build, which are read from it if they are not known.
-
-        Raises
-        ------
-        DeviceError
-            As :meth:`run`.
-        """
+        """Return the parameters of the device's build, which are read from it if they are not known."""
         if self._build_hash == UNKNOWN:
             check_identity(self.device)
             return built_sizes(self.device)
@@ -292,7 +256,7 @@ class Driver:
         self._tables.forget()
         self._settings.clear()
         device.write_register("COMMAND", Command.RESET)
-        if not device.wait(waiting.POLL_SECONDS):
+        if not device.wait(checked.POLL_SECONDS):
             status = Status(device.read_register("STATUS"))
             raise DeviceTimeoutError(
                 f"device {device.name!r} is busy and a reset does not end it (status {status_text(status)})"
@@ -376,12 +340,7 @@ class Driver:
         self._moved += changed
 
     def _continues(self, written: list[Load], next_age: bool) -> bool:
-        """Return whether the next run may begin from the choices of the last one, after ``written`` were loaded.
-
-        It may if the device proves choices, and continues from the values of the last run with the same cash on hand
-        and transitions, and so with the same sizes. Costs may differ, as when prices move, and groups. The choices of
-        one age are a good start for those of the age before it (``next_age``), also where all tables differ.
-        """
+        """Return whether the next run may begin from the choices of the last one, after ``written`` were loaded."""
         moved = {load.table for load in written if (load.table, load.part) != (Table.Q, _GROUPS)}
         same = next_age or not {Table.W, Table.Q, Table.V} & moved
         return self._build.features.proofs and self._chosen and same
@@ -389,26 +348,23 @@ class Driver:
     def _solve(
         self, image: Image, done: int, limit: int, progress: Progress | None, deadline: float, pause: float
     ) -> _Ended:
-        """Run to the end, until ``deadline``, or until the first sweep after ``pause``, the time of the next saving.
-
-        ``done`` is the number of sweeps before this run, for lines of progress.
-        """
+        """Run to the end, until ``deadline``, or until the first sweep after ``pause``, the time of the next saving."""
         device = self.device
         self._chosen = False
         self._forget()
         self._tables.forget(Table.V)
-        watch = waiting.Watch(device)
-        with waiting.deferred_interrupt() as pressed:
+        watch = checked.Watch(device)
+        with checked.deferred_interrupt() as pressed:
             try:
                 device.write_register("COMMAND", Command.RUN)
-                while not watch.wait(min(waiting.POLL_SECONDS, max(deadline - time.monotonic(), 0.0))):
+                while not watch.wait(min(checked.POLL_SECONDS, max(deadline - time.monotonic(), 0.0))):
                     if pressed():
-                        waiting.stop(device)
+                        checked.stop(device)
                         return _Ended.INTERRUPTED
                     sweeps = watch.read("SWEEPS")
                     now = time.monotonic()
                     if now >= deadline or (now >= pause and sweeps):
-                        waiting.stop(device)
+                        checked.stop(device)
                         return _Ended.STOPPED
                     if progress:
                         change = watch.read("NORM") * image.value_unit
@@ -479,7 +435,6 @@ class Driver:
             clocks=report.clocks,
             norm=report.norm,
             build_hash=self._build_hash,
-            engine=self._build.engine,
             timing=timing,
             moved=tuple(dict.fromkeys(self._moved)),
         )

@@ -1,4 +1,4 @@
-"""Conversion of a problem to the accelerator's fixed-point numbers, in formats in which nothing can overflow."""
+"""Conversion of a problem of the simple form to fixed-point numbers, in formats in which nothing can overflow."""
 
 from __future__ import annotations
 
@@ -13,20 +13,37 @@ from numpy.typing import NDArray
 from beltline.host.problem.checks import ProblemError, first, real, shown, whole
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import (
-    constant_in_x,
     marginal_utility,
     slope_fall,
     slope_noise,
     slope_rise,
     utility,
 )
-from beltline.host.solver.costs import Costs, costs_of, first_value
 from beltline.hw.arithmetic.numbers import MAXIMUM, Fixed
 from beltline.hw.arithmetic.utility_constants import AMOUNT_BITS_LIMIT, UtilityConstants
 from beltline.hw.interface.groups import Groups, Mark
 
 if TYPE_CHECKING:
     from beltline.host.solver.products import Products
+
+
+def shift_weights(transition: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the weights ``beta Q (I - beta Q)^-1 / 2**SCALE`` of a sweep engine, as fixed-point numbers."""
+    # Imported here because loading it takes a while.
+    from beltline.hw.sweep.shift import SCALE
+
+    q = transition.astype(np.float64) * 2.0**-64
+    largest = float(q.sum(axis=1).max())
+    # The largest sum of a row of weights.
+    if not largest < 1 or largest / (1 - largest) >= 2**SCALE:
+        raise ProblemError(
+            f"method 'shift' needs beta times the largest sum of a row of transition below "
+            f"{1 - 1 / (2**SCALE + 1):.6f}, not {largest}: leave method out"
+        )
+    weights = np.linalg.solve(np.eye(q.shape[0]) - q, q)
+    # Rounding can make a weight of zero negative.
+    return np.rint(np.ldexp(np.maximum(weights, 0.0), 64 - SCALE)).astype(np.uint64)
+
 
 FRACTION_LIMIT = 52
 """Largest number of fraction bits of values, for which the error of ``ln c`` is bounded. Also of amounts of the good if
@@ -63,8 +80,8 @@ class Image:
     ----------
     amount_bits, value_bits
         Fraction bits of amounts of the good and of values.
-    grid : (N_k,) or (N_k, N_z) int64 array
-        ``X`` in units of amounts; for a problem with a cost the table of :class:`beltline.host.solver.costs.Costs`.
+    grid : (N_k,) or (N_k, N_p) int64 array
+        ``X`` in units of amounts; of a problem of the general form the costs of its product states.
     wealth : (N_k, N_z) int64 array
         ``W`` in units of amounts.
     transition : (N_z, N_z) uint64 array
@@ -77,8 +94,6 @@ class Image:
         The tolerance in units of values, rounded up: an integer is below it exactly if it is below the tolerance.
     note
         Empty, or a sentence about what rounding may change.
-    stands : (N_k, N_z) int64 array or None
-        For a problem with a cost, as in :class:`beltline.host.solver.costs.Costs`.
     groups, last_groups : Groups or None
         Of a problem with alternatives: which exogenous states belong together, and what is added to their values; and
         the same in the run of a horizon's last age.
@@ -103,7 +118,6 @@ class Image:
     constants: UtilityConstants
     epsilon: int
     note: str
-    stands: NDArray[np.int64] | None = None
     groups: Groups | None = None
     last_groups: Groups | None = None
     products: Products | None = None
@@ -112,16 +126,7 @@ class Image:
     ages: tuple[Image, ...] = ()
 
     def before(self, age: int, value: NDArray[np.int64]) -> Image:
-        """Return the image with which the run of an age begins.
-
-        Parameters
-        ----------
-        age
-            Any age but the last one, counted from 0.
-        value : (N_k, N_z) int64 array
-            Values after the run of the next age. Product states with a table of values have that of the next age, which
-            is in the image.
-        """
+        """Return the image with which the run of an age begins."""
         now = self.ages[age] if self.ages else self
         keeps = None if now.groups is None else now.groups.has(Mark.KEEPS)
         if keeps is None or not keeps.any():
@@ -150,10 +155,9 @@ class Image:
         return float(2.0**-self.value_bits)
 
 
-def _ends(problem: Problem, costs: Costs | None) -> tuple[float, float]:
+def _ends(problem: Problem) -> tuple[float, float]:
     """Return the consumption of the poorest and of the richest state with the cheapest choice."""
-    cheapest = problem.grid[0] if costs is None else costs.table[0]
-    return float((problem.wealth[0] - cheapest).min()), float((problem.wealth[-1] - cheapest).max())
+    return float(problem.wealth[0].min() - problem.grid[0]), float(problem.wealth[-1].max() - problem.grid[0])
 
 
 def value_bounds(problem: Problem) -> tuple[float, float]:
@@ -163,7 +167,7 @@ def value_bounds(problem: Problem) -> tuple[float, float]:
     always choosing it in the richest state. Both start from ``V0``. Utility is summed over all ages; for an infinite
     horizon the sum is at most the utility of one period divided by ``1 - beta``.
     """
-    poorest, richest = (float(utility(c, problem.eta)) for c in _ends(problem, costs_of(problem)))
+    poorest, richest = (float(utility(c, problem.eta)) for c in _ends(problem))
     lowest = [poorest, float(problem.start.min())]
     highest = [richest, float(problem.start.max())]
     if problem.horizon is None:
@@ -178,20 +182,14 @@ def value_bounds(problem: Problem) -> tuple[float, float]:
 
 
 def fraction_bits(bound: float) -> int:
-    """Return the largest number ``f`` of fraction bits with ``|bound| * 2**f < RANGE``, at most 52.
-
-    The result is negative if there is no such number.
-    """
+    """Return the largest number ``f`` of fraction bits with ``|bound| * 2**f < RANGE``, at most 52."""
     if not math.isfinite(bound):
         return -1
     return min(FRACTION_LIMIT, 62 - math.frexp(bound)[1])
 
 
 def amount_fraction_bits(largest: float) -> int:
-    """Return the number of fraction bits for amounts up to ``largest``.
-
-    It is that of :func:`fraction_bits`, plus the number of leading zeros of ``largest`` if that is below 1/2.
-    """
+    """Return the number of fraction bits for amounts up to ``largest``."""
     if not 0.0 < largest < 0.5:
         return fraction_bits(largest)
     return min(AMOUNT_BITS_LIMIT, FRACTION_LIMIT - math.frexp(largest)[1])
@@ -216,10 +214,6 @@ def shifted_reach(problem: Problem, start: NDArray[np.float64], bounds: tuple[fl
 
 def _largest_spread(problem: Problem, start: NDArray[np.float64]) -> float:
     """Return the largest spread over ``x`` of the changes of any exogenous state in one exact sweep from ``start``."""
-    if constant_in_x(start):
-        # The lowest choice is the best everywhere, so the spread is that of its utility.
-        ends = utility(problem.wealth[[0, -1]] - problem.grid[0], problem.eta)
-        return float((ends[1] - ends[0]).max())
     from beltline.gpu_ref.exact import exact_sweep
 
     tables = problem.grid, problem.wealth, problem.transition
@@ -234,36 +228,38 @@ def _nearly_log(eta: float) -> str:
     return f"; utility of eta = {shown(eta)} is near {1.0 / (1.0 - eta):.3g} whatever is consumed: use eta = 1, log"
 
 
-def bits_chosen(kind: str, asked: int | None, certain: int, reach: str) -> int:
-    """Return the fraction bits of ``"value"`` or ``"amount"``: those the user ``asked`` for, or all that certainly fit.
+def fraction_bits_asked(name: str, bits: object, most: int) -> int:
+    """Return a number of fraction bits that the user asked for, if it is one from 0 to ``most``."""
+    return whole(name, bits, f"a whole number from 0 to {most}, or None", lambda b: 0 <= b <= most)
 
-    Raises
-    ------
-    ProblemError
-        No fraction bits fit, or the user asked for more than certainly fit; ``reach`` says what must fit.
-    """
+
+def bits_chosen(kind: str, asked: int | None, certain: int, reach: str) -> int:
+    """Return the fraction bits of ``"value"`` or ``"amount"``: those ``asked`` for, or all that certainly fit."""
     if certain < 0:
         raise ProblemError(f"{reach}, more than 64-bit fixed point can represent: rescale the problem")
     if asked is None:
         return certain
     name = f"{kind}_bits"
-    most = AMOUNT_BITS_LIMIT if kind == "amount" else FRACTION_LIMIT
-    asked = whole(name, asked, f"a whole number from 0 to {most}, or None", lambda b: 0 <= b <= most)
+    asked = fraction_bits_asked(name, asked, AMOUNT_BITS_LIMIT if kind == "amount" else FRACTION_LIMIT)
     if asked > certain:
         raise ProblemError(f"{name} = {asked} can overflow: {reach}, which leaves at most {certain} fraction bits")
     return asked
 
 
+def resolved(problem: Problem, tol: float, value_bits: int, reach: str, raises_tol: bool) -> float:
+    """Return ``tol`` if the format of values resolves it, or the least that it resolves if it may be raised."""
+    least = SMALLEST_TOLERANCE * 2.0**-value_bits
+    if raises_tol:
+        return max(tol, least)
+    if problem.horizon is None and tol < least:
+        raise ProblemError(
+            f"tol = {shown(tol)} is below {least:.3g}, four units of a value with {value_bits} fraction bits "
+            f"({reach}){_nearly_log(problem.eta)}"
+        )
+    return tol
+
+
 def _check_amounts(problem: Problem, grid: NDArray[np.int64], wealth: NDArray[np.int64], bits: int) -> None:
-    if grid.ndim == 2:
-        broke = wealth[0] <= grid[0]
-        if broke.any():
-            (s,) = first(broke)
-            raise ProblemError(
-                f"wealth[0, {s}] = {problem.wealth[0, s]:.17g} exceeds the lowest cost by so little that the "
-                f"difference is rounded to zero with amount_bits = {bits}: use smaller units of the good"
-            )
-        return
     merged = np.diff(grid) <= 0
     if merged.any():
         (i,) = first(merged)
@@ -280,23 +276,6 @@ def _check_amounts(problem: Problem, grid: NDArray[np.int64], wealth: NDArray[np
         )
 
 
-def _surely_curved(problem: Problem, value_bits: int, richest: float) -> bool:
-    """Return whether :func:`_note` has nothing to say, by a cheap bound with the numbers of the worst grid point.
-
-    Only for a first guess that is constant in ``x``.
-    """
-    least, most, eta = richest - problem.grid[-3], richest - problem.grid[0], problem.eta
-    if not (least > 0.0 and constant_in_x(problem.start)):
-        return False
-    step = float(np.diff(problem.grid).min())
-    size = float(np.abs(utility([least, most], eta)).max())
-    if eta == 1:
-        size = max(size, 0.2 / least**2)
-    error = 1.5 * 2.0**-value_bits + UTILITY_ERROR * size
-    # The factor 2 is for the roundings here.
-    return bool(eta * most ** (-eta - 1.0) * step > 2.0 * 4.0 * error / step)
-
-
 def _note(problem: Problem, value_bits: int) -> str:
     """Return a note if rounding errors may exceed the curvature of an objective, so that searches may differ.
 
@@ -305,21 +284,16 @@ def _note(problem: Problem, value_bits: int) -> str:
     at the largest consumption, where curvature is smallest relative to the error (for ``ln c``, which can be 0, the
     error is taken to be larger).
     """
-    if problem.points < 3 or problem.cost is not None:
-        # An engine with costs proves its choices for any curvature.
+    if problem.points < 3:
         return ""
     richest = float(problem.wealth.max())
-    if _surely_curved(problem, value_bits, richest):
-        return ""
     most = np.maximum(richest - problem.grid[:-2], np.finfo(np.float64).tiny)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         size = np.abs(utility(most, problem.eta))
         if problem.eta == 1:
             size = np.maximum(size, 0.2 / most**2)
         error = 1.5 * 2.0**-value_bits + UTILITY_ERROR * size
-        rise: float | NDArray[np.float64] = 0.0
-        if not constant_in_x(problem.start):
-            rise = problem.beta * np.maximum(slope_rise(problem.grid, problem.start).max(axis=1), 0.0)
+        rise = problem.beta * np.maximum(slope_rise(problem.grid, problem.start).max(axis=1), 0.0)
         fall = slope_fall(problem.grid, richest, problem.eta)
         flat = fall - rise <= slope_noise(problem.grid, error)
     if not flat.any():
@@ -333,11 +307,7 @@ def _note(problem: Problem, value_bits: int) -> str:
 
 
 def coarse_amounts(poorest: float, eta: float, tol: float, bits: int) -> str:
-    """Return a sentence if rounding of amounts of the good changes utility by more than ``tol``, else an empty string.
-
-    The ``poorest`` consume no more than what they have above the lowest choice, where marginal utility is least for
-    them.
-    """
+    """Return a sentence if rounding of amounts moves the utility of the poorest by more than ``tol``, else nothing."""
     moved = math.ldexp(float(marginal_utility(poorest, eta)), -bits)
     if not moved > tol:
         return ""
@@ -348,25 +318,10 @@ def coarse_amounts(poorest: float, eta: float, tol: float, bits: int) -> str:
 
 
 def amounts_in_units(amounts: NDArray[np.float64], bits: int) -> NDArray[np.int64]:
-    """Return ``amounts`` as whole numbers of units of ``2**-bits``, rounded to the nearest.
-
-    In units they are below :data:`RANGE`. :class:`Fixed` does the same, but takes at most 52 fraction bits.
-    """
+    """Return ``amounts`` as whole numbers of units of ``2**-bits``, rounded to the nearest."""
     # Multiplication by a power of two is exact.
     units = amounts * 2.0**bits
     return np.rint(units, out=units).astype(np.int64)
-
-
-def _largest(table: NDArray[np.float64]) -> float:
-    """Return the largest absolute entry, without a copy of the table."""
-    return max(float(table.max()), -float(table.min()))
-
-
-def _encoded(format: Fixed, start: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return ``start``, ``(N_k, N_z)``, in fixed point."""
-    if constant_in_x(start):
-        return np.repeat(format.encode(start[:1]), start.shape[0], axis=0)
-    return format.encode(start)
 
 
 def fixed_point(
@@ -378,12 +333,10 @@ def fixed_point(
     shift: bool = False,
     raises_tol: bool = False,
 ) -> Image:
-    """Convert a problem to fixed point.
+    """Convert a problem of the simple form to fixed point.
 
     Parameters
     ----------
-    problem
-        Of the simple form, or with a cost.
     tol
         The run ends when the largest change of ``V`` is below this, in units of utility; at least four units of the
         format of values. Ignored with a finite horizon.
@@ -395,12 +348,6 @@ def fixed_point(
         fewer bits are chosen for them.
     raises_tol
         Whether a ``tol`` below four units of the format of values is raised to them, and not refused.
-
-    Raises
-    ------
-    ProblemError
-        Values or amounts can exceed the format, the tolerance is below its resolution, two grid points become equal,
-        or consumption of the poorest is rounded to zero.
     """
     tol = real("tol", tol, "a number above 0", lambda v: 0 < v < math.inf)
     if problem.horizon is None and 1 - problem.modulus < SMALLEST_IMPATIENCE:
@@ -408,8 +355,7 @@ def fixed_point(
             f"beta = {shown(problem.beta)} is too close to 1 for an infinite horizon: "
             f"1 - beta must be at least {SMALLEST_IMPATIENCE:.3g}"
         )
-    costs = costs_of(problem)
-    start, other = first_value(problem, costs)
+    start = problem.start.reshape(problem.points, problem.states)
     low, high = value_bounds(problem)
     reach = f"V can reach {low if -low > high else high:.3g}"
     certain = fraction_bits(max(-low, high))
@@ -419,25 +365,16 @@ def fixed_point(
         if fewer >= 0 and tol >= SMALLEST_TOLERANCE * 2.0**-fewer:
             certain = min(certain, fewer)
     value_bits = bits_chosen("value", value_bits, certain, reach)
-    prices = problem.grid if costs is None else costs.table
-    largest = max(_largest(prices), _largest(problem.wealth))
-    what = "grid" if costs is None else "cost"
+    largest = float(max(np.abs(problem.grid).max(), np.abs(problem.wealth).max()))
     amount_bits = bits_chosen(
-        "amount", amount_bits, amount_fraction_bits(largest), f"{what} and wealth reach {largest:.3g}"
+        "amount", amount_bits, amount_fraction_bits(largest), f"grid and wealth reach {largest:.3g}"
     )
-    value = Fixed(value_bits)
-    if raises_tol:
-        tol = max(tol, SMALLEST_TOLERANCE * value.unit)
-    if problem.horizon is None and tol < SMALLEST_TOLERANCE * value.unit:
-        raise ProblemError(
-            f"tol = {shown(tol)} is below {SMALLEST_TOLERANCE * value.unit:.3g}, "
-            f"four units of a value with {value_bits} fraction bits ({reach}){_nearly_log(problem.eta)}"
-        )
-    grid, wealth = amounts_in_units(prices, amount_bits), amounts_in_units(problem.wealth, amount_bits)
+    tol = resolved(problem, tol, value_bits, reach, raises_tol)
+    grid, wealth = amounts_in_units(problem.grid, amount_bits), amounts_in_units(problem.wealth, amount_bits)
     _check_amounts(problem, grid, wealth, amount_bits)
     coarse = ""
     if problem.horizon is None:
-        coarse = coarse_amounts(_ends(problem, costs)[0], problem.eta, tol, amount_bits)
+        coarse = coarse_amounts(_ends(problem)[0], problem.eta, tol, amount_bits)
     discount = Fraction(problem.beta)
     products = [min(round(discount * Fraction(q) * 2**64), 2**64 - 1) for q in problem.transition.ravel().tolist()]
     return Image(
@@ -446,9 +383,8 @@ def fixed_point(
         grid=grid,
         wealth=wealth,
         transition=np.array(products, dtype=np.uint64).reshape(problem.transition.shape),
-        start=_encoded(value, start),
+        start=Fixed(value_bits).encode(start),
         constants=UtilityConstants.of(problem.eta, amount_bits, value_bits),
         epsilon=min(math.ceil(Fraction(tol) * 2**value_bits), 2**64 - 1),
-        note=" ".join(filter(None, (_note(problem, value_bits), coarse, other))),
-        stands=None if costs is None else costs.stands,
+        note=" ".join(filter(None, (_note(problem, value_bits), coarse))),
     )

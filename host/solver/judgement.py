@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from beltline.gpu_ref.timing import added
 from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import Outcome
-from beltline.host.solver.options import SolveOptions
-from beltline.host.solver.tolerance import spread, usual_utility
+from beltline.host.solver.options import SolveOptions, spread, usual_utility
 
 if TYPE_CHECKING:
     from beltline.host.problem.discrete import DiscreteProblem
     from beltline.host.results.result import Result
+    from beltline.host.solver.certificate import Certificate
 
 Solved = TypeVar("Solved", bound="Result")
 
@@ -80,37 +80,6 @@ def judged(
     the solve is then no success, unless the user's own ``tol`` leads to this bound. A bound of more than
     :data:`NOTICEABLE` of the spread is mentioned. Where values differ by orders of magnitude, bounds ``by_state``
     decide: each is compared with the size of its own state's value.
-
-    Parameters
-    ----------
-    outcome, message
-        As they are without a look at the bound. Other outcomes than success are returned as they are.
-    value
-        ``V``, of any shape, units of utility.
-    bound
-        Bound on ``|V - V*|``, units of utility.
-    cure
-        What may lower the bound, as an imperative.
-    accepted
-        The bound to which the user's own ``tol`` leads (:func:`promised`); 0 if the user gave none.
-    usual
-        Computes :func:`usual_utility` of the problem, which is rarely needed; 0 by default.
-    unbounded
-        Sentence for the message if the bound is infinite, with a space before it.
-    by_state
-        Computes bounds by state, of the shape of ``value``, units of utility, which is rarely needed.
-    relative
-        Computes bounds by state on the errors of the differences of values, which decide where the bound is not below
-        their spread. By default, and for values that are as good as equal, the bound is then compared with their size.
-
-    Examples
-    --------
-    >>> import numpy
-    >>> outcome, message = judged(Outcome.CONVERGED, "Done.", numpy.array([0.0, 1.0]), 2.0)
-    >>> outcome.value
-    'too inexact'
-    >>> message.split(", so that ")[0]
-    'Done. The error bound, 2, is not below the spread of the values without the most extreme, 0.9'
     """
     if outcome not in (Outcome.CONVERGED, Outcome.FINISHED):
         return outcome, message
@@ -153,6 +122,52 @@ def judged(
     return Outcome.INEXACT, f"{compared} it says too little about them: {cure}."
 
 
+def concluded(
+    certificate: Certificate,
+    options: SolveOptions,
+    outcome: Outcome,
+    message: str,
+    value: NDArray[np.float64],
+    modulus: float,
+    cure: str = "",
+    accepted: float | None = None,
+    unbounded: str = UNBOUNDED,
+    by_state: bool = True,
+) -> dict[str, Any]:
+    """Return the fields of a result that say how good it is: its outcome as :func:`judged` by its certificate.
+
+    With ``by_state`` bounds by state count. The defaults of ``cure`` and ``accepted`` follow from residual and ``tol``.
+    """
+    problem, bound = certificate.problem, certificate.error_bound
+    if problem.horizon is None:
+        cure = cure or lowers(certificate.residual, bound, modulus)
+        accepted = promised(options, modulus) if accepted is None else accepted
+    finite: Any = ... if isinstance(problem, Problem) else value > -np.inf
+    if value[finite].size:
+        outcome, message = judged(
+            outcome,
+            message,
+            value[finite],
+            bound,
+            cure or RESCALE,
+            accepted or 0.0,
+            partial(usual_utility, problem),
+            unbounded,
+            (lambda: certificate.error_bound_by_state.reshape(value.shape)[finite]) if by_state else None,
+            (lambda: certificate.differences(bound).reshape(value.shape)[finite])
+            if by_state and problem.horizon is None and modulus < 1.0
+            else None,
+        )
+    return {
+        "success": outcome in (Outcome.CONVERGED, Outcome.FINISHED),
+        "status": outcome.value,
+        "message": message,
+        "residual": certificate.residual,
+        "error_bound": bound,
+        "verified": certificate.verified,
+    }
+
+
 def noticeable(value: NDArray[np.float64], bound: float, usual: Callable[[], float]) -> bool:
     """Return whether an error bound is more than a small share of the spread of the values.
 
@@ -181,19 +196,7 @@ TIGHTENINGS, STEP = 4, 1e-3
 def tightened(
     problem: Problem | DiscreteProblem, options: SolveOptions, solve: Callable[[SolveOptions], Solved]
 ) -> Solved:
-    """Solve to the default tolerance or, if that leaves a noticeable error bound, to a lower one.
-
-    The scale of utility may be that of a few states with hardly any consumption, while the values of all others spread
-    over far less. Then the bound must be less, too.
-
-    Parameters
-    ----------
-    problem
-    options
-        Its options. If the user gave ``tol``, there is one solve.
-    solve
-        Solves with the given options.
-    """
+    """Solve to the default tolerance or, if that leaves an error bound noticeable beside the values, to a lower one."""
     result, usual = solve(options), partial(usual_utility, problem)
     for _ in range(TIGHTENINGS if options.lowers_tol and problem.horizon is None else 0):
         bound, residual = result.error_bound, result.residual
@@ -212,12 +215,5 @@ def tightened(
 
 
 def promised(options: SolveOptions, modulus: float) -> float:
-    """Return the error bound to which the user's own ``tol`` leads, units of utility; 0 if the user gave none.
-
-    Examples
-    --------
-    >>> from beltline.host.solver.options import SolveOptions
-    >>> promised(SolveOptions(tol=1e-10), 0.99) < 2.1e-8
-    True
-    """
+    """Return the error bound to which the user's own ``tol`` leads, units of utility; 0 if the user gave none."""
     return 0.0 if options.lowers_tol or not modulus < 1.0 else 2.0 * options.tol / (1.0 - modulus)

@@ -1,9 +1,10 @@
-"""Solution on a machine with prices that depend on the solution: runs of a few sweeps, with new tables between them.
+"""Solution on a machine with prices that depend on the solution, which the host or the machine itself computes.
 
 After each run the host calls the user's function ``update``, which computes new prices, converts the tables that it
 returns, and writes those that changed, usually only window ``X``, the costs. Values stay on the machine, so the next
 run continues from them. ``update`` is the same function as for a solve on the processor
-(:func:`beltline.gpu_ref.general.solve.solve`).
+(:func:`beltline.gpu_ref.general.solve.solve`). A machine built with ``prices`` knows from its values where bonds are
+paid, and computes the costs of borrowing from it between two sweeps (:mod:`beltline.hw.sweep.prices.parameters`).
 """
 
 from __future__ import annotations
@@ -11,32 +12,97 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.gpu_ref.general.form import Form
+from beltline.gpu_ref.general.form import Branch, Form
 from beltline.gpu_ref.general.outcome import converged, unfinished
 from beltline.gpu_ref.general.prices import BondPrices
 from beltline.gpu_ref.general.solution import Iterate
 from beltline.gpu_ref.general.solve import Update, change_of, with_prices
 from beltline.gpu_ref.general.sweep import Found as Sweep
 from beltline.host.devices.base import Progress
+from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.moved import with_form
 from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
 from beltline.host.solver.complete import INVALID, Completed
-from beltline.host.solver.fixed_point import Image
-from beltline.host.solver.machine_prices import with_machine_prices
+from beltline.host.solver.fixed_point import RANGE, Image
 from beltline.host.solver.prepare import Prepared, from_last
-from beltline.host.solver.product_image import product_image
+from beltline.host.solver.product_image import found_of, product_image
 from beltline.host.solver.products import check_products, varies
 from beltline.host.solver.run import Run
-from beltline.host.solver.verify_products import found_of
-from beltline.hw.interface.registers import Status
+from beltline.hw.interface.groups import Mark
+from beltline.hw.interface.registers import UPDATE_FIELD, Status
+
+MOST_EVERY = (1 << UPDATE_FIELD.stop - UPDATE_FIELD.start) - 1
+"""Largest number of sweeps after which a machine can be told to update prices."""
+
+
+def unsupported(problem: Problem, update: Any) -> str:
+    """Return why a machine cannot compute the prices of ``update`` itself, as a clause; empty if it can."""
+    if not isinstance(update, BondPrices):
+        return "update is not a BondPrices"
+    form = problem.form
+    if form.negative:
+        return "consumption may be negative"
+    if form.sigma > 0.0:
+        return "there are taste shocks"
+    repay, default = (form.alternatives[d] for d in update.numbers([one.name for one in form.alternatives]))
+    if not isinstance(repay, Branch) or not isinstance(default, Branch) or repay.regime != default.regime:
+        return f"{update.repay!r} and {update.default!r} are not two choices of one regime"
+    tables = repay.at()
+    if not (tables.mix == np.eye(form.shape[0])[repay.regime]).all():
+        return f"{update.repay!r} may lead to another regime"
+    if not (tables.beta == tables.beta[0]).all() or tables.beta[0] <= 0.0:
+        return f"{update.repay!r} has no discount factor above 0 that is the same in every state"
+    if (tables.low > 0).any() or (tables.high < problem.points - 1).any():
+        return f"{update.repay!r} has bounds of x'"
+    return ""
+
+
+def with_machine_prices(
+    problem: Problem, update: BondPrices, image: Image, value_bits: int | None, amount_bits: int | None, tol: float
+) -> Image:
+    """Return the image of a problem whose prices the machine computes."""
+    assert image.products is not None
+    form = image.products.form
+    discounted = _discounted(form, update)
+    safe = np.repeat(update.face[:, None], form.shape[2], axis=1) / (1.0 + update.interest)
+    # At any prices, values are between those at the price of a safe bond and those of a bond without a price.
+    ends = [
+        product_image(problem, tol, value_bits, amount_bits, form.with_tables({update.repay: {"cost": cost}}), image)
+        for cost in (safe, 0.0 * safe)
+    ]
+    values, amounts = (min(getattr(one, f"{of}_bits") for one in (image, *ends)) for of in ("value", "amount"))
+    while float(np.abs(discounted).max()) * 2.0**amounts >= RANGE:
+        amounts -= 1
+    if (values, amounts) != (image.value_bits, image.amount_bits):
+        image = product_image(problem, tol, values, amounts, form, image)
+    products, groups = image.products, image.groups
+    assert products is not None
+    assert groups is not None
+    repay, default = (products.of(d) for d in update.numbers([one.name for one in form.alternatives]))
+    marks, highest = groups.marks.copy(), groups.highest.copy()
+    marks[repay] |= int(Mark.PRICED)
+    marks[default] |= int(Mark.UNPAID)
+    highest[repay] = problem.points - 1
+    faces = np.rint(np.ldexp(discounted, image.amount_bits)).astype(np.int64)
+    return replace(image, groups=replace(groups, marks=marks, highest=highest), faces=faces)
+
+
+def _discounted(form: Form, update: BondPrices) -> Array:
+    """Return what a bond pays, ``(N_k,)``, over the discount factor and the return of a safe bond."""
+    repay = form.alternatives[update.numbers([one.name for one in form.alternatives])[0]]
+    assert isinstance(repay, Branch)
+    found: Array = update.face / (float(repay.at().beta[0]) * (1.0 + update.interest))
+    return found
+
 
 UPDATE_EVERY = 10
 """Default number of sweeps of a run, after which prices are updated.
@@ -48,32 +114,13 @@ MACHINE_EVERY = 1
 """Default number of sweeps after which a machine that computes prices itself updates them."""
 
 
-@dataclass(eq=False)
-class _Spent:
-    """Sums of the counters and times of all runs so far."""
-
-    sweeps: int = 0
-    states_done: int = 0
-    clocks: int = 0
-    updates: int = 0
-
-    def __post_init__(self) -> None:
-        self.timing: dict[str, float] = {}
-
-    def add(self, completed: Completed) -> None:
-        """Add the counters and times of a run."""
-        run = completed.run
-        self.sweeps += run.sweeps
-        self.states_done += run.states_done
-        self.clocks += run.clocks
-        for name, seconds in completed.timing.items():
-            self.timing[name] = self.timing.get(name, 0.0) + seconds
-
-    def of(self, run: Run) -> Run:
-        """Return ``run``, the last one, with the counters of all runs."""
-        return replace(
-            run, sweeps=self.sweeps, states_done=self.states_done, clocks=self.clocks, timing=dict(self.timing)
-        )
+def _together(runs: list[Completed]) -> Completed:
+    """Return the last of several runs with the counters and times of all."""
+    done = [one.run for one in runs]
+    counters = {name: sum(getattr(one, name) for one in done) for name in ("sweeps", "states_done", "clocks")}
+    names = dict.fromkeys(name for one in runs for name in one.timing)
+    timing = {name: sum(one.timing.get(name, 0.0) for one in runs) for name in names}
+    return replace(runs[-1], run=replace(done[-1], **counters, timing=timing), timing=timing)
 
 
 def solve_moving(
@@ -83,68 +130,37 @@ def solve_moving(
     every: int = UPDATE_EVERY,
     report: Progress | None = None,
 ) -> Result:
-    """Solve a problem with alternatives on a machine, with prices that depend on the solution.
-
-    The iteration ends when a run converges and the new prices differ from the prices of that run by less than ``tol``.
-    As on the processor, the iteration is not a contraction and need not converge.
-
-    Parameters
-    ----------
-    work
-        The problem at its first prices.
-    run
-        Runs a prepared problem on the machine.
-    update
-        Function that is called with the outcome of each run and returns the prices and tables of the next run.
-    every
-        Largest number of sweeps of a run.
-    report
-        Called with lines of progress.
-
-    Returns
-    -------
-    Result
-        Values, choices, residual and error bound are those at the prices of the last run; ``prices`` are those that
-        ``update`` computed from its values. The status is "prices refused" if ``update`` raises ``ValueError`` or
-        returns tables that the machine does not support.
-
-    Raises
-    ------
-    DeviceError, KeyboardInterrupt
-        As :func:`beltline.solve`.
-    """
+    """Solve a problem with alternatives on a machine, with prices that depend on the solution."""
     problem, options = work.problem, work.options
     assert work.image.products is not None
     image, form = work.image, work.image.products.form
     prices: NDArray[np.float64] | None = None
     change, price_change, refused = math.inf, math.inf, ""
-    spent = _Spent()
+    runs, sweeps = list[Completed](), 0
     deadline = math.inf if options.timeout is None else time.monotonic() + options.timeout
     while True:
         left = None if options.timeout is None else max(deadline - time.monotonic(), 1e-3)
-        limit = min(every, options.max_sweeps - spent.sweeps)
+        limit = min(every, options.max_sweeps - sweeps)
         part = replace(work, image=image, options=replace(options, max_sweeps=limit, timeout=left))
-        completed = run(part, _reporting(report, spent.sweeps))
-        last = completed.run
-        spent.add(completed)
+        runs.append(run(part, _reporting(report, sweeps)))
+        last = runs[-1].run
+        sweeps += last.sweeps
         change = math.ldexp(last.norm, -image.value_bits)
         if last.status & (INVALID | Status.STOPPED) or not last.sweeps:
             break
         try:
             form, new = with_prices(form, update(_iterate(image, last, change)))
             price_change, prices = change_of(new, prices), new
-            spent.updates += 1
             if report:
-                report(f"sweep {spent.sweeps:,}, largest change of V {change:.2e}, of prices {price_change:.2e}")
+                report(f"sweep {sweeps:,}, largest change of V {change:.2e}, of prices {price_change:.2e}")
             settled = last.converged and price_change < options.tol
-            if settled or spent.sweeps >= options.max_sweeps:
+            if settled or sweeps >= options.max_sweeps:
                 break
             image = _next(problem, options.value_bits, options.amount_bits, form, image, last, options.tol)
         except ValueError as fault:
-            refused = f"After sweep {spent.sweeps:,}: {fault}"
+            refused = f"After sweep {sweeps:,}: {fault}"
             break
-    completed = replace(completed, work=replace(work, image=image), run=spent.of(last), timing=spent.timing)
-    result: Result = completed.result(report)
+    result: Result = replace(_together(runs), work=replace(work, image=image)).result(report)
     assert image.products is not None
     at_last = with_form(problem, image.products.form)
     result = replace(result, prices=prices, price_change=price_change, problem=at_last)
@@ -153,9 +169,9 @@ def solve_moving(
     if result.status not in (Outcome.CONVERGED.value, Outcome.LIMIT.value):
         return result
     if last.converged and price_change < options.tol:
-        message = converged(change, price_change, spent.sweeps, True)
+        message = converged(change, price_change, sweeps, True)
         return replace(result, message=f"{message} {image.note}".strip())
-    message = unfinished(change, price_change, spent.sweeps, options.tol, True, result.value)
+    message = unfinished(change, price_change, sweeps, options.tol, True, result.value)
     return replace(result, success=False, status=Outcome.LIMIT.value, message=message)
 
 
@@ -166,36 +182,7 @@ def solve_at_machine_prices(
     every: int,
     report: Progress | None = None,
 ) -> Result:
-    """Solve a problem with alternatives on a machine that computes the prices of bonds itself, in a single run.
-
-    The run converges when its prices are those that follow from its values, and values change by less than ``tol``. As
-    on the processor, the iteration is not a contraction and need not converge.
-
-    Parameters
-    ----------
-    work
-        The problem at its first prices.
-    run
-        Runs a prepared problem on the machine, with ``update_every``.
-    update
-        Rule of the prices, of which :func:`beltline.host.solver.machine_prices.unsupported` says nothing.
-    every
-        Number of sweeps after which the machine updates prices.
-    report
-        Called with lines of progress.
-
-    Returns
-    -------
-    Result
-        Values, choices, residual and error bound are those at the prices of the result, which the host computes from
-        the machine's default set. Without convergence these are not the prices of the last sweep, and the result is
-        not verified.
-
-    Raises
-    ------
-    ProblemError, DeviceError, KeyboardInterrupt
-        As :func:`beltline.solve`.
-    """
+    """Solve a problem with alternatives on a machine that computes the prices of bonds itself, in a single run."""
     problem, options = work.problem, work.options
     tol, image = options.tol, work.image
     image = with_machine_prices(problem, update, image, options.value_bits, options.amount_bits, tol)
@@ -245,15 +232,7 @@ def _iterate(image: Image, run: Run, change: float) -> Iterate:
 def _next(
     problem: Problem, value_bits: int | None, amount_bits: int | None, form: Form, before: Image, last: Run, tol: float
 ) -> Image:
-    """Return the image of the problem with the new tables ``form``, with the values of the last run as its start.
-
-    It has the number format of the last run if the new tables fit that, so that unchanged tables are not transferred.
-
-    Raises
-    ------
-    ValueError
-        The machine does not support the tables.
-    """
+    """Return the image of the problem with the new tables ``form``, with the values of the last run as its start."""
     check_products(problem, form)
     if before.bounds is None and varies(form):
         raise ValueError("a machine takes bounds of x' that depend on x only if those of the first tables do")

@@ -1,4 +1,10 @@
-"""The arguments of a solve as one object, and their checks."""
+"""The arguments of a solve and their checks, the default tolerance, and the rules that choose device and method.
+
+Tolerances and error bounds are in units of utility, and what is small depends on those units. With ``eta = 4``, amounts
+in dollars and a consumption of 50,000, the utility of all consumption is some ``1e-15``, so that a tolerance of
+``1e-10`` ends every solve after one sweep with arbitrary choices. The rules are based on times from call to return,
+verification included (``python -m docs.tables.benchmarks``).
+"""
 
 from __future__ import annotations
 
@@ -8,24 +14,102 @@ import math
 import os
 import sys
 import warnings
-from dataclasses import InitVar, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import InitVar, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-from beltline.host.devices import DEVICES, REFERENCES, known
-from beltline.host.problem.checks import ProblemError, flag, real, shown, whole, word
-from beltline.host.solver.checkpoint import EVERY, Checkpoint
+import numpy as np
+from numpy.typing import NDArray
+
+from beltline.host.devices import ARGUMENTS, DEVICES, REFERENCES, known
+from beltline.host.devices.base import DeviceError
+from beltline.host.problem.checks import ProblemError, flag, real, shown, suggestion, whole, word
+from beltline.host.problem.problem import Problem
 from beltline.host.solver.driver import SWEEP_LIMIT_MAX
-from beltline.host.solver.fixed_point import FRACTION_LIMIT, SMALLEST_TOLERANCE
-from beltline.host.solver.tolerance import TOL, default_tol
+from beltline.host.solver.fixed_point import FRACTION_LIMIT, SMALLEST_TOLERANCE, fraction_bits_asked
+from beltline.host.solver.run import EVERY, Checkpoint
 from beltline.hw.arithmetic.utility_constants import AMOUNT_BITS_LIMIT
 
 if TYPE_CHECKING:
     from beltline.host.problem.discrete import DiscreteProblem
     from beltline.host.problem.problem import Problem
 
+TOL = 1e-10
+"""Default tolerance, in units of utility, of problems whose scale of utility is not small."""
+
+SHARE = 1e-8
+"""Default tolerance as a share of the scale of utility, where that is less than :data:`TOL`."""
+
+EXTREME = 0.05
+"""Share of the highest and of the lowest values that their spread leaves out: a state with hardly any consumption may
+have a value that is lower than all others by orders of magnitude.
+"""
+
+
+def utility_scale(problem: Problem | DiscreteProblem) -> float:
+    """Return the scale of utility of a problem: what one percent more consumption is worth, times 100."""
+    if not isinstance(problem, Problem):
+        reward = rewards_of(problem)
+        return float(np.ptp(reward)) or float(np.abs(reward).max())
+    if not problem.general:
+        ends = [float(problem.wealth[0].min()), float(problem.wealth[-1].max())]
+        return _worth([end - float(problem.grid[0]) for end in ends], problem.eta)
+    from beltline.gpu_ref.general.form import Branch
+
+    found = problem.form.sigma
+    for one in problem.form.alternatives:
+        if isinstance(one, Branch):
+            ends = [float(one.wealth.min()), float(one.wealth.max())]
+            found = max(found, _worth([end - float(one.cost.min()) for end in ends], problem.eta))
+        else:
+            present = one.value[np.isfinite(one.value)]
+            found = max(found, float(np.ptp(present)) if present.size else 0.0)
+    return found
+
+
+def rewards_of(problem: DiscreteProblem) -> NDArray[np.float64]:
+    """Return the rewards of the actions of a discrete problem, without those of states that have none."""
+    program = problem.program
+    found: NDArray[np.float64] = program.reward[~program.lost[program.state]] if program.lost.any() else program.reward
+    return found
+
+
+def usual_utility(problem: Problem | DiscreteProblem) -> float:
+    """Return what one percent more consumption is worth, times 100, in the middle of the tables, units of utility."""
+    if not isinstance(problem, Problem):
+        return spread(rewards_of(problem)) or utility_scale(problem)
+    # With a horizon tables may have an axis of ages before these two.
+    wealth = problem.wealth.reshape(-1, problem.points, problem.states)[-1, problem.points // 2, problem.states // 2]
+    if not problem.general:
+        return _worth([float(wealth - problem.grid[0])], problem.eta)
+    from beltline.gpu_ref.general.form import Branch
+
+    costs = [float(one.cost.min()) for one in problem.form.alternatives if isinstance(one, Branch)]
+    return max(problem.form.sigma, _worth([float(wealth) - cost for cost in costs], problem.eta))
+
+
+def _worth(amounts: list[float], eta: float) -> float:
+    """Return the largest ``c U'(c)`` of amounts; those that are not positive do not count, but with linear utility."""
+    usable = np.array([abs(c) if eta == 0.0 else c for c in amounts if c > 0.0 or eta == 0.0])
+    with np.errstate(over="ignore"):
+        return float((usable ** (1.0 - eta)).max(initial=0.0))
+
+
+def default_tol(problem: Problem | DiscreteProblem) -> float:
+    """Return the tolerance with which a problem is solved if the user gives none, in units of utility."""
+    scale = utility_scale(problem)
+    return min(TOL, SHARE * scale) if scale > 0.0 else TOL
+
+
+def spread(value: NDArray[np.float64]) -> float:
+    """Return the spread of values without the highest and lowest of :data:`EXTREME`; of all if that leaves none."""
+    low, high = np.quantile(value, [EXTREME, 1.0 - EXTREME])
+    return float(high - low) if high > low else float(np.ptp(value))
+
+
 Start = Literal["given", "last", "stay", "coarse", "problem"]
 """The value function with which a run begins. ``"given"``: ``problem.start``. ``"last"``: the last solution of the
-session. ``"stay"``, ``"coarse"``: those of :func:`beltline.host.solver.starts.start_value`. ``"problem"`` means the
+session. ``"stay"``, ``"coarse"``: those of :func:`beltline.host.solver.prepare.start_value`. ``"problem"`` means the
 same as ``"given"``."""
 
 STARTS: tuple[str, ...] = get_args(Start)
@@ -35,7 +119,7 @@ MachineMethod = Literal["shift"]
 """Methods of a sweep engine other than plain sweeps."""
 
 UNNAMED = "auto"
-"""Name of the device that stands for a choice by rules (:mod:`beltline.host.solver.rules`)."""
+"""Name of the device that stands for a choice by rules (:mod:`beltline.host.solver.options`)."""
 
 FORMER_METHODS = ("monotone", "macqueen")
 """Methods of earlier versions, in place of which the default is used."""
@@ -49,33 +133,10 @@ MACHINE_ONLY = ("value_bits", "amount_bits", "timeout", "checkpoint", "checkpoin
 
 @dataclass(frozen=True)
 class SolveOptions:
-    """The options of a solve, checked when they are made.
+    """The options of :func:`beltline.host.solver.solve.solve`, checked when they are made.
 
-    Parameters
-    ----------
-    tol, max_sweeps, verify, value_bits, amount_bits, timeout, checkpoint, checkpoint_every
-        As in :func:`beltline.host.solver.solve.solve`.
-    method
-        Method of a solver in double precision, None for its default; on the accelerator ``"shift"``, or None for plain
-        sweeps. Whether the device has the method is not checked here.
-    start
-        The value function with which a run of the accelerator begins, a :data:`Start`.
-    lowers_tol
-        Whether the user gave no ``tol``: it is the default, which :meth:`of` lowers for problems with a small scale of
-        utility.
-    device
-        Name of the device that the options are for; it is used for checks and not stored. Solvers in double precision
-        accept none of ``MACHINE_ONLY``.
-
-    Raises
-    ------
-    ProblemError
-        An option has a wrong type or value, or the device does not support it.
-
-    Examples
-    --------
-    >>> SolveOptions(tol=1e-6, start="problem").start
-    'given'
+    ``lowers_tol`` says that the user gave no ``tol``. ``device`` is the name of the device that they are for, which is
+    not stored; whether it has the method is not checked here.
     """
 
     tol: float = TOL
@@ -110,12 +171,15 @@ class SolveOptions:
         if self.method is not None and not isinstance(self.method, str):
             raise ProblemError(f"method must be the name of a method, or None, not {shown(self.method)}")
         self._store("start", start_named(self.start))
-        self._store("max_sweeps", whole("max_sweeps", self.max_sweeps, SWEEPS_WANTED, _fits_sweeps))
+        wanted = f"a whole number from 1 to {SWEEP_LIMIT_MAX}"
+        self._store("max_sweeps", whole("max_sweeps", self.max_sweeps, wanted, lambda n: 1 <= n <= SWEEP_LIMIT_MAX))
         self._store("verify", flag("verify", self.verify))
-        self._store("timeout", _seconds_limit(self.timeout))
+        if self.timeout is not None:
+            self._store("timeout", real("timeout", self.timeout, "a number of seconds above 0, or None", _positive))
         self._store("tol", real("tol", self.tol, "a number above 0", _positive))
-        self._store("value_bits", _fraction_bits("value_bits", self.value_bits, FRACTION_LIMIT))
-        self._store("amount_bits", _fraction_bits("amount_bits", self.amount_bits, AMOUNT_BITS_LIMIT))
+        for name, most in (("value_bits", FRACTION_LIMIT), ("amount_bits", AMOUNT_BITS_LIMIT)):
+            if getattr(self, name) is not None:
+                self._store(name, fraction_bits_asked(name, getattr(self, name), most))
         self.saving()
 
     def _store(self, name: str, value: object) -> None:
@@ -124,13 +188,7 @@ class SolveOptions:
             object.__setattr__(self, name, value)
 
     def saving(self) -> Checkpoint | None:
-        """Return the checkpoint file to save to; None if the option was not given.
-
-        Raises
-        ------
-        ProblemError
-            The path cannot be used for such a file, or ``checkpoint_every`` is given alone.
-        """
+        """Return the checkpoint file to save to; None if the option was not given."""
         if self.checkpoint is None:
             if self.checkpoint_every is not None:
                 raise ProblemError("checkpoint_every needs a checkpoint, the file to save to")
@@ -140,14 +198,7 @@ class SolveOptions:
         return Checkpoint(self.checkpoint, EVERY if self.checkpoint_every is None else self.checkpoint_every)
 
     def of(self, problem: Problem | DiscreteProblem, least: float = 0.0) -> SolveOptions:
-        """Return the options for one problem: with its default tolerance if the user gave none.
-
-        Parameters
-        ----------
-        problem
-        least
-            The lowest tolerance that the device supports, in units of utility.
-        """
+        """Return the options for one problem: with its default tolerance if the user gave none."""
         if not self.lowers_tol:
             return self
         tol = max(default_tol(problem), least)
@@ -170,13 +221,7 @@ def current(method: Any) -> Any:
 
 
 def options_with(tol: float | None, *others: Any, **more: Any) -> SolveOptions:
-    """Return :class:`SolveOptions` with the tolerance ``tol``; with None each problem has its default tolerance.
-
-    Examples
-    --------
-    >>> options_with(None).lowers_tol, options_with(1e-6).tol
-    (True, 1e-06)
-    """
+    """Return :class:`SolveOptions` with the tolerance ``tol``; with None each problem has its default tolerance."""
     if "method" in more:
         more["method"] = current(more["method"])
     options = SolveOptions(TOL if tol is None else tol, *others, **more)
@@ -195,20 +240,7 @@ def checked_options(
     method: str | None,
     device: object,
 ) -> SolveOptions:
-    """Return :class:`SolveOptions` of these arguments; those of the last solves are not checked again.
-
-    In a small solve the checks would take as long as loading the tables.
-
-    Raises
-    ------
-    ProblemError
-        As for :class:`SolveOptions`.
-
-    Examples
-    --------
-    >>> checked_options(1e-6, 100, True, None, None, None, None, None, "warm", "cpu").tol
-    1e-06
-    """
+    """Return :class:`SolveOptions` of these arguments; those of the last solves are not checked again."""
     method, name = current(method), device if isinstance(device, str) else None
     machine = value_bits, amount_bits, timeout, checkpoint, checkpoint_every
     given = tol, max_sweeps, verify, method, name
@@ -230,34 +262,13 @@ def _in_double(
 
 
 def start_named(start: object) -> Start:
-    """Return a :data:`Start` under its main name: ``"problem"`` becomes ``"given"``.
-
-    Raises
-    ------
-    ProblemError
-        ``start`` is none of the names.
-    """
+    """Return a :data:`Start` under its main name: ``"problem"`` becomes ``"given"``."""
     start = "given" if isinstance(start, str) and start == "problem" else start
     return cast(Start, word("start", start, [name for name in STARTS if name != "problem"]))
 
 
 def machine_method(device: object, method: object, options: dict[str, Any]) -> tuple[MachineMethod | None, Start]:
-    """Check the method for a device of the accelerator; return it and its ``start``, which is taken from ``options``.
-
-    Parameters
-    ----------
-    device
-        Name, session or device.
-    method
-        ``"shift"`` or None.
-    options
-        Options of the solve. ``start``, a :data:`Start`, is an option of method ``"shift"`` only.
-
-    Raises
-    ------
-    ProblemError
-        There is no such method or start, or the device has no sweep engine.
-    """
+    """Return the checked method for a device of the accelerator, and its ``start``, which is taken from ``options``."""
     if method is None:
         return None, "given"
     if method != "shift":
@@ -270,36 +281,106 @@ def machine_method(device: object, method: object, options: dict[str, Any]) -> t
     return "shift", start_named(options.pop("start", "given"))
 
 
-def taken(options: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Take the options of these names out of ``options``, and return those that are not None."""
-    found = {name: options.pop(name, None) for name in names}
-    return {name: value for name, value in found.items() if value is not None}
-
-
 def no_lanes(device: str | None) -> ProblemError:
     """Return the error for method ``"shift"`` on a device that is opened without a sweep engine."""
     return ProblemError(f"method 'shift' needs the sweep engine: give device {device!r} the option lanes=, as lanes=16")
-
-
-SWEEPS_WANTED = f"a whole number from 1 to {SWEEP_LIMIT_MAX}"
-"""What ``max_sweeps`` must be to fit the device's register, in words."""
-
-
-def _fits_sweeps(max_sweeps: int) -> bool:
-    return 1 <= max_sweeps <= SWEEP_LIMIT_MAX
 
 
 def _positive(number: float) -> bool:
     return 0.0 < number < math.inf
 
 
-def _seconds_limit(timeout: object) -> float | None:
-    if timeout is None:
-        return None
-    return real("timeout", timeout, "a number of seconds above 0, or None", _positive)
+OF_GENERAL = ("steps", "update", "update_every")
+"""Options of problems of the general form only."""
+
+OF_RULES = ("start", "steps", "update")
+"""The options that need neither a device nor a method to be named: ``start`` of the simple form, whose methods for an
+infinite horizon all have it, and those of the general form."""
+
+GPU_STATES = 2**18
+"""Number of states (grid points times exogenous states) from which a GPU saves more time than its start-up in a new
+process takes."""
+
+GPU_STARTED_STATES = 2**12
+"""The same, once this process has started CUDA and compiled for the number of grid points and states."""
 
 
-def _fraction_bits(name: str, bits: object, most: int) -> int | None:
-    if bits is None:
-        return None
-    return whole(name, bits, f"a whole number from 0 to {most}, or None", lambda b: 0 <= b <= most)
+@dataclass(frozen=True)
+class Way:
+    """A method with its options, and the reason for choosing it."""
+
+    method: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    why: str = ""
+
+    def __str__(self) -> str:
+        given = ", ".join(f"{name}={value}" for name, value in self.options.items())
+        return f"{self.method} ({given})" if given else self.method
+
+
+def ways(problem: Problem, device: str = "cpu", more: Mapping[str, Any] | None = None) -> list[Way]:
+    """Return the methods that suit ``problem`` on ``"cpu"`` or ``"gpu"``, the fastest first, with options ``more``."""
+    if problem.horizon is not None:
+        why = "a finite horizon takes one sweep for each age, and this method sweeps fastest"
+        return [Way("warm", more or {}, why)]
+    options = {"start": "coarse", **(more or {})}
+    evaluated = Way("mpi", options, "policies evaluated along their paths leave few sweeps to make")
+    if device == "gpu":
+        why = "it needs the fewest steps on a GPU, where a sweep takes little time"
+        return [Way("shift", options, why), evaluated]
+    return [evaluated]
+
+
+def without_gpu(problem: Problem) -> str:
+    """Return why a GPU is not used for ``problem``; empty if one is. Fast where there is no GPU."""
+    if importlib.util.find_spec("cupy") is None:
+        return "there is no GPU"
+    states = problem.points * problem.states
+    sweeps = sys.modules.get("beltline.gpu_ref.cuda.sweeps")
+    started = sweeps is not None and (problem.points, problem.states) in sweeps.COMPILED
+    least = GPU_STARTED_STATES if started else GPU_STATES
+    if states < least:
+        return f"a GPU saves time from {least:,} states, and this problem has {states:,}"
+    return no_gpu()
+
+
+def no_gpu() -> str:
+    """Return that there is no GPU which can be used; empty if there is one."""
+    from beltline.gpu_ref.cuda.device import available
+
+    return "there is no GPU" if available() else ""
+
+
+def boards() -> list[tuple[str, dict[str, Any]]]:
+    """Return the boards of this computer on which a Beltline is ready: name and options of the device. Opens none."""
+    found = []
+    for name, backend in DEVICES.items():
+        try:
+            found += [(name, options) for options in backend.ready()]
+        except DeviceError:
+            continue
+    return found
+
+
+def check_unnamed(method: str | None, options: Mapping[str, Any]) -> None:
+    """Check the options of a solve for which no device is named."""
+    from beltline.gpu_ref.methods import METHODS
+
+    takes = METHODS[method].options if method in METHODS else OF_RULES
+    for name in options:
+        devices = [f"device={device!r}" for device, has in DEVICES.items() if name in has.options]
+        if name not in takes and devices:
+            raise ProblemError(f"option {name!r} needs a device that has it: add {' or '.join(devices)}")
+    if method is None:
+        check_names(options, "bl.solve without a named device")
+
+
+def check_names(
+    options: Mapping[str, Any], what: str, takes: Sequence[str] = OF_RULES, others: Sequence[str] = ()
+) -> None:
+    """Check the names of the options of a solve in double precision for which no method is named."""
+    for name in options:
+        if name in takes:
+            continue
+        hint = suggestion(name, (*ARGUMENTS, *others, *takes))
+        raise ProblemError(f"{what} has no option {name!r}: it takes {', '.join(takes) or 'none'}{hint}")

@@ -1,4 +1,4 @@
-"""The host's work before a run: conversion of a problem to the accelerator's fixed-point tables."""
+"""The host's work before a run: conversion of a problem to the accelerator's fixed-point tables, with a first guess."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError
-from beltline.host.problem.concavity import with_concave_start
+from beltline.host.problem.concavity import concave_majorant, with_concave_start
 from beltline.host.problem.general import extras
 from beltline.host.problem.problem import Problem
+from beltline.host.problem.utility import slope_rise
 from beltline.host.solver.fixed_point import RANGE, Image, fixed_point
 from beltline.host.solver.options import SolveOptions
 from beltline.host.solver.run import Run
@@ -19,24 +21,26 @@ from beltline.hw.arithmetic.numbers import MINIMUM
 from beltline.hw.interface.groups import Mark
 from beltline.hw.interface.parameters import MachineParameters
 
+
+def start_value(problem: Problem, start: Literal["stay", "coarse"], tol: float) -> Array | None:
+    """Compute a first guess of the value function that is concave in ``x``, as some searches need."""
+    # Imported here because they compile.
+    from beltline.gpu_ref.methods import can_stay, stay_start
+    from beltline.gpu_ref.starts import nearest
+
+    X, W, Q, beta, eta = problem.grid, problem.wealth, problem.transition, problem.beta, problem.eta
+    if problem.horizon is not None or (start == "stay" and not can_stay(X, W, eta)):
+        return None
+    value = stay_start(X, W, beta, eta) if start == "stay" else nearest(X, W, Q, beta, eta, tol, problem.start)
+    return value if (slope_rise(X, value) <= 0).all() else concave_majorant(value, X)
+
+
 _TOO_LARGE = "values of the last problem are too large for this problem's number format: use start='given', not 'last'"
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A problem ready for a device: what :meth:`Session.prepare` returns and :meth:`Session.run` takes.
-
-    Parameters
-    ----------
-    problem
-        As the user gave it.
-    image
-        Its tables in fixed point.
-    build
-        Parameters of the accelerator to emulate or simulate; None for a board, whose build is fixed.
-    options
-        Options of the solve.
-    """
+    """A problem with its tables in fixed point, and the build to emulate or simulate (None for a board)."""
 
     problem: Problem
     image: Image
@@ -45,32 +49,14 @@ class Prepared:
 
 
 def image_of(problem: Problem, options: SolveOptions, any_start: bool = False, general: bool = False) -> Image:
-    """Convert a problem to fixed point, with the first guess that ``options.start`` names.
-
-    Parameters
-    ----------
-    problem
-        The problem.
-    options
-        Options of the solve. ``start="last"`` counts as ``"given"`` here; see :func:`from_last`.
-    any_start
-        Whether the device's search finds the maximum from any first guess. If not, the problem's ``start`` is replaced
-        by its concave majorant where needed.
-    general
-        Whether the problem is converted as one with alternatives even if it has none.
-
-    Raises
-    ------
-    ProblemError
-        As :func:`beltline.host.solver.fixed_point.fixed_point`.
-    """
-    if general or has_product_states(problem):
+    """Convert a problem to fixed point, with the first guess that ``options.start`` names."""
+    if general or problem.general:
         # Here, because it compiles.
         from beltline.host.solver.product_image import product_image
 
         bits = options.value_bits, options.amount_bits
         return product_image(problem, options.tol, *bits, raises_tol=options.lowers_tol)
-    begun, note = (problem, "") if any_start or problem.cost is not None else with_concave_start(problem)
+    begun, note = (problem, "") if any_start else with_concave_start(problem)
     image = fixed_point(
         begun, options.tol, options.value_bits, options.amount_bits, shift=options.shift, raises_tol=options.lowers_tol
     )
@@ -79,37 +65,14 @@ def image_of(problem: Problem, options: SolveOptions, any_start: bool = False, g
     return replace(image, note=f"{image.note} {note}".strip())
 
 
-def has_product_states(problem: Problem) -> bool:
-    """Return whether a problem is converted to product states: its general form is more than a cost."""
-    return problem.negative or any(name != "cost" for name in extras(problem))
-
-
 def needs_alternatives(problem: Problem) -> bool:
-    """Return whether the accelerator must be built for alternatives, because the problem has several or has bounds.
-
-    So must it be for linear utility. A single alternative with a cost, with discount factors by state or with tables by
-    age needs a build with costs.
-    """
+    """Return whether the accelerator must be built for alternatives, because the problem has several or has bounds."""
     needs = ("alternatives", "low", "high", "taste", "eta = 0")
     return problem.negative or any(name in needs for name in extras(problem))
 
 
 def from_last(image: Image, last: Image, run: Run) -> Image:
-    """Return ``image`` with the value function of the last run, in its own number format, as first guess.
-
-    Parameters
-    ----------
-    image
-        The problem to be solved.
-    last, run
-        Image of the last problem, and its run.
-
-    Raises
-    ------
-    ProblemError
-        The last problem had another shape or other alternatives, or its values do not fit the number format of
-        ``image``.
-    """
+    """Return ``image`` with the value function of the last run, in its own number format, as first guess."""
     if run.value.shape != image.start.shape:
         raise ProblemError(
             f"start='last' needs a problem of the shape of the last one, {run.value.shape}, not {image.start.shape}: "
@@ -130,22 +93,7 @@ def _marks(image: Image) -> list[int]:
 
 
 def _continued_from(image: Image, value: NDArray[np.int64], shift: int) -> Image:
-    """Return ``image`` with the values of another run as its start: each alternative starts from its regime's value.
-
-    Parameters
-    ----------
-    image
-        Image of a problem with alternatives.
-    value : (N_k, N_p) int64 array
-        Values of all product states after a run of a problem with the same alternatives, in the units of that run.
-    shift
-        Fraction bits of values in ``image`` less those of that run.
-
-    Raises
-    ------
-    ProblemError
-        A value does not fit the number format of ``image``.
-    """
+    """Return ``image`` with the values of another run as its start: each alternative starts from its regime's value."""
     assert image.products is not None
     assert image.groups is not None
     keeps = image.groups.has(Mark.KEEPS)
@@ -181,9 +129,6 @@ def _shocked_start(image: Image, value: NDArray[np.int64], shift: int) -> NDArra
 
 def _with_computed_start(problem: Problem, image: Image, start: Literal["stay", "coarse"], tol: float) -> Image:
     """Return ``image`` with a computed first guess; unchanged if the problem has no such guess or it does not fit."""
-    # Imported here because it loads compiled code.
-    from beltline.host.solver.starts import start_value
-
     value = start_value(problem, start, tol)
     if value is None:
         return image
@@ -195,13 +140,7 @@ def _with_computed_start(problem: Problem, image: Image, start: Literal["stay", 
 
 
 def rescaled(value: NDArray[np.int64], shift: int) -> NDArray[np.int64]:
-    """Return a fixed-point ``value`` with ``shift`` more fraction bits, or fewer if negative, rounded to nearest.
-
-    Raises
-    ------
-    ProblemError
-        A value does not fit the number format.
-    """
+    """Return a fixed-point ``value`` with ``shift`` more fraction bits, or fewer if negative, rounded to nearest."""
     if shift == 0:
         return value
     if shift < 0:

@@ -10,10 +10,25 @@ state* ``s * N_d + place(d)``, and the alternatives of a regime are neighbours:
 With taste shocks a machine that is built for them takes log-sums in place of maxima, of at most four alternatives
 (:mod:`beltline.hw.sweep.taste`).
 
-Alternatives of two regimes that have the same tables, as default and exclusion after it, can share a product state
-(:mod:`beltline.host.solver.product_groups`); ``N_d`` is then smaller than the number of alternatives.
+Alternatives of two regimes that have the same tables, as default and exclusion after it, can share a product state;
+``N_d`` is then smaller than the number of alternatives. A machine takes running maxima over neighbouring product
+states, which begin again at the first state of each group (:mod:`beltline.hw.sweep.combine`). So one group can serve
+two regimes: if every alternative of regime ``r`` is also one of regime ``t``, the group has the product states of ``r``
+first, and then those that only ``t`` has. The running maximum at the last product state of ``r`` is the value of ``r``,
+and at the last one of ``t`` the value of ``t``.
 
 An alternative without a choice, which is given by a table of values, is a product state whose value does not change.
+Costs must not fall in ``x'``. A candidate ``x'`` is *dominated* if a higher one costs less. If the
+value function does not fall in ``x``, the higher one has no lower continuation value either, so a dominated candidate
+is never needed. In the table it gets the cost of the cheapest higher candidate:
+
+    G'(x', s) = min over y >= x' of G(y, s)
+
+Then costs do not fall, the affordable candidates are those up to a highest one, and the search between the choices of
+neighbouring states proves its choices (``docs/sweep-engine-general.md``). The optimum is unchanged: under ``G'`` a
+dominated candidate is worth no more than the candidate whose cost it has. If the accelerator chooses it, the two have
+equal continuation values, and the policy is changed to the candidate that is not dominated.
+
 Bounds of ``x'`` that do not depend on ``x`` become costs: a candidate above ``high`` costs the largest cash on hand, so
 that no state can afford it. A candidate below ``low`` costs as much as ``low``; if values do not fall in ``x``, the
 candidate ``low`` is then at least as good. Bounds that depend on ``x`` are tables of a machine that is built for them,
@@ -41,8 +56,83 @@ from beltline.gpu_ref.general.form import Branch, Form, Outside, Tables
 from beltline.host.problem.checks import ProblemError, first, shown
 from beltline.host.problem.general import WORKAROUND, start_of
 from beltline.host.problem.problem import Problem
-from beltline.host.solver.product_groups import Arrangement, arranged
 from beltline.hw.arithmetic.log_sum_constants import TERMS
+
+
+@dataclass(frozen=True, eq=False)
+class Arrangement:
+    """The position (*place*) of each alternative, and of the first and the last of each regime, among product states.
+
+    Each exogenous state has ``count`` of them. Alternatives of different regimes with the same tables have one place.
+    """
+
+    count: int
+    place: NDArray[np.int64]
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+
+    @property
+    def largest(self) -> int:
+        """Largest number of alternatives of a regime."""
+        return int((self.last - self.first).max()) + 1
+
+
+def arranged(form: Form, start: NDArray[np.float64]) -> Arrangement:
+    """Arrange the alternatives of a problem."""
+    regimes = form.shape[0]
+    kind = _kinds(form)
+    members = [
+        sorted(form.of_regime(r), key=lambda d: (not isinstance(form.alternatives[d], Outside), d))
+        for r in range(regimes)
+    ]
+    chains: list[list[int]] = []
+    for r in sorted(range(regimes), key=lambda r: (len(members[r]), r)):
+        for chain in chains:
+            if _begins_group(form, members, kind, chain[-1], r) and (start[chain[-1]] <= start[r]).all():
+                chain.append(r)
+                break
+        else:
+            chains.append([r])
+    place = np.zeros(len(form.alternatives), np.int64)
+    first, last = np.zeros(regimes, np.int64), np.zeros(regimes, np.int64)
+    count = 0
+    for chain in sorted(chains, key=min):
+        begin, of_kind = count, dict[int, int]()
+        for r in chain:
+            for d in members[r]:
+                if len(chain) == 1 or kind[d] not in of_kind:
+                    of_kind[kind[d]] = count
+                    count += 1
+                place[d] = of_kind[kind[d]]
+            first[r], last[r] = begin, count - 1
+    return Arrangement(count, place, first, last)
+
+
+def _begins_group(form: Form, members: list[list[int]], kind: list[int], lower: int, upper: int) -> bool:
+    """Return whether the alternatives of regime ``lower`` are some, but not all, of those of regime ``upper``."""
+    tables = any(isinstance(form.alternatives[d], Outside) for r in (lower, upper) for d in members[r])
+    few, many = ({kind[d] for d in members[r]} for r in (lower, upper))
+    # A maximum takes two equal alternatives of a regime as one; a log-sum must not.
+    twice = form.sigma > 0.0 and len(few) + len(many) < len(members[lower]) + len(members[upper])
+    return not tables and not twice and few < many
+
+
+def _kinds(form: Form) -> list[int]:
+    """Return for each alternative the number of the first one that is equal except for its name and regime."""
+    found: list[int] = []
+    for d, one in enumerate(form.alternatives):
+        same = (c for c in range(d) if _same(form.alternatives[c], one))
+        found.append(next(same, d))
+    return found
+
+
+_TABLES = ("wealth", "cost", "transition", "beta", "mix", "kappa", "low", "high")
+
+
+def _same(one: Branch | Outside, other: Branch | Outside) -> bool:
+    if isinstance(one, Outside) or isinstance(other, Outside):
+        return False
+    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in _TABLES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,10 +193,7 @@ class Products:
 
     @property
     def single(self) -> bool:
-        """Whether there is one alternative without bounds and ``kappa``, which needs no machine for alternatives.
-
-        Linear utility needs one.
-        """
+        """Whether there is one alternative without bounds and ``kappa``, which needs no machine for alternatives."""
         one, *others = self.form.alternatives
         if others or isinstance(one, Outside) or self.form.eta == 0.0:
             return False
@@ -142,10 +229,7 @@ class Products:
         return found
 
     def best(self, worth: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the values of regimes, ``(N_r, N_k, N_z)``, from those of product states, ``(N_k, N_p)``.
-
-        They are maxima over alternatives, or log-sums with taste shocks.
-        """
+        """Return the values of regimes, ``(N_r, N_k, N_z)``, from those of product states, ``(N_k, N_p)``."""
         by_place = worth.reshape(worth.shape[0], self.states, self.count)
         ranges = zip(self.arrangement.first, self.arrangement.last + 1, strict=True)
         found = []
@@ -162,10 +246,7 @@ class Products:
         return np.stack(found)
 
     def borders(self, apart: bool = False) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return which product states are the first of a group, and which are the last of a regime, ``(N_p,)`` each.
-
-        If ``apart`` is true, each table of values is a group of its own.
-        """
+        """Return which product states are the first of a group, and which are the last of a regime, ``(N_p,)`` each."""
         begins, ends, outside = np.zeros((3, self.count), np.bool_)
         begins[self.arrangement.first], ends[self.arrangement.last] = True, True
         if apart:
@@ -174,10 +255,7 @@ class Products:
         return np.tile(begins, self.states), np.tile(ends, self.states)
 
     def weights(self) -> NDArray[np.uint64]:
-        """Return the weights of expectations, ``(N_p, N_p)``, in units of ``2**-64``.
-
-        Row ``p`` has ``beta_d Q_d mix_d`` in the columns of the last product state of each regime, and 0 elsewhere.
-        """
+        """Return the weights of expectations, ``(N_p, N_p)``, in units of ``2**-64``."""
         found = np.zeros((self.wealth.shape[1],) * 2, np.uint64)
         count, last = self.count, self.arrangement.last
         for d, one in enumerate(self.form.alternatives):
@@ -195,20 +273,7 @@ class Products:
 
 
 def check_products(problem: Problem, form: Form | None = None) -> None:
-    """Check that a machine that is built for alternatives can solve a problem of the general form.
-
-    Parameters
-    ----------
-    problem
-        The problem.
-    form
-        Tables to check in place of the problem's own.
-
-    Raises
-    ------
-    ProblemError
-        It cannot; the message gives the first reason.
-    """
+    """Check that a machine that is built for alternatives can solve a problem of the general form."""
     form = form or problem.form
 
     def refuse(reason: str) -> ProblemError:
@@ -256,10 +321,7 @@ def arrangement_of(problem: Problem, form: Form | None = None) -> Arrangement:
 
 
 def products_by_age(problem: Problem, form: Form | None = None) -> list[Products]:
-    """Return the product states of each age, the first age first; a list of one if no table depends on age.
-
-    Parameters and errors are those of :func:`products_of`.
-    """
+    """Return the product states of each age, the first age first; a list of one if no table depends on age."""
     form = form or problem.form
     if not any(one.aged() for one in form.alternatives):
         return [products_of(problem, form)]
@@ -275,23 +337,7 @@ def products_by_age(problem: Problem, form: Form | None = None) -> list[Products
 def products_of(
     problem: Problem, form: Form | None = None, age: int | None = None, arrangement: Arrangement | None = None
 ) -> Products:
-    """Return the product states of a problem that :func:`check_products` accepts.
-
-    Parameters
-    ----------
-    problem
-    form
-        Tables to use in place of the problem's own, if prices have changed.
-    age
-        Age whose tables to use, counted from 0; None if no table depends on age.
-    arrangement
-        That of :func:`arrangement_of`, if it is known.
-
-    Raises
-    ------
-    ProblemError
-        Values may fall in ``x`` although some candidates are dominated or below a bound.
-    """
+    """Return the product states of a problem that :func:`check_products` accepts."""
     form = form or problem.form
     points, states = form.shape[1:]
     alternatives = form.alternatives
@@ -337,13 +383,7 @@ def products_of(
 
 
 def fill_start(form: Form, arrangement: Arrangement, given: NDArray[np.float64], start: NDArray[np.float64]) -> None:
-    """Write the first guess of the values of product states that have a choice to ``start``, ``(N_k, N_p)``.
-
-    ``given`` has that of regimes, ``(N_r, N_k, N_z)``; ``start`` has the tables of values already. With taste shocks
-    one alternative of a regime starts from its value, and the others as if they could not be taken, so that the log-sum
-    is that value. If the group has other members, which are those of another regime, or tables of values that enter the
-    value, this one starts from what they lack.
-    """
+    """Write the first guess of the values of product states that have a choice to ``start``, ``(N_k, N_p)``."""
     count, place, last = arrangement.count, arrangement.place, arrangement.last
     # A product state that two regimes share starts from the lower of their values, that of the regime which ends first.
     for r in np.argsort(-last):
@@ -388,19 +428,10 @@ def _rising(tables: Tables) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
 def _first_value(
     problem: Problem, start: NDArray[np.float64], keeps: NDArray[np.bool_], dominated: str, age: int | None
 ) -> tuple[NDArray[np.float64], str]:
-    """Return the first guess of the value, and a sentence if it differs from ``start``; otherwise an empty text.
-
-    ``dominated`` is the name of an alternative with a candidate that is dominated or below a bound, or empty. ``age``
-    is None if no table depends on age. Otherwise only what enters the continuation value of this age is checked: tables
-    of values of the next age, or after the last age the problem's ``start``. The values that sweeps return do not fall.
-
-    Raises
-    ------
-    ProblemError
-        There is such an alternative, and a table of values, or the value after the last age, falls in ``x``.
-    """
+    """Return the first guess of the value, and a sentence if it differs from ``start``; otherwise an empty text."""
     if not dominated:
         return start, ""
+    candidate = f"a candidate of alternative {dominated!r}" if problem.alternatives else "a candidate"
     falls = start[1:] < start[:-1]
     last = problem.horizon is not None and (age is None or age == problem.horizon - 1)
     tables = falls & keeps & (age is None or not last)
@@ -409,7 +440,7 @@ def _first_value(
         i, p = first(tables)
         later = "" if age is None else f" at age {age + 2}"
         raise ProblemError(
-            f"a machine needs values that do not fall in x, because a candidate of alternative {dominated!r} is "
+            f"a machine needs values that do not fall in x, because {candidate} is "
             f"dominated or below its bound{where}, but a table of values falls from {start[i, p]:.6g} to "
             f"{start[i + 1, p]:.6g} at grid point {i + 1}{later}: {WORKAROUND}"
         )
@@ -419,7 +450,7 @@ def _first_value(
     if problem.horizon is not None:
         i, p = first(falls)
         raise ProblemError(
-            f"start must not fall as the grid rises, because a candidate of alternative {dominated!r} is dominated or "
+            f"start must not fall as the grid rises, because {candidate} is dominated or "
             f"below its bound{where}, but it falls from {start[i, p]:.6g} to {start[i + 1, p]:.6g} at "
             f"grid point {i + 1}: {WORKAROUND}"
         )

@@ -6,14 +6,11 @@ exact sweep on the problem's tables.
 
 from __future__ import annotations
 
-import functools
 import importlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from beltline.gpu_ref.timing import added, timed
 from beltline.host.devices import ARGUMENTS
@@ -22,17 +19,21 @@ from beltline.host.problem.checks import ProblemError, shown, suggestion, word
 from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
-from beltline.host.solver.certify import bounds_by_state, bounds_of_differences
-from beltline.host.solver.judgement import LIMITED, RESCALE, judged, lowers, promised
-from beltline.host.solver.options import SolveOptions
-from beltline.host.solver.rules import AUTO, Way, check_names, ways
+from beltline.host.solver.certificate import (
+    Certificate,
+    certified,
+    checked,
+    claimed,
+    confirms,
+    of_one_alternative,
+)
+from beltline.host.solver.judgement import LIMITED, concluded
+from beltline.host.solver.options import UNNAMED, SolveOptions, Way, check_names, ways
 from beltline.host.solver.solve_general import METHOD as BRACKETS
-from beltline.host.solver.solve_general import by_brackets
-from beltline.host.solver.tolerance import usual_utility
-from beltline.host.solver.verify import Verification, checked, confirms, measure
+from beltline.host.solver.solve_general import solve_general
 
 if TYPE_CHECKING:
-    from beltline.gpu_ref.methods import Method, Solution
+    from beltline.gpu_ref.methods import Solution
 
 BASELINES = {
     "grid": "grid_search",
@@ -63,32 +64,8 @@ GENERAL = Way(BRACKETS, why="the methods before it were slow")
 def solve_reference(
     problem: Problem, options: SolveOptions, device: str, more: dict[str, Any], report: Progress | None
 ) -> Result:
-    """Solve a problem of the simple form in double precision.
-
-    If a method fails, others are tried (:func:`_or_others`), and the message of the result says so.
-
-    Parameters
-    ----------
-    problem
-        Of the simple form.
-    options
-        Options of the solve. The method is one of ``beltline.gpu_ref.methods.METHODS``; None or ``"auto"`` tries those
-        of :func:`beltline.host.solver.rules.ways` in their order.
-    device
-        ``"cpu"`` or ``"gpu"``.
-    more
-        Options of the method; without a named method only ``start``.
-    report
-        Called with lines of progress.
-
-    Raises
-    ------
-    ProblemError
-        The method or an option is unknown, or the problem does not fit the device.
-    DeviceError
-        The device cannot be used on this computer.
-    """
-    named = options.method not in (None, AUTO)
+    """Solve a problem of the simple form in double precision."""
+    named = options.method not in (None, UNNAMED)
     if not named:
         check_names(more, f"device {device!r}")
     first, *others = [Way(check_method(options.method), more)] if named else ways(problem, device, more)
@@ -100,10 +77,7 @@ def _or_others(
     first: Result, problem: Problem, options: SolveOptions, device: str, others: Sequence[Way] = (),
     report: Progress | None = None,
 ) -> Result:  # fmt: skip
-    """Return ``first`` or, if it failed, the first success of ``others``, ``warm`` and the method of the general form.
-
-    The last one is tried only if the others are slow. If none succeeds, return ``first``.
-    """
+    """Return ``first`` or, if it failed, the first success of ``others``, ``warm`` and that of the general form."""
     if first.success or first.status == Outcome.INFEASIBLE:
         return first
     slow = first.status == Outcome.LIMIT and options.max_sweeps >= SLOW and problem.horizon is None
@@ -114,8 +88,12 @@ def _or_others(
         if report:
             report(f"method {first.method} failed; solving by method {way.method}")
         try:
-            other = (_by_brackets if way is GENERAL else _solved)(problem, options, device, way, report)
-        except MemoryError:
+            if way is GENERAL:
+                found = solve_general(problem, replace(options, method=None), "cpu", {}, report)
+                other = replace(found, chosen=_chosen("cpu", way, options))
+            else:
+                other = _solved(problem, options, device, way, report)
+        except ProblemError:
             break
         timing = added(timing, other.timing)
         if other.success:
@@ -125,17 +103,10 @@ def _or_others(
     return first
 
 
-def _by_brackets(problem: Problem, options: SolveOptions, device: str, way: Way, report: Progress | None) -> Result:
-    solution, timing = by_brackets(problem, options, report)
-    found = _solution()(
-        np.ascontiguousarray(solution.value[0]), np.ascontiguousarray(solution.policy[0]), solution.sweeps,
-        solution.sweeps, solution.residual, solution.error_bound, solution.success,
-    )  # fmt: skip
-    return _result(problem, options, "cpu", way, found, timing, report)
-
-
 def _solved(problem: Problem, options: SolveOptions, device: str, way: Way, report: Progress | None) -> Result:
     """Solve by one method in double precision."""
+    from beltline.gpu_ref.methods import Solution
+
     method, more = way.method, way.options
     check_method_options(method, more)
     if problem.horizon is not None and method != "warm":
@@ -160,66 +131,30 @@ def _solved(problem: Problem, options: SolveOptions, device: str, way: Way, repo
             found = module.solve(*tables, options.tol, options.max_sweeps, method=method, **known, **more)
         else:
             value, policy, seconds = module.solve_ages(*tables, problem.horizon)
-            found = _solution()(value, policy, problem.horizon, problem.horizon, 0.0, math.inf, True, seconds)
+            found = Solution(value, policy, problem.horizon, problem.horizon, 0.0, math.inf, True, seconds)
     except (ValueError, MemoryError) as error:
         raise ProblemError(f"{error}") from error
     return _result(problem, options, device, way, found, timing | found.seconds, report)
 
 
-@functools.cache
-def _cpu() -> Any:
-    """Return the module with the solver for ``"cpu"``."""
-    return importlib.import_module("beltline.gpu_ref.cpu")
-
-
-@functools.cache
-def _methods() -> dict[str, Method]:
-    """Return all methods by name; not imported before the first solve, because that takes long."""
+def check_method(method: object) -> str:
+    """Return ``method`` if it is a method of the solvers in double precision."""
+    # Not imported before the first solve, because that takes long.
     from beltline.gpu_ref.methods import METHODS
 
-    return METHODS
-
-
-def _rule(method: str) -> str:
-    """Return the stopping rule of a method, that of the general form included."""
-    return _methods()[method].rule if method in _methods() else "change"
-
-
-@functools.cache
-def _solution() -> type[Solution]:
-    """Return the class of what solvers return, imported as :func:`_methods` is."""
-    from beltline.gpu_ref.methods import Solution
-
-    return Solution
-
-
-def check_method(method: object) -> str:
-    """Return ``method`` if it is a method of the solvers in double precision.
-
-    Raises
-    ------
-    ProblemError
-        It is not.
-    """
     if isinstance(method, str) and method in BASELINES:
         raise ProblemError(
             f"method {method!r} is a published baseline, no longer a method of bl.solve: leave method out, or call "
             f"beltline.gpu_ref.published.{BASELINES[method]}.solve"
         )
-    if not isinstance(method, str) or method not in _methods():
-        choices = ", ".join(map(repr, (*_methods(), AUTO)))
+    if not isinstance(method, str) or method not in METHODS:
+        choices = ", ".join(map(repr, (*METHODS, UNNAMED)))
         raise ProblemError(f"method must be one of {choices}, not {shown(method)}")
     return method
 
 
 def check_method_options(method: str, more: Mapping[str, Any]) -> None:
-    """Check the options of a method, a name of ``beltline.gpu_ref.methods.METHODS``.
-
-    Raises
-    ------
-    ProblemError
-        The method does not have an option, or its value is wrong.
-    """
+    """Check the options of a method, a name of ``beltline.gpu_ref.methods.METHODS``."""
     if not more:
         return
     from beltline.gpu_ref.methods import METHODS, STARTS, check_options
@@ -235,16 +170,7 @@ def check_method_options(method: str, more: Mapping[str, Any]) -> None:
 
 
 def solve_batch(problems: Sequence[Problem], options: SolveOptions, method: str, more: dict[str, Any]) -> list[Result]:
-    """Solve problems of one shape with an infinite horizon on the GPUs of this computer, one launch on each GPU.
-
-    Parameters are those of :func:`solve_reference`; ``method`` is one of ``beltline.gpu_ref.cuda.solver.BATCHED``. As
-    there, each problem that fails is solved again by ``warm``.
-
-    Raises
-    ------
-    ProblemError, DeviceError
-        As :func:`solve_reference`, for one of the problems or for all of them.
-    """
+    """Solve problems of one shape with an infinite horizon on the GPUs of this computer, one launch on each GPU."""
     module = reference_module("gpu")
     word("method of a batch on a GPU", method, module.BATCHED)
     tables = [(one.grid, one.wealth, one.transition, one.start, one.beta, one.eta) for one in problems]
@@ -270,56 +196,48 @@ def _result(
     report: Progress | None,
 ) -> Result:  # fmt: skip
     """Return what a solver found as a result, verified if the options ask for it; ``timing`` is that of its parts."""
+    from beltline.gpu_ref.methods import METHODS
+
     change = found.residual
     infeasible = bool(found.policy.min() < 0) if found.complete is None else not found.complete
     if infeasible:
-        quality = Verification(math.inf, math.inf, False)
+        quality = claimed(problem, found.value, math.inf, math.inf)
     elif options.verify or math.isinf(found.error_bound):
         if report:
             report("verifying with an exact sweep in double precision")
         with timed(timing, "verify"):
-            quality = measure(problem, found.value, found.policy, change, device, found.compared)
+            tables = of_one_alternative(found.value, found.policy)
+            quality = certified(problem, tables, change, device=device, compared=found.compared)
     else:
-        quality = Verification(problem.modulus * change, found.error_bound, False)
-    outcome, message = _outcome(problem, options, found, infeasible, MEASURES[_rule(way.method)], quality)
-    if quality.independent and not options.verify:
-        message += " Its error has no bound without verification, so the result was verified although verify is False."
-    chosen = f"{device}, {way}: chosen because {way.why}" if way.why and options.method in (None, AUTO) else ""
+        quality = claimed(problem, found.value, problem.modulus * change, found.error_bound)
+    facts = _concluded(problem, options, found, infeasible, MEASURES[METHODS[way.method].rule], quality)
+    if quality.verified and not options.verify:
+        facts["message"] += (
+            " Its error has no bound without verification, so the result was verified although verify is False."
+        )
     return Result(
         value=found.value,
-        policy=found.policy if quality.policy is None else quality.policy,
-        success=outcome in (Outcome.CONVERGED, Outcome.FINISHED),
-        status=outcome.value,
-        message=message,
+        policy=found.policy if quality.tables is None else quality.tables.policy[..., 0, :, :],
+        **facts,
         sweeps=found.sweeps,
         change=change,
-        residual=quality.residual,
-        error_bound=quality.error_bound,
-        verified=quality.independent,
         tol=options.tol,
-        clocks=0,
-        clocks_source="",
         timing=timing,
         device=device,
-        amount_bits=None,
-        value_bits=None,
-        build_hash=0,
         problem=problem,
         method=way.method,
-        chosen=chosen,
+        chosen=_chosen(device, way, options),
     )
 
 
-def reference_module(device: str) -> Any:
-    """Return the module with the solver for ``"cpu"`` or ``"gpu"``.
+def _chosen(device: str, way: Way, options: SolveOptions) -> str:
+    return f"{device}, {way}: chosen because {way.why}" if way.why and options.method in (None, UNNAMED) else ""
 
-    Raises
-    ------
-    DeviceError
-        The device cannot be used on this computer.
-    """
+
+def reference_module(device: str) -> Any:
+    """Return the module with the solver for ``"cpu"`` or ``"gpu"``."""
     if device == "cpu":
-        return _cpu()
+        return importlib.import_module("beltline.gpu_ref.cpu")
     module = importlib.import_module("beltline.gpu_ref.cuda.solver")
     why = module.available()
     if why:
@@ -327,40 +245,33 @@ def reference_module(device: str) -> Any:
     return module
 
 
-def _outcome(
-    problem: Problem, options: SolveOptions, found: Solution, infeasible: bool, what: str, quality: Verification
-) -> tuple[Outcome, str]:
+def _concluded(
+    problem: Problem, options: SolveOptions, found: Solution, infeasible: bool, what: str, quality: Certificate
+) -> dict[str, Any]:
+    """Return the fields of a result that say how good it is."""
     change, sweeps, tol, max_sweeps = found.residual, found.sweeps, options.tol, options.max_sweeps
     after = f"after {sweeps:,} sweep{'' if sweeps == 1 else 's'}"
+    outcome, limits = Outcome.CONVERGED, dict[str, Any]()
     if infeasible:
-        return Outcome.INFEASIBLE, f"No affordable choice of some state had a finite utility {after}."
-    if quality.missed:
-        return Outcome.NOT_VERIFIED, f"The run ended {after}, but {quality.missed}."
-    bound, usual = quality.error_bound, functools.partial(usual_utility, problem)
-    by_state = functools.partial(bounds_by_state, problem, found.value)
-    relative = functools.partial(bounds_of_differences, problem, found.value, bound)
-    if problem.horizon is not None:
-        text = f"All {sweeps:,} age{' was' if sweeps == 1 else 's were'} solved."
-        return judged(Outcome.FINISHED, text, found.value, bound, RESCALE, 0.0, usual, by_state=by_state)
-    if found.converged:
+        outcome, text = Outcome.INFEASIBLE, f"No affordable choice of some state had a finite utility {after}."
+    elif quality.missed:
+        outcome, text = Outcome.NOT_VERIFIED, f"The run ended {after}, but {quality.missed}."
+    elif problem.horizon is not None:
+        outcome, text = Outcome.FINISHED, f"All {sweeps:,} age{' was' if sweeps == 1 else 's were'} solved."
+    elif found.converged:
         text = f"{what} fell below {tol:g} {after}."
-        cure, accepted = lowers(quality.residual, bound, problem.modulus), promised(options, problem.modulus)
-        return judged(
-            Outcome.CONVERGED, text, found.value, bound, cure, accepted, usual, by_state=by_state, relative=relative
-        )
-    from beltline.gpu_ref.methods import largest_value, sweep_rounding
+    else:
+        from beltline.gpu_ref.methods import largest_value, sweep_rounding
 
-    largest = largest_value(found.value)
-    rounding = sweep_rounding(largest, problem.states, problem.eta)
-    if change <= rounding:
-        text = (
-            f"{what} is {change:.3g} {after}, not below {tol:g}. More sweeps may not reduce it, as values of up "
-            f"to {largest:.3g} are rounded by up to {rounding:.3g} in double precision; the error bound includes this."
-        )
-        return judged(
-            Outcome.CONVERGED, text, found.value, bound, LIMITED, 0.0, usual, by_state=by_state, relative=relative
-        )
-    return Outcome.LIMIT, (
-        f"{what} is still {change:.3g} after the limit of {max_sweeps:,} sweep{'' if max_sweeps == 1 else 's'}, "
-        f"not below {tol:g}: increase max_sweeps."
-    )
+        largest = largest_value(found.value)
+        rounding = sweep_rounding(largest, problem.states, problem.eta)
+        if change <= rounding:
+            limits = {"cure": LIMITED, "accepted": 0.0}
+            text = (
+                f"{what} is {change:.3g} {after}, not below {tol:g}. More sweeps may not reduce it, as values of up to "
+                f"{largest:.3g} are rounded by up to {rounding:.3g} in double precision; the error bound includes this."
+            )
+        else:
+            outcome, limit = Outcome.LIMIT, f"{max_sweeps:,} sweep{'' if max_sweeps == 1 else 's'}"
+            text = f"{what} is still {change:.3g} after the limit of {limit}, not below {tol:g}: increase max_sweeps."
+    return concluded(quality, options, outcome, text, found.value, problem.modulus, **limits)

@@ -35,14 +35,12 @@ from beltline.host.problem.checks import (
 from beltline.host.problem.general import WORKAROUND, extras
 from beltline.host.problem.memory import memory_as_problem_error
 from beltline.host.problem.problem import Problem
-from beltline.host.solver.checkpoint import Checkpoint
-from beltline.host.solver.complete import INVALID, Completed
+from beltline.host.solver.complete import INVALID, Completed, or_plain, plain
 from beltline.host.solver.driver import Driver
-from beltline.host.solver.fallback import or_plain, plain
 from beltline.host.solver.fixed_point import SMALLEST_TOLERANCE, Image
 from beltline.host.solver.options import LEAST_TOL, MachineMethod, SolveOptions, Start, no_lanes, options_with
-from beltline.host.solver.prepare import Prepared, from_last, has_product_states, image_of, needs_alternatives
-from beltline.host.solver.run import Run
+from beltline.host.solver.prepare import Prepared, from_last, image_of, needs_alternatives
+from beltline.host.solver.run import Checkpoint, Run
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.sim.ctrl_c import interruptible
 from beltline.sim.progress import reporting
@@ -131,10 +129,7 @@ class Session:
 
     @property
     def device(self) -> Device | None:
-        """The open device, or None before it is opened.
-
-        Writing to it is not safe: the session relies on the contents of its tables and registers.
-        """
+        """The open device, or None before it is opened."""
         return None if self._driver is None else self._driver.device
 
     @property
@@ -177,7 +172,7 @@ class Session:
             solution of this session, which is still on the device, so that a problem similar to the last one takes few
             sweeps; the first problem starts from its own ``start``, and so does one with a horizon. ``"stay"``: the
             value of staying at ``x`` for ever. ``"coarse"``: a solution on a coarse grid, interpolated
-            (:func:`beltline.host.solver.starts.start_value`). Where a problem does not have one of the latter two,
+            (:func:`beltline.host.solver.prepare.start_value`). Where a problem does not have one of the latter two,
             ``problem.start`` is used.
         method : str, optional
             ``"shift"``, on a sweep engine: after each sweep the values of each exogenous state are moved by the change
@@ -217,10 +212,7 @@ class Session:
         progress: Progress | Literal[False] | None = None,
         moving: Mapping[str, Any] = MappingProxyType({}),
     ) -> Any:
-        """Solve ``problem`` as :meth:`solve` does, with options that were checked before.
-
-        ``moving`` has the options ``update`` and ``update_every``, if prices depend on the solution.
-        """
+        """Solve ``problem`` as :meth:`solve` does, with options that were checked before."""
         check_progress(progress)
         if moving:
             return self._solve_moving(problem, options, progress, moving)
@@ -248,12 +240,13 @@ class Session:
     ) -> Any:
         """Solve a problem whose prices depend on its solution."""
         # Here, because they compile.
-        from beltline.host.solver.machine_prices import MOST_EVERY, unsupported
         from beltline.host.solver.moving_prices import (
             MACHINE_EVERY,
+            MOST_EVERY,
             UPDATE_EVERY,
             solve_at_machine_prices,
             solve_moving,
+            unsupported,
         )
         from beltline.host.solver.solve_general import check_update
 
@@ -287,24 +280,12 @@ class Session:
         return self._driver.build().features.prices
 
     def prepare(self, problem: Problem, options: SolveOptions | None = None, moving: bool = False) -> Prepared:
-        """Check a problem and convert its tables to fixed point: the host's work before a run.
-
-        ``moving`` says that tables will change between runs, because prices depend on the solution.
-
-        The device is not used, so that it may be running another problem. ``start="last"`` therefore counts as
-        ``"given"`` here: the last solution may not be known yet.
-
-        Raises
-        ------
-        ProblemError
-            As :meth:`solve`.
-        """
+        """Check a problem and convert its tables to fixed point: the host's work before a run."""
         options = options or SolveOptions()
         if not isinstance(problem, Problem):
             raise ProblemError(f"problem must be a Problem, not {shown(problem)}")
         options = options.of(problem, LEAST_TOL)
-        general = moving or has_product_states(problem)
-        if general:
+        if moving or problem.general:
             self._check_general(problem, options, moving or needs_alternatives(problem))
         if options.method not in (None, "shift"):
             raise ProblemError(
@@ -313,8 +294,6 @@ class Session:
         if self._closed:
             raise DeviceError("the session is closed")
         elastic = self._name is not None and DEVICES[self._name].elastic
-        if problem.cost is not None and not general:
-            self._check_cost(problem, options, elastic)
         sizes = self._options.get("lanes"), _product_count(problem), self._options.get("multipliers", 0)
         prices = bool(self._options.get("prices"))
         build = smallest_build(problem, *sizes, prices=prices) if elastic else None
@@ -327,53 +306,39 @@ class Session:
         return Prepared(problem, image, build, options)
 
     def _check_general(self, problem: Problem, options: SolveOptions, alternatives: bool) -> None:
-        """Check options for a problem of the general form, as far as that is possible before the device is open.
-
-        ``alternatives`` says that the device must be built for alternatives, not only for costs.
-        """
+        """Check options for a problem of the general form, as far as that is possible before the device is open."""
         # Here, because it compiles.
         from beltline.host.solver.products import check_products, varies
 
         check_products(problem)
+        kind = "alternatives" if alternatives else "discount factors by state or tables by age"
+        has = ", ".join(extras(problem))
+        if has == "cost":
+            has = kind = "a cost"
+        wanted = "proof=1, costs=1 and alternatives=1" if alternatives else "proof=1 and costs=1"
         named = self._name is not None and DEVICES[self._name].elastic
         if named and not self._options.get("alternatives" if alternatives else "costs"):
-            wanted = "proof=1, costs=1 and alternatives=1" if alternatives else "proof=1 and costs=1"
             raise ProblemError(
-                f"problem {problem.name!r} has {', '.join(extras(problem)) or 'negative consumption'}, which device "
-                f"{self._name!r} supports only with the options lanes=, {wanted}: pass these, or {WORKAROUND}"
+                f"problem {problem.name!r} has {has}, which device {self._name!r} supports only with the options "
+                f"lanes=, {wanted}: pass these, or {WORKAROUND}"
             )
-        if varies(problem.form) and problem.taste > 0.0:
+        bounds, taste = "bounds of x' that depend on x", f"taste = {shown(problem.taste)}"
+        bounded, shocked = varies(problem.form), problem.taste > 0.0
+        if bounded and shocked:
             raise ProblemError(
-                f"problem {problem.name!r} has taste = {shown(problem.taste)} and bounds of x' that depend on x, which "
-                f"no device of the accelerator supports together: {WORKAROUND}"
+                f"problem {problem.name!r} has {taste} and {bounds}, which no device of the accelerator supports "
+                f"together: {WORKAROUND}"
             )
-        if named and varies(problem.form) and not self._options.get("bounds"):
-            raise ProblemError(
-                f"problem {problem.name!r} has bounds of x' that depend on x, which device {self._name!r} supports "
-                f"only with the option bounds=1: pass it, too, or {WORKAROUND}"
-            )
-        if named and problem.taste > 0.0 and not self._options.get("taste"):
-            raise ProblemError(
-                f"problem {problem.name!r} has taste = {shown(problem.taste)}, which device {self._name!r} supports "
-                f"only with the option taste=1: pass it, too, or {WORKAROUND}"
-            )
-        kind = "alternatives" if alternatives else "discount factors by state or tables by age"
+        for needs, option, needed in ((bounds, "bounds", bounded), (taste, "taste", shocked)):
+            if named and needed and not self._options.get(option):
+                raise ProblemError(
+                    f"problem {problem.name!r} has {needs}, which device {self._name!r} supports only with the option "
+                    f"{option}=1: pass it, too, or {WORKAROUND}"
+                )
         if options.shift:
             raise ProblemError(f"method 'shift' does not support problems with {kind}: leave method out")
         if options.start in ("stay", "coarse"):
             raise ProblemError(f"start of a problem with {kind} must be 'given' or 'last', not {options.start!r}")
-
-    def _check_cost(self, problem: Problem, options: SolveOptions, elastic: bool) -> None:
-        """Check options for a problem with a cost, as far as that is possible before the device is open."""
-        if elastic and not self._options.get("costs"):
-            raise ProblemError(
-                f"problem {problem.name!r} has a cost, which device {self._name!r} supports only with the options "
-                f"lanes=, proof=1 and costs=1: pass these, or {WORKAROUND}"
-            )
-        if options.shift:
-            raise ProblemError("method 'shift' does not support problems with a cost: leave method out")
-        if options.start in ("stay", "coarse"):
-            raise ProblemError(f"start of a problem with a cost must be 'given' or 'last', not {options.start!r}")
 
     def run(
         self,
@@ -382,11 +347,7 @@ class Session:
         saving: Checkpoint | None = None,
         update_every: int = 0,
     ) -> Completed:
-        """Run a prepared problem on the device; errors as of :meth:`solve`.
-
-        ``update_every`` is for images whose prices the device computes, as in
-        :meth:`beltline.host.solver.driver.Driver.run`.
-        """
+        """Run a prepared problem on the device; errors as of :meth:`solve`."""
         if self._closed:
             raise DeviceError("the session is closed")
         _check_fits(work)
@@ -456,15 +417,7 @@ def _product_count(problem: Problem) -> int:
 def in_session(
     device: str | Device | Session, options: dict[str, Any], progress: Progress | Literal[False] | None = None
 ) -> Iterator[Session]:
-    """Provide a session within a ``with`` block: ``device`` itself if it is a session, or else a new :class:`Session`.
-
-    A new session is closed at the end of the block; a session that was passed stays open.
-
-    Raises
-    ------
-    ProblemError, DeviceError
-        As :class:`Session`; also if ``options`` are given together with an open session.
-    """
+    """Provide ``device`` itself if it is a session, or else a new :class:`Session` that the block closes."""
     if isinstance(device, Session):
         no_options(options)
         yield device
@@ -474,13 +427,7 @@ def in_session(
 
 
 def no_options(options: dict[str, Any]) -> None:
-    """Check that no options are given for a device that is open already.
-
-    Raises
-    ------
-    ProblemError
-        ``options`` is not empty.
-    """
+    """Check that no options are given for a device that is open already."""
     if options:
         check_former_names(options)
         name = next(iter(options))

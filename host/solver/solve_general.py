@@ -1,8 +1,9 @@
-"""Solution of problems of the general form on the processor or a GPU, by exact sweeps that are proven."""
+"""Solution of problems of the general form by sweeps that are proven, and of discrete ones by policy iteration."""
 
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,30 +13,32 @@ import numpy as np
 from beltline.gpu_ref.timing import timed
 from beltline.host.devices.base import DeviceError, Progress
 from beltline.host.problem.checks import ProblemError, shown, suggestion
+from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.problem.general import start_of, unused
 from beltline.host.problem.model_parameters import count
 from beltline.host.problem.moved import with_form
 from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result, Tables
-from beltline.host.solver.certify import bounds_by_state, bounds_of_differences
-from beltline.host.solver.judgement import RESCALE, ROUNDED, judged, lowers, promised
+from beltline.host.solver.certificate import certified, certified_program, claimed, claimed_program
+from beltline.host.solver.judgement import ROUNDED, UNBOUNDED, concluded
 from beltline.host.solver.options import UNNAMED, SolveOptions
-from beltline.host.solver.tolerance import usual_utility
-from beltline.host.solver.verify import Verification, measured, with_best
 
 if TYPE_CHECKING:
+    from beltline.gpu_ref.discrete.policy_iteration import Iterated
     from beltline.gpu_ref.general.prices import BondPrices
-    from beltline.gpu_ref.general.solution import Solution
 
 DEVICES = ("cpu", "gpu")
-"""Devices that solve such problems."""
+"""Devices that solve problems of the general form; the first of them solves discrete ones, too."""
 
 check_steps = count(0, 10**6)
 """Check of the number of policy evaluation steps, which few problems need more than 100 of."""
 
 METHOD = "brackets"
-"""The only method: sweeps that search between the choices of neighbouring states, with policy evaluation steps."""
+"""Their only method: sweeps that search between the choices of neighbouring states, with policy evaluation steps."""
+
+DISCRETE_METHOD = "policy_iteration"
+"""The only method of discrete problems."""
 
 STEPS = 20
 """Default number of policy evaluation steps after each sweep that maximises."""
@@ -53,28 +56,7 @@ OUTCOMES = {
 def solve_general(
     problem: Problem, options: SolveOptions, device: str, more: dict[str, Any], report: Progress | None
 ) -> Result:
-    """Solve a problem of the general form.
-
-    Parameters
-    ----------
-    problem
-    options
-        ``tol``, ``max_sweeps`` and ``verify`` are used. With prices that depend on the solution, ``tol`` also applies
-        to the change of prices.
-    device
-        One of :data:`DEVICES`.
-    more
-        Options ``steps`` and ``update``, as in :func:`beltline.gpu_ref.general.solve.solve`.
-    report
-        Called with lines of progress.
-
-    Raises
-    ------
-    ProblemError
-        The device, the method or an option does not apply to such problems, or the problem does not fit the device.
-    DeviceError
-        No GPU can be used on this computer.
-    """
+    """Solve a problem of the general form."""
     update, steps = check_general(problem, options, device, more)
     timing: dict[str, float] = {}
     with timed(timing, "open"):
@@ -99,42 +81,28 @@ def solve_general(
             raise ProblemError(f"{error}") from error
     # The solver of a GPU returns the time of each part, that of the processor does not.
     timing |= parts or whole
-    quality = Verification(found.residual, found.error_bound, False)
+    tables = Tables(*(getattr(found, name) for name in Tables._fields))
+    quality = claimed(problem, found.value, found.residual, found.error_bound, found.form)
     if options.verify and np.isfinite(found.value).all():
         if report:
             report("verifying by a second search")
         with timed(timing, "verify"):
-            quality = measured(problem, found, found.residual, found.form)
+            quality = certified(problem, tables, found.residual, None if update is None else found.form)
     outcome, message = OUTCOMES[found.status], found.message
     if quality.missed:
         outcome, message = Outcome.NOT_VERIFIED, f"{message} But {quality.missed}."
-    else:
-        bound = quality.error_bound
-        cure, accepted = RESCALE, 0.0
-        if problem.horizon is None:
-            modulus = found.form.modulus()
-            cure, accepted = lowers(quality.residual, bound, modulus), promised(options, modulus)
-        usual = partial(usual_utility, problem)
-        by_state = partial(bounds_by_state, problem, found.value) if update is None else None
-        near_one = problem.horizon is None and update is None
-        relative = partial(bounds_of_differences, problem, found.value, bound) if near_one else None
-        outcome, message = judged(
-            outcome, message, found.value, bound, cure, accepted, usual, by_state=by_state, relative=relative
-        )
-        if message == found.message and outcome is Outcome.CONVERGED:
-            message += _rounding(found, bound, options.tol)
-    success = outcome in (Outcome.CONVERGED, Outcome.FINISHED)
+    modulus = found.form.modulus()
+    facts = concluded(quality, options, outcome, message, found.value, modulus, by_state=update is None)
+    plain = facts["message"] == found.message and facts["status"] == Outcome.CONVERGED
+    if plain and (found.residual >= options.tol or quality.error_bound > 2 * options.tol / (1 - modulus)):
+        facts["message"] += ROUNDED
+    facts["message"] = f"{facts['message']} {unused(problem)}".strip()
     return Result.of(
         problem if update is None else with_form(problem, found.form),
-        with_best(problem, Tables(*(getattr(found, name) for name in Tables._fields)), quality),
-        success=success,
-        status=outcome.value,
-        message=f"{message} {unused(problem)}".strip(),
+        quality.tables or tables,
+        **facts,
         sweeps=found.sweeps,
         change=found.residual,
-        residual=quality.residual,
-        error_bound=quality.error_bound,
-        verified=quality.independent,
         tol=options.tol,
         evaluations=int(found.evaluations.sum()),
         searched=found.searched,
@@ -158,50 +126,8 @@ def sweep_reporter(report: Progress | None, ages: int | None = None) -> Callable
     return reported
 
 
-def by_brackets(problem: Problem, options: SolveOptions, report: Progress | None) -> tuple[Solution, dict[str, float]]:
-    """Solve a problem of the simple form as one of the general form, which takes few sweeps where others are slow.
-
-    Returns
-    -------
-    solution, timing
-        Of one regime and alternative; seconds of the parts.
-
-    Raises
-    ------
-    MemoryError
-        The problem does not fit into the memory of this computer; nothing was allocated.
-    """
-    timing: dict[str, float] = {}
-    solve = _solver("cpu", timing)
-    with timed(timing, "solve"):
-        found = solve(
-            problem.form, problem.start[None], tol=options.tol, max_sweeps=options.max_sweeps, steps=STEPS,
-            progress=sweep_reporter(report),
-        )  # fmt: skip
-    return found, timing
-
-
-def _rounding(found: Solution, bound: float, tol: float) -> str:
-    """Return a sentence for the message where rounding errors of double precision exceed ``tol``."""
-    if found.residual < tol and bound <= 2 * tol / (1 - found.form.modulus()):
-        return ""
-    return ROUNDED
-
-
 def check_device(what: str, device: Any) -> str:
-    """Return the name of the device: one of :data:`DEVICES`, the first of them for ``"auto"``.
-
-    Parameters
-    ----------
-    what
-        What is to be solved, for the message.
-    device
-
-    Raises
-    ------
-    ProblemError
-        ``device`` is not one of :data:`DEVICES`.
-    """
+    """Return the name of the device: one of :data:`DEVICES`, the first of them for ``"auto"``."""
     if isinstance(device, str) and device == UNNAMED:
         return DEVICES[0]
     if not isinstance(device, str) or device not in DEVICES:
@@ -220,13 +146,7 @@ def _solver(device: str, parts: dict[str, float]) -> Any:
 
 
 def check_update(problem: Problem, update: Any, device: str = "") -> None:
-    """Check the function that returns new prices for a problem.
-
-    Raises
-    ------
-    ProblemError
-        It is not a function, its bonds do not fit the problem, the device does not support it, or there is a horizon.
-    """
+    """Check the function that returns new prices for a problem."""
     if not callable(update):
         raise ProblemError(f"update must be a function that is called after each sweep, not {shown(update)}")
     from beltline.gpu_ref.general.prices import BondPrices
@@ -267,13 +187,7 @@ def _check_bonds(problem: Problem, update: BondPrices) -> None:
 
 
 def check_general(problem: Problem, options: SolveOptions, device: str, more: Mapping[str, Any]) -> tuple[Any, int]:
-    """Check the arguments of :func:`solve_general` as far as possible without a device; return ``update``, ``steps``.
-
-    Raises
-    ------
-    ProblemError
-        The device, the method or an option does not apply to such problems.
-    """
+    """Return ``update`` and ``steps`` of :func:`solve_general`, after checks of its arguments that need no device."""
     check_device("a problem of the general form", device)
     if options.method not in (None, UNNAMED, METHOD):
         raise ProblemError(
@@ -295,3 +209,121 @@ def check_general(problem: Problem, options: SolveOptions, device: str, more: Ma
                 raise ProblemError(f"{name} needs an infinite horizon, and this problem has {problem.horizon} ages")
     steps = more.get("steps", STEPS if problem.horizon is None else 0)
     return update, check_steps("steps", steps)
+
+
+def solve_discrete(
+    problem: DiscreteProblem, options: SolveOptions, device: Any, more: dict[str, Any], report: Progress | None
+) -> Result:
+    """Solve a discrete problem."""
+    check_discrete(options, device, more)
+    timing: dict[str, float] = {}
+    with timed(timing, "open"):
+        if report:
+            report(f"solving on the {device}")
+        from beltline.gpu_ref.discrete import solve, solve_ages
+
+    program, horizon = problem.program, problem.horizon
+    progress, start = sweep_reporter(report, horizon), None if problem.start is None else problem.start.reshape(-1)
+    with timed(timing, "solve"):
+        try:
+            if horizon is not None and start is not None:
+                found = solve_ages(program, start, horizon, progress)
+            else:
+                found = solve(program, tol=options.tol, max_sweeps=options.max_sweeps, progress=progress)
+        except MemoryError as error:
+            raise ProblemError(f"{error}") from error
+    if found.status == "not finite" and _undiscounted(problem):
+        state = problem.state_name(int(np.argmax(found.value)))
+        raise ProblemError(
+            f"with beta = 1 the value of {state} is infinite, or its sum of rewards has no limit: actions that never "
+            "reach an end have rewards whose mean is not below 0"
+        )
+    outcome, message = OUTCOMES[found.status], _message(found, options.tol)
+    shape, chosen = problem.answer_shape, found.chosen
+    none = program.lost if horizon is None else chosen < 0
+    value = np.where(none, -np.inf, found.value).reshape(shape)
+    quality = claimed_program(problem, value, found.change, _claimed_bound(problem, found))
+    # Without discounting, and with a horizon, the bound follows from the second search only.
+    if (options.verify or horizon is not None or _undiscounted(problem)) and outcome is not Outcome.NOT_FINITE:
+        if report:
+            report("verifying by a second search")
+        with timed(timing, "verify"):
+            quality, chosen = certified_program(problem, value, found)
+        if quality.missed:
+            outcome, message = Outcome.NOT_VERIFIED, f"{message} But {quality.missed}."
+    actions = program.action[np.maximum(chosen, 0)].astype(np.int64)
+    unbounded = UNBOUNDED if horizon is not None or program.modulus < 1.0 else _no_modulus(problem)
+    return Result(
+        value=value,
+        policy=np.where(none | (chosen < 0), -1, actions).reshape(shape),
+        **concluded(quality, options, outcome, message, value, program.modulus, unbounded=unbounded),
+        sweeps=found.sweeps,
+        change=found.change,
+        tol=options.tol,
+        evaluations=found.evaluations,
+        ordered=found.ordered,
+        timing=timing,
+        device=DEVICES[0],
+        method=DISCRETE_METHOD,
+        problem=problem,
+    )
+
+
+def check_discrete(options: SolveOptions, device: Any, more: dict[str, Any]) -> None:
+    """Check the arguments of :func:`solve_discrete`."""
+    if not isinstance(device, str) or device not in (DEVICES[0], UNNAMED):
+        raise ProblemError(f"a discrete problem is solved on device {DEVICES[0]!r}, not on {shown(device)}")
+    if options.method not in (None, UNNAMED, DISCRETE_METHOD):
+        raise ProblemError(
+            f"a discrete problem is solved by method {DISCRETE_METHOD!r}, not by {shown(options.method)}"
+        )
+    takes = ("tol", "max_sweeps", "progress", "verify")
+    for name in more:
+        raise ProblemError(
+            f"a discrete problem has no option {name!r}: it takes tol, max_sweeps, progress and verify"
+            f"{suggestion(name, takes)}"
+        )
+
+
+def _message(found: Iterated, tol: float) -> str:
+    if found.status == "ages done":
+        return f"All {found.sweeps} ages were solved."
+    if found.status == "not finite":
+        index = np.unravel_index(int(np.argmax(~(np.abs(found.value) < np.inf))), found.value.shape)
+        return f"The value of state {index[-1]} is {found.value[index]}: rewards are too large for double precision."
+    if found.status == "sweep limit" and found.given_up:
+        return (
+            f"The value still changed by {found.change:.3g} after {found.sweeps:,} sweeps, not by less than tol, "
+            f"{tol:g}: policy iteration found no better policies, since rounding errors hide what they gain at this "
+            "beta, and value iteration converges slowly."
+        )
+    if found.status == "sweep limit":
+        return (
+            f"The value still changed by {found.change:.3g} after {found.sweeps:,} sweeps, not by less than tol, "
+            f"{tol:g}: increase max_sweeps."
+        )
+    last = "The only sweep" if found.sweeps == 1 else f"The last of {found.sweeps:,} sweeps"
+    return f"{last} changed the value by {found.change:.3g}.{ROUNDED if found.change >= tol else ''}"
+
+
+def _undiscounted(problem: DiscreteProblem) -> bool:
+    return problem.horizon is None and problem.beta == 1.0
+
+
+def _no_modulus(problem: DiscreteProblem) -> str:
+    if _undiscounted(problem):
+        return (
+            " The error has no bound: with beta = 1 actions that are the best within rounding may never reach an end."
+        )
+    return (
+        f" The error cannot be bounded: beta = {problem.beta!r} times the largest sum of a row of Q is not below 1 by "
+        "more than rounding."
+    )
+
+
+def _claimed_bound(problem: DiscreteProblem, found: Iterated) -> float:
+    """Return the error bound that follows from a last sweep that searched every pair."""
+    modulus = problem.program.modulus
+    if found.status != "converged" or not modulus < 1.0:
+        return math.inf
+    return (modulus * found.change + 2.0 * found.rounding) / (1.0 - modulus)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from beltline.host.results import archive, facts, fields, netcdf, record
-from beltline.host.solver import checkpoint
+from beltline.host.solver import run
 from support.damage import SEALS, damaged, read
 from support.files import WRITERS, content, small
 
@@ -22,7 +22,7 @@ def fuzz(folder: Path, kind: str, seconds: int, seed: int) -> int:
     """Search for ``seconds``; ends the process with libFuzzer's exit code, which is 0 if nothing was found."""
     import atheris
 
-    for module in (archive, facts, fields, netcdf, record, checkpoint, zipfile):
+    for module in (archive, facts, fields, netcdf, record, run, zipfile):
         for owner in (module, *(kind for kind in vars(module).values() if inspect.isclass(kind))):
             for function in vars(owner).values():
                 if inspect.isfunction(function) and function.__module__ == module.__name__:

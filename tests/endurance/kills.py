@@ -38,11 +38,11 @@ from beltline.host.cli.main import main
 from beltline.host.cli.interrupts import begin_work
 from beltline.host.devices import DEVICES
 from beltline.host.models import catalogue
-from beltline.host.solver import checkpoint
+from beltline.host.solver.run import Checkpoint
 from support.fakes import backend, problem, slow_model
 DEVICES["emulator"] = backend(lambda parameters: slow_model(50, 3))
 catalogue.made = lambda *_: problem(50, 3)
-checkpoint.Checkpoint.__init__.__defaults__ = (0.02, False)
+Checkpoint.__init__.__defaults__ = (0.02, False)
 print("now", flush=True)
 files = ["--checkpoint", str(folder / "run.npz"), "--out", str(folder / "out.npz")]
 sys.exit(main(["solve", "rbc", "--device", "emulator", "--quiet", *files]))

@@ -16,7 +16,7 @@ from scipy import sparse
 import beltline as bl
 from beltline.host.devices import DeviceError, open_device
 from beltline.host.problem.markov import rouwenhorst_by_age
-from beltline.host.solver import transfers
+from beltline.host.solver import checked
 from beltline.host.solver.fixed_point import fixed_point
 from beltline.host.solver.options import SolveOptions
 from beltline.hw.interface.registers import VERSION
@@ -76,7 +76,7 @@ def cases() -> Iterator[Any]:
 @pytest.mark.parametrize(("call", "lets", "sentence"), list(cases()))
 def test_bad_arguments(call: str, lets: tuple[str, ...], sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
     names = namespace(lets)
-    monkeypatch.setattr(transfers, "write_table", lambda *_: pytest.fail("a table was written"))
+    monkeypatch.setattr(checked, "write_table", lambda *_: pytest.fail("a table was written"))
     with pytest.raises((bl.ProblemError, DeviceError)) as caught:
         eval(call, names)
     said = str(caught.value)

@@ -82,7 +82,7 @@ FAULTS = (
     ),
     Fault(
         "bounds on values are those of the first age's utilities",
-        "host/solver/product_reach.py",
+        "host/solver/product_image.py",
         "k = age if len(products) > 1 else 0",
         "k = 0",
         (FORMS + "[ages random]",),
@@ -110,7 +110,7 @@ FAULTS = (
     ),
     Fault(
         "results of ages are read with the tables of other ages",
-        "host/solver/verify_products.py",
+        "host/solver/product_image.py",
         "sweeps = zip(reversed(image.ages), value, policy, strict=False)",
         "sweeps = zip(image.ages, value, policy, strict=False)",
         (FORMS + "[ages default]",),

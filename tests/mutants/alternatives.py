@@ -8,7 +8,7 @@ COMBINE = "hw/sweep/combine.py"
 MODEL = "hw/sweep/model.py"
 PRODUCTS = "host/solver/products.py"
 IMAGE = "host/solver/product_image.py"
-VERIFY = "host/solver/verify_products.py"
+VERIFY = "host/solver/product_image.py"
 TEST = "tests/hw/sweep/test_alternatives.py::"
 FORMS = "tests/host/solver/test_forms.py::test_errors_are_within_the_bounds_of_every_device"
 TEST_HOST = "tests/host/solver/test_alternatives.py::"
@@ -106,7 +106,7 @@ FAULTS = (
     ),
     Fault(
         "bounds on numbers leave out expensive candidates of a firm",
-        "host/solver/product_reach.py",
+        "host/solver/product_image.py",
         "parts.append(float(np.abs(one.wealth).max() + np.abs(one.cost).max()))",
         "parts.append(0.0)",
         (HOST_FIRMS + "test_candidates_out_of_bounds_are_within_the_range_of_numbers",),
@@ -330,7 +330,7 @@ FAULTS = (
     ),
     Fault(
         "bounds on values leave out the utilities added to alternatives",
-        "host/solver/product_reach.py",
+        "host/solver/product_image.py",
         "earned + products.kappa, -np.inf)",
         "earned, -np.inf)",
         (
@@ -347,21 +347,21 @@ FAULTS = (
     ),
     Fault(
         "verification of problems with alternatives accepts any error as rounding",
-        "host/solver/verify.py",
+        "host/solver/certificate.py",
         "coarse = None if rounding is None else TIMES * np.where(",
         "coarse = None if rounding is None else 1e9 * np.where(",
         OF_MISSES,
     ),
     Fault(
         "a checkpoint leaves out the groups",
-        "host/solver/checkpoint.py",
+        "host/solver/run.py",
         "digest.update(image.groups.kappa.data)",
         "digest.update(image.groups.marks.data)",
         (TEST_HOST + "test_a_solve_resumes_from_its_checkpoint",),
     ),
     Fault(
         "a checkpoint leaves out the candidates",
-        "host/solver/checkpoint.py",
+        "host/solver/run.py",
         "        digest.update(image.groups.lowest.data)\n",
         "",
         (TEST_HOST + "test_a_checkpoint_has_a_key_of_all_groups",),

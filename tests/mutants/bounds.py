@@ -151,7 +151,7 @@ FAULTS = (
     ),
     Fault(
         "a checkpoint of other bounds is accepted",
-        "host/solver/checkpoint.py",
+        "host/solver/run.py",
         "digest.update(image.bounds.data)",
         "digest.update(image.wealth.data)",
         OF_IMAGE,

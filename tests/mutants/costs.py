@@ -5,7 +5,7 @@ from __future__ import annotations
 from .fault import Fault
 
 LANE = "hw/sweep/lane/"
-COSTS = "host/solver/costs.py"
+COSTS = "host/solver/products.py"
 TEST = "tests/hw/sweep/test_alternatives.py::"
 TEST_GATEWARE = ("tests/hw/sweep/test_kinds.py::test_gateware_after_every_sweep_and_at_the_end[costs-2]",)
 FORMS = "tests/host/solver/test_forms.py::test_errors_are_within_the_bounds_of_every_device"
@@ -70,21 +70,21 @@ FAULTS = (
     Fault(
         "a dominated candidate keeps its cost",
         COSTS,
-        "least = np.minimum.accumulate(cost[::-1])[::-1]",
-        "least = cost",
+        "least = np.minimum.accumulate(bounded[::-1])[::-1]",
+        "least = bounded",
         OF_TABLE,
     ),
     Fault(
         "a dominated candidate is not replaced",
         COSTS,
-        "own = np.where(cost == least,",
-        "own = np.where(cost >= least,",
+        "own = np.where(inside & (bounded == least),",
+        "own = np.where(inside & (bounded >= least),",
         OF_TABLE,
     ),
     Fault(
         "costs that no state can afford reduce the precision of all others",
         COSTS,
-        "np.minimum(least, problem.wealth.max(axis=0))",
+        "np.minimum(least, tables.wealth.max(axis=0))",
         "least",
         (TEST_HOST + "test_costs_that_no_state_can_afford_take_no_bits",),
     ),
@@ -98,33 +98,16 @@ FAULTS = (
     Fault(
         "a starting value that falls is refused although costs rise",
         COSTS,
-        "if costs is None or not costs.dominated:\n        return start",
-        "if costs is None:\n        return start",
+        "if not dominated:\n        return start",
+        "if problem is None:\n        return start",
         OF_STARTS,
     ),
     Fault(
         "a choice of the machine is returned even if it is dominated",
-        "host/solver/complete.py",
-        "image.stands[policy, np.arange(problem.states)].astype(np.int32)",
-        "policy.astype(np.int32)",
+        "host/solver/product_image.py",
+        "stands = products.stands[policy[..., columns], columns]",
+        "stands = policy[..., columns]",
         (FORMS + "[cost laffer]",),
-    ),
-    Fault(
-        "a result of a problem with costs counts as proven although the machine did not prove it",
-        "host/solver/complete.py",
-        "costly = problem.cost is not None or Status.PEAKS in done.status",
-        "costly = Status.PEAKS in done.status",
-        ("tests/host/solver/test_forms.py::test_a_run_that_was_not_proven_is_verified_all_the_same",),
-    ),
-    Fault(
-        "the range of values is computed as if every choice x' cost x'",
-        "host/solver/fixed_point.py",
-        "problem.grid[0] if costs is None else costs.table[0]",
-        "problem.grid[0]",
-        (
-            FORMS + "[cost kink]",
-            FORMS + "[cost laffer]",
-        ),
     ),
     Fault(
         "a table of costs is loaded into a build that does not support costs",
@@ -156,9 +139,9 @@ FAULTS = (
     ),
     Fault(
         "the bound without verification ignores that values may fall by rounding",
-        "host/solver/verify.py",
-        "rounding += 3 * (image.value_unit",
-        "rounding += 0 * (image.value_unit",
+        "host/solver/complete.py",
+        "rounding += 3 * unit",
+        "rounding += 0 * unit",
         (TEST_HOST + "test_the_bound_without_verification_counts_what_rounding_leaves_of_dominated_candidates",),
     ),
 )

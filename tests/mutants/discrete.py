@@ -84,7 +84,7 @@ FAULTS = (
     ),
     Fault(
         "actions of a discrete program are returned as positions in the table of pairs instead of as action numbers",
-        "host/solver/solve_discrete.py",
+        "host/solver/solve_general.py",
         "actions = program.action[np.maximum(chosen, 0)].astype(np.int64)",
         "actions = chosen - program.first[:-1]",
         (SOLVED + "test_savings_in_every_form_and_by_factors",),

@@ -19,30 +19,30 @@ FAULTS = (
     ),
     Fault(
         "the bound of a horizon that was not measured is not accumulated over ages",
-        SOLVER + "verify.py",
-        "error = contraction * error + rounding",
+        SOLVER + "complete.py",
+        "error = modulus(age) * error + rounding",
         "error = rounding",
         (BOUNDS + "test_errors_of_unmeasured_ages_add_up",),
     ),
     Fault(
         "the measured bound of ages in double precision is not accumulated",
-        SOLVER + "verify.py",
+        SOLVER + "certificate.py",
         "error = modulus * error + age.residual + age.rounding",
         "error = age.residual + age.rounding",
         (BOUNDS + "test_confirmed_errors_of_ages_add_up",),
     ),
     Fault(
         "the error bound of an infinite horizon counts one sweep instead of all that would follow",
-        SOLVER + "verify.py",
+        SOLVER + "certificate.py",
         "bound if problem.horizon is not None else bound / (1.0 - modulus)",
         "bound",
         (BOUNDS + "test_a_residual_may_come_back_for_ever",),
     ),
     Fault(
         "the rounding error of fixed point is taken to be zero",
-        SOLVER + "verify.py",
-        "rounding = 2 * float(rounding_of_choices(",
-        "rounding = 0 * float(rounding_of_choices(",
+        SOLVER + "complete.py",
+        "rounding = TIMES * float(rounding_of(",
+        "rounding = 0 * float(rounding_of(",
         (BOUNDS + "test_errors_of_unmeasured_ages_add_up",),
     ),
     Fault(
@@ -120,8 +120,8 @@ FAULTS = (
     Fault(
         "the ages of a machine's result are returned in the order of its sweeps",
         SOLVER + "complete.py",
-        "np.ascontiguousarray(value[::-1]), np.ascontiguousarray(policy[::-1])",
-        "np.ascontiguousarray(value), np.ascontiguousarray(policy[::-1])",
+        "{name: np.ascontiguousarray(part[::-1]) for",
+        "{name: np.ascontiguousarray(part) for",
         (TESTS + "test_solve.py::test_horizon_in_the_order_of_time",),
     ),
     Fault(
@@ -133,7 +133,7 @@ FAULTS = (
     ),
     Fault(
         "weights of shifts ignore that a change has effects in all later periods",
-        SOLVER + "shifts.py",
+        SOLVER + "fixed_point.py",
         "weights = np.linalg.solve(np.eye(q.shape[0]) - q, q)",
         "weights = q.copy()",
         (TESTS + "test_shifts.py::test_weights_are_what_all_sweeps_to_come_add",),
@@ -310,7 +310,7 @@ FAULTS = (
     Fault(
         "the policy of a verified result is that of the last sweep",
         "host/solver/reference.py",
-        "policy=found.policy if quality.policy is None else quality.policy",
+        "policy=found.policy if quality.tables is None else quality.tables.policy[..., 0, :, :]",
         "policy=found.policy",
         ("tests/host/solver/test_maximisers.py::test_choices_of_a_verified_result_are_the_best_at_its_value[rough]",),
     ),
@@ -491,7 +491,7 @@ FAULTS = (
     ),
     Fault(
         "the command line deletes a checkpoint before it has written the result",
-        "host/solver/checkpoint.py",
+        "host/solver/run.py",
         "if converged and not self.stays:",
         "if converged:",
         ("tests/host/solver/test_checkpoint.py::test_the_command_line_deletes_it_after_it_has_written_the_result",),

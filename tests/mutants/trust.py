@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .fault import Fault
 
-TOLERANCE = "host/solver/tolerance.py"
+TOLERANCE = "host/solver/options.py"
 JUDGEMENT = "host/solver/judgement.py"
 TESTS = "tests/host/solver/test_tolerance.py::"
 SYSTEM = "gpu_ref/general/policy_system.py"

@@ -124,9 +124,9 @@ def test_an_import_around_the_work_does_not_defer_an_interrupt(tmp_path: Path, m
 TERMINATED = """
 import os, signal, sys
 import beltline as bl
-from beltline.host.solver import waiting
+from beltline.host.solver import checked
 
-waiting.POLL_SECONDS = 0.01
+checked.POLL_SECONDS = 0.01
 
 def progress(line):
     if line.startswith("sweep"):

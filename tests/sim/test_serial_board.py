@@ -16,7 +16,7 @@ import pytest
 
 import beltline as bl
 import beltline.host.devices.lock
-import beltline.host.solver.waiting
+import beltline.host.solver.checked
 from beltline.host.devices import Device, DeviceLostError, open_device
 from beltline.host.solver.driver import run
 from beltline.host.solver.fixed_point import fixed_point

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from beltline.host.problem.problem import Problem
+from beltline.host.solver.complete import rounding_of
 from beltline.host.solver.product_image import product_image
-from beltline.host.solver.verify_products import rounding_of
 
 TOL = 1e-6
 

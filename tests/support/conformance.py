@@ -22,9 +22,9 @@ import beltline as bl
 import beltline.host.devices.f2
 import beltline.host.devices.lock
 from beltline.host.devices import Device, DeviceError, open_device
+from beltline.host.solver.checked import read_table
 from beltline.host.solver.driver import run
 from beltline.host.solver.fixed_point import fixed_point
-from beltline.host.solver.transfers import read_table
 from beltline.hw.interface.layout import Layout
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import (

@@ -10,8 +10,8 @@ import numpy as np
 
 import beltline as bl
 from beltline.host.batch.store import Store
-from beltline.host.solver.checkpoint import Checkpoint, Saved
 from beltline.host.solver.fixed_point import Image, fixed_point
+from beltline.host.solver.run import Checkpoint, Saved
 from support.fakes import BruteDevice, problem
 
 KEY = "ab" + 62 * "0"

@@ -23,11 +23,9 @@ from beltline.host.problem.concavity import concave_majorant
 from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import GRID_END_SHARE, Outcome
 from beltline.host.results.result import Result
-from beltline.host.solver.options import UNNAMED, machine_method
-from beltline.host.solver.processor_session import ProcessorSession, named
-from beltline.host.solver.rules import check_unnamed
+from beltline.host.solver.options import UNNAMED, check_unnamed, machine_method
 from beltline.host.solver.session import Session, in_session
-from beltline.host.solver.solve import solve
+from beltline.host.solver.solve import ProcessorSession, named, solve
 from beltline.sim.progress import reporting
 
 VALUE_TOLERANCE = 1e-10

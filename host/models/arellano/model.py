@@ -24,10 +24,10 @@ from beltline.host.problem.general import start_of
 from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
+from beltline.host.solver.certificate import certified
 from beltline.host.solver.options import UNNAMED
 from beltline.host.solver.solve import solve
 from beltline.host.solver.solve_general import STEPS
-from beltline.host.solver.verify import measured
 
 QUARTERS = 4
 """Number of quarters in a year."""
@@ -389,7 +389,7 @@ class Arellano(Calibration, Model):
             return result
         timing = dict(found.timing)
         with timed(timing, "verify"):
-            quality = measured(result.problem, result.tables, found.residual)
+            quality = certified(result.problem, result.tables, found.residual)
         return replace(result, residual=quality.residual, error_bound=quality.error_bound, timing=timing)
 
     def _begun(self, machine: dict[str, Any] | None) -> Problem | None:

@@ -17,8 +17,8 @@ from beltline.host.models.model_result import reading
 from beltline.host.problem.checks import ProblemError, check_progress, shown
 from beltline.host.results.fields import table_of
 from beltline.host.solver.options import UNNAMED
-from beltline.host.solver.processor_session import ProcessorSession
 from beltline.host.solver.session import Session
+from beltline.host.solver.solve import ProcessorSession
 
 INAPPLICABLE = ("max_sweeps", "verify", "value_bits", "amount_bits", "timeout", "checkpoint", "checkpoint_every")
 """Options of :func:`beltline.solve` for one problem, which do not apply to an economy that solves many."""

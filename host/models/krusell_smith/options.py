@@ -17,8 +17,8 @@ from beltline.host.problem.checks import ProblemError, flag, shown, suggestion, 
 from beltline.host.problem.model_parameters import DEPRECIATION, POSITIVE, Check, count, one_of
 from beltline.host.results.fields import Declared, parameter, table_of
 from beltline.host.solver.options import UNNAMED
-from beltline.host.solver.processor_session import ProcessorSession, named
 from beltline.host.solver.session import Session
+from beltline.host.solver.solve import ProcessorSession, named
 
 HOUSEHOLDS = ("euler", "table")
 PANELS = ("cpu", "gpu")

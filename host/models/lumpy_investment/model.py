@@ -35,8 +35,7 @@ from beltline.host.problem.problem import Problem
 from beltline.host.results.fields import Declared, array, parameter
 from beltline.host.solver.options import UNNAMED
 from beltline.host.solver.solve import solve
-from beltline.host.solver.solve_discrete import DEVICE as DISCRETE
-from beltline.host.solver.solve_general import check_device
+from beltline.host.solver.solve_general import DEVICES, check_device
 
 ALTERNATIVES = ("keep", "adjust")
 """Names of the alternatives."""
@@ -486,9 +485,9 @@ class LumpyInvestment(Declared, Model):
         device = check_device("lumpy investment", device)
         if "update" in more:
             raise ProblemError("update must not be given: lumpy investment has no prices to update")
-        if self.convex > 0.0 and device != DISCRETE:
+        if self.convex > 0.0 and device != DEVICES[0]:
             raise ProblemError(
-                f"lumpy investment with a convex cost is solved on device {DISCRETE!r}, not on {device!r}"
+                f"lumpy investment with a convex cost is solved on device {DEVICES[0]!r}, not on {device!r}"
             )
         problem: Any = self.discrete_problem() if self.convex > 0.0 else self.problem()
         solution: Any = solve(problem, tol=tol, device=device, progress=progress, **more)

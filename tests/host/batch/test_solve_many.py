@@ -32,8 +32,7 @@ from beltline.host.batch.worker import Turns
 from beltline.host.devices import DEVICES, DeviceError
 from beltline.host.devices.software_model import BACKEND, ModelDevice
 from beltline.host.results import archive
-from beltline.host.solver.options import SolveOptions
-from beltline.host.solver.tolerance import default_tol
+from beltline.host.solver.options import SolveOptions, default_tol
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Command
 from support.batches import TOL, many, tiny

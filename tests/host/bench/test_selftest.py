@@ -17,7 +17,7 @@ from beltline.host.bench import selftest as module
 from beltline.host.bench.selftest import Verdict, blocks, patterns, selftest, single_bits
 from beltline.host.cli.main import main
 from beltline.host.devices import Device, open_device
-from beltline.host.solver import waiting
+from beltline.host.solver import checked
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import REGISTERS, Command, Table
 from support.boards import Fabric
@@ -38,7 +38,7 @@ def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(beltline.host.devices.lock, "directory", lambda: tmp_path)
     monkeypatch.setattr(module, "SPEED_SECONDS", 0.01)
     monkeypatch.setattr(module, "CLOCK_SECONDS", 0.3)
-    monkeypatch.setattr(waiting, "STUCK_SECONDS", 0.5)
+    monkeypatch.setattr(checked, "STUCK_SECONDS", 0.5)
 
 
 @pytest.fixture

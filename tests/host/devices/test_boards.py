@@ -25,7 +25,7 @@ import pytest
 
 import beltline as bl
 import beltline.host.devices.lock
-import beltline.host.solver.waiting
+import beltline.host.solver.checked
 from beltline.host.devices import (
     DeviceError,
     DeviceInUseError,
@@ -191,7 +191,7 @@ def solving_elsewhere(name: str, directory: Path) -> Iterator[subprocess.Popen[s
         import pytest
         import beltline.host.devices.lock
         beltline.host.devices.lock.directory = lambda: Path({str(directory)!r})
-        import beltline.host.solver.waiting
+        import beltline.host.solver.checked
         from beltline.host.devices import open_device
         from beltline.host.solver.driver import run
         from beltline.host.solver.fixed_point import fixed_point
@@ -203,7 +203,7 @@ def solving_elsewhere(name: str, directory: Path) -> Iterator[subprocess.Popen[s
         boards.install({name!r}, patch, directory, fabric)
         device = open_device({name!r})
         fabric.stuck = True
-        beltline.host.solver.waiting.STUCK_SECONDS = 1000.0
+        beltline.host.solver.checked.STUCK_SECONDS = 1000.0
         fabric.fault = lambda: fabric.busy and print("busy", flush=True)
         run(device, fixed_point(boards.GIVEN, 1e-6), 10_000)
     """
@@ -343,7 +343,7 @@ def test_status_that_no_beltline_has(board: tuple[str, Fabric], monkeypatch: pyt
 
 def endless(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
     """Solve so that the fault occurs before the end."""
-    monkeypatch.setattr(beltline.host.solver.waiting, "POLL_SECONDS", 0.02)
+    monkeypatch.setattr(beltline.host.solver.checked, "POLL_SECONDS", 0.02)
     # With twelve sweeps between two reads of the status a small problem would end before the fault.
     monkeypatch.setattr("support.boards.SLICE_SECONDS", 0.0)
     return lambda name: bl.solve(GIVEN, device=name, tol=1e-13, max_sweeps=10**9)
@@ -388,7 +388,7 @@ def test_reset_by_another_process(board: tuple[str, Fabric], monkeypatch: pytest
 def test_stuck_device(board: tuple[str, Fabric], monkeypatch: pytest.MonkeyPatch) -> None:
     name, fabric = board
     solve = endless(monkeypatch)
-    monkeypatch.setattr(beltline.host.solver.waiting, "STUCK_SECONDS", 0.3)
+    monkeypatch.setattr(beltline.host.solver.checked, "STUCK_SECONDS", 0.3)
 
     def fault() -> None:
         fabric.stuck = fabric.machine.read_register("SWEEPS") >= 7
@@ -412,8 +412,8 @@ def test_stuck_device(board: tuple[str, Fabric], monkeypatch: pytest.MonkeyPatch
 
 def test_slow_device_is_not_stuck(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run may take any time if its counters change between two reads."""
-    monkeypatch.setattr(beltline.host.solver.waiting, "STUCK_SECONDS", 0.05)
-    monkeypatch.setattr(beltline.host.solver.waiting, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(beltline.host.solver.checked, "STUCK_SECONDS", 0.05)
+    monkeypatch.setattr(beltline.host.solver.checked, "POLL_SECONDS", 0.01)
 
     class Slow(BruteDevice):
         def sweep(self) -> None:

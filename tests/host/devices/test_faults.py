@@ -12,7 +12,7 @@ import pytest
 import beltline as bl
 import beltline.host.devices.lock
 from beltline.host.devices import Device, DeviceError, open_device
-from beltline.host.solver import waiting
+from beltline.host.solver import checked
 from beltline.host.solver.session import Session
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Engine
@@ -47,7 +47,7 @@ PROBLEMS = (problem(20, 3, seed=1, beta=0.5), problem(20, 3, seed=1, beta=0.5, e
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "STUCK_SECONDS", 0.5)
+    monkeypatch.setattr(checked, "STUCK_SECONDS", 0.5)
     # A board runs a step whenever its status is read, so that it can be reset in the middle of a run.
     monkeypatch.setattr(boards, "SLICE_SECONDS", 0.0)
 

@@ -23,7 +23,7 @@ import beltline as bl
 from beltline.host.batch.store import Store
 from beltline.host.cli.main import main
 from beltline.host.results import archive, netcdf, record
-from beltline.host.solver.checkpoint import Checkpoint
+from beltline.host.solver.run import Checkpoint
 from support.files import KEY, WRITERS, image, small
 
 NOT_OURS = "is damaged or was not saved by Beltline: "

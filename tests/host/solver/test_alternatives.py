@@ -10,10 +10,10 @@ import pytest
 
 import beltline as bl
 from beltline.host.devices import open_device
-from beltline.host.solver.checkpoint import _key
 from beltline.host.solver.driver import Driver
 from beltline.host.solver.product_image import LOWEST, product_image
 from beltline.host.solver.products import products_of
+from beltline.host.solver.run import _key
 from beltline.hw.interface.parameters import MachineParameters
 from support.alternatives import with_alternatives
 from support.compared import TOL, compared

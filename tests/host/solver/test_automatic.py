@@ -18,8 +18,8 @@ from beltline.gpu_ref import cpu
 from beltline.gpu_ref.methods import Solution
 from beltline.host.devices import DEVICES, f2, pynq
 from beltline.host.devices.base import Backend, DeviceInUseError
-from beltline.host.solver.processor_session import ProcessorSession
-from beltline.host.solver.rules import GPU_STATES, boards, ways, without_gpu
+from beltline.host.solver.options import GPU_STATES, boards, ways, without_gpu
+from beltline.host.solver.solve import ProcessorSession
 from support.fakes import BruteDevice
 from support.paths import ROOT
 
@@ -146,7 +146,7 @@ def test_a_gpu_is_asked_where_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "262,144" in without_gpu(large)
     started = SimpleNamespace(COMPILED={(1024, 4), (GIVEN.points, GIVEN.states)})
     monkeypatch.setitem(sys.modules, "beltline.gpu_ref.cuda.sweeps", started)
-    monkeypatch.setattr("beltline.host.solver.rules.no_gpu", lambda: "")
+    monkeypatch.setattr("beltline.host.solver.options.no_gpu", lambda: "")
     assert without_gpu(large) == ""
     assert without_gpu(GIVEN) == "a GPU saves time from 4,096 states, and this problem has 128"
 

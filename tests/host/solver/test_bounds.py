@@ -9,8 +9,9 @@ import pytest
 
 import beltline as bl
 from beltline.gpu_ref.exact import exact_sweep
+from beltline.host.solver.certificate import certified, of_one_alternative
+from beltline.host.solver.complete import trust
 from beltline.host.solver.fixed_point import fixed_point
-from beltline.host.solver.verify import measure, measured, of_one_alternative, trust
 from support.fakes import problem
 
 AGES = 30
@@ -37,14 +38,14 @@ def off_in_every_age() -> tuple[np.ndarray, np.ndarray, float]:
 def test_measured_errors_of_ages_add_up() -> None:
     values, policies, distance = off_in_every_age()
     assert distance > 20 * OFF
-    found = measured(LIFE, of_one_alternative(values, policies), 0.0)
+    found = certified(LIFE, of_one_alternative(values, policies), 0.0, LIFE.form)
     assert found.residual == pytest.approx(OFF, rel=1e-3)
     assert distance <= found.error_bound <= 1.01 * distance
 
 
 def test_confirmed_errors_of_ages_add_up() -> None:
     values, policies, distance = off_in_every_age()
-    found = measure(LIFE, values, policies, 0.0, rounding=np.full(values.shape, OFF))
+    found = certified(LIFE, of_one_alternative(values, policies), 0.0, rounding=np.full((AGES, 1, 24, 2), OFF))
     assert found.residual == pytest.approx(OFF, rel=1e-3)
     assert distance <= found.error_bound <= 1.01 * distance
 
@@ -52,10 +53,11 @@ def test_confirmed_errors_of_ages_add_up() -> None:
 def test_errors_of_unmeasured_ages_add_up() -> None:
     value, policy = (table[None] for table in swept(LIFE.start))
     image = fixed_point(LIFE, 1.0, value_bits=20)
-    one = trust(ONE_AGE, image, value, policy, 0.0).error_bound
+    one = trust(ONE_AGE, image, of_one_alternative(value, policy), 0.0).error_bound
     # The rounding error is two units of value, plus the errors of utility and of amounts.
     assert one >= 2 * image.value_unit
-    all_ages = trust(LIFE, image, np.tile(value, (AGES, 1, 1)), np.tile(policy, (AGES, 1, 1)), 0.0).error_bound
+    ages = of_one_alternative(np.tile(value, (AGES, 1, 1)), np.tile(policy, (AGES, 1, 1)))
+    all_ages = trust(LIFE, image, ages, 0.0).error_bound
     assert all_ages == pytest.approx(one * (1 - LIFE.beta**AGES) / (1 - LIFE.beta), rel=1e-9, abs=0.0)
 
 
@@ -63,6 +65,6 @@ def test_a_residual_may_come_back_for_ever() -> None:
     given = problem(24, 2, beta=0.95)
     right = bl.solve(given, tol=1e-12, device="cpu")
     off = right.value + OFF
-    found = measure(given, off, right.policy, 0.0)
+    found = certified(given, of_one_alternative(off, right.policy), 0.0)
     assert found.residual == pytest.approx(0.05 * OFF, rel=1e-3)
     assert np.abs(off - right.value).max() <= found.error_bound <= 1.1 * OFF

@@ -217,6 +217,23 @@ def test_a_loaded_result_is_checked_again(kind: str, tmp_path: Path) -> None:
     assert off.error_bound >= np.abs(value - solved.value).max()
 
 
+@pytest.mark.parametrize("horizon", [None, 4])
+def test_one_pass_certifies_a_simple_result(horizon: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    solved = bl.solve(replace(bl.rbc(grid=200), horizon=horizon), progress=False)
+    by_state = bl.certify(solved.problem, solved.value)
+    with monkeypatch.context() as patch:
+        searched = "beltline.gpu_ref.general.certificate.certify_form"
+        patch.setattr(searched, lambda *_: pytest.fail("every state is searched"))
+        again, found = solved.verify(), bl.certify(solved.problem, solved.value, solved.policy)
+        assert again.success
+        assert (again.residual, again.error_bound) == (solved.residual, solved.error_bound)
+        assert (found.success, found.improvable, found.error_bound) == (True, 0, solved.error_bound)
+    assert (found.status == by_state.status).all()
+    assert (found.policy == by_state.policy).all()
+    assert found.only_best + found.tied == solved.policy.size
+    assert found.error_bound_by_state.max() <= found.error_bound <= 3.0 * by_state.error_bound
+
+
 def test_a_choice_that_is_not_the_best() -> None:
     solved = RESULTS["simple"]()
     policy = solved.policy.copy()

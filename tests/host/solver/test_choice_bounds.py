@@ -11,9 +11,9 @@ import pytest
 import beltline as bl
 from beltline.host.devices.base import built_sizes
 from beltline.host.devices.software_model import ModelDevice, open_model
-from beltline.host.solver.checkpoint import _key
 from beltline.host.solver.driver import Driver
 from beltline.host.solver.product_image import product_image
+from beltline.host.solver.run import _key
 from beltline.hw.interface.bounds import bounds_of, words_of
 from beltline.hw.interface.layout import Layout
 from beltline.hw.interface.parameters import MachineParameters

@@ -11,10 +11,12 @@ import pytest
 
 import beltline as bl
 from beltline.host.devices import open_device
-from beltline.host.solver.costs import costs_of, first_value
+from beltline.host.solver.certificate import certified, of_one_alternative
+from beltline.host.solver.complete import rounding_of, trust
 from beltline.host.solver.driver import Driver
 from beltline.host.solver.fixed_point import fixed_point
-from beltline.host.solver.verify import _consumption, measure, rounding_of_choices, trust
+from beltline.host.solver.product_image import product_image
+from beltline.host.solver.products import products_of
 from beltline.hw.interface.parameters import MachineParameters
 from support.costs import with_cost
 from support.peaks import savings
@@ -29,26 +31,22 @@ def test_what_dominated_candidates_cost() -> None:
         grid=np.arange(5.0), wealth=np.full((5, 2), 8.0), transition=np.eye(2), start=np.zeros((5, 2)), beta=0.9,
         eta=2.0, cost=cost,
     )  # fmt: skip
-    costs = costs_of(given)
-    assert costs is not None
+    costs = products_of(given)
     # A choice that no state can afford costs all cash on hand of the richest.
-    assert costs.table.T.tolist() == [[3.0, 3.0, 3.0, 3.0, 8.0], [1.0, 2.0, 2.0, 8.0, 8.0]]
+    assert costs.cost.T.tolist() == [[3.0, 3.0, 3.0, 3.0, 8.0], [1.0, 2.0, 2.0, 8.0, 8.0]]
     assert costs.stands.T.tolist() == [[1, 1, 3, 3, 4], [0, 1, 2, 3, 4]]
-    assert costs.dominated
-    assert not costs_of(replace(given, cost=2.0 * np.arange(5.0))).dominated  # type: ignore[union-attr]
-    assert costs_of(replace(given, cost=np.arange(5.0))) is None
-    assert costs_of(savings("jumps")) is None
-    image = fixed_point(given, 1e-6)
-    assert np.array_equal(np.ldexp(image.grid.astype(np.float64), -image.amount_bits), costs.table)
-    assert image.stands is costs.stands or np.array_equal(image.stands, costs.stands)  # type: ignore[arg-type]
+    rising = products_of(replace(given, cost=2.0 * np.arange(5.0)))
+    assert np.array_equal(rising.stands, np.arange(5)[:, None] + np.zeros((1, 2), int))
+    image = product_image(given, 1e-6)
+    assert np.array_equal(np.ldexp(image.grid.astype(np.float64), -image.amount_bits), costs.cost)
 
 
 def test_costs_that_no_state_can_afford_take_no_bits() -> None:
     given = with_cost("kink", 2)
     cost = np.asarray(given.cost).copy()
     cost[-3:] = 1e30
-    image = fixed_point(replace(given, cost=cost), 1e-6)
-    assert image.amount_bits == fixed_point(given, 1e-6).amount_bits
+    image = product_image(replace(given, cost=cost), 1e-6)
+    assert image.amount_bits == product_image(given, 1e-6).amount_bits
     found, right = (
         bl.solve(replace(given, cost=cost), tol=1e-6, **EMULATOR),
         bl.solve(replace(given, cost=cost), tol=1e-6),
@@ -60,8 +58,8 @@ def test_costs_that_no_state_can_afford_take_no_bits() -> None:
 def test_starts_that_fall_where_costs_do() -> None:
     given = with_cost("laffer", 0, 40)
     falling = replace(given, start=np.random.default_rng(1).normal(size=given.start.shape))
-    costs = costs_of(falling)
-    start, note = first_value(falling, costs)
+    products = products_of(falling)
+    start, note = products.start, products.note
     assert note
     assert (np.diff(start, axis=0) >= 0).all()
     assert (start >= falling.start).all()
@@ -70,13 +68,14 @@ def test_starts_that_fall_where_costs_do() -> None:
     assert found.success
     assert note in found.message
     assert np.array_equal(found.policy, right.policy)
-    with pytest.raises(bl.ProblemError, match=r"^start must not fall as the grid rises where cost does, but start\["):
+    with pytest.raises(bl.ProblemError, match=r"^start must not fall as the grid rises, because a candidate is dom"):
         bl.solve(replace(falling, horizon=4), **EMULATOR)
     # If no candidate is dominated, values may have any shape.
     for horizon in (None, 4):
         rising = with_cost("kink", 1, 40, horizon=horizon)
         rising = replace(rising, start=falling.start)
-        assert first_value(rising, costs_of(rising)) == (pytest.approx(rising.start), "")
+        products = products_of(rising)
+        assert (products.note, products.start.tolist()) == ("", rising.start.tolist())
         found, right = (bl.solve(rising, tol=1e-7, **where) for where in (EMULATOR, {}))
         assert found.success
         assert np.abs(found.value - right.value).max() <= found.error_bound + right.error_bound
@@ -137,45 +136,37 @@ def test_a_solve_resumes_from_its_checkpoint(tmp_path: Path) -> None:
 def test_what_a_machine_missed_is_found() -> None:
     """Verification finds a wrong value and a wrong choice in a result."""
     given = with_cost("random", 1, 40)
-    image = fixed_point(given, 1e-9)
+    image = product_image(given, 1e-9)
     found = bl.solve(given, tol=1e-9, **EMULATOR)
     value, policy = found.value, found.policy
     change = 1.01 * found.residual / given.modulus
-    rounding = rounding_of_choices(given, image, value, policy)
-    assert measure(given, value, policy, change, rounding=rounding).missed == ""
+    tables = of_one_alternative(value, policy)
+    rounding = rounding_of(given, image, tables)
+    assert certified(given, tables, change, rounding=rounding).missed == ""
     wrong = value.copy()
     wrong[17, 1] += 1e-6
-    quality = measure(given, wrong, policy, change, rounding=rounding)
+    quality = certified(given, of_one_alternative(wrong, policy), change, rounding=rounding)
     assert "the value wrong by " in quality.missed
     assert 0.05e-6 < quality.residual <= 1.01e-6
     for other in (policy[17, 1] - 1, 39):
         chosen = policy.copy()
         chosen[17, 1] = other
-        missed = measure(given, value, chosen, change, rounding=rounding).missed
+        missed = certified(given, of_one_alternative(value, chosen), change, rounding=rounding).missed
         assert re.search(r"a choice better (by 0\.\d+|without bound) at grid point 17, state 1$", missed)
 
 
 def test_the_bound_without_verification_counts_what_rounding_leaves_of_dominated_candidates() -> None:
-    """Without verification, the bound with a cost exceeds that without by three rounding errors of an objective."""
+    """Without verification, the bound with a cost counts three rounding errors of an objective more."""
     plain = savings("floor", 1, 40)
-    given = replace(plain, cost=plain.grid)
-    assert given.cost is None
-    dearer = replace(plain, cost=plain.grid + 2.0**-60)
-    image = fixed_point(plain, 1e-6)
-    value, policy = np.full(image.start.shape, -3.0), np.zeros(image.start.shape, np.int32)
-    for flag in (False, True):
-        bounds = [trust(one, image, value, policy, 1e-7, flag) for one in (plain, dearer)]
-        error = image.value_unit + 2.0**-50 * 6.0
-        assert bounds[1].residual - bounds[0].residual == pytest.approx(3 * error, rel=1e-3, abs=0.0)
-        assert bounds[1].error_bound == pytest.approx(bounds[1].residual / (1 - plain.beta), rel=1e-6)
-    # The next dearer candidate is the next higher one that is not dominated.
-    given = bl.Problem(
-        grid=np.arange(5.0), wealth=np.full((5, 1), 8.0), transition=np.eye(1), start=np.zeros((5, 1)), beta=0.9,
-        eta=2.0, cost=np.array([5.0, 3.0, 4.0, 3.5, 40.0]),
-    )  # fmt: skip
-    chosen, dearer = _consumption(given, np.array([[1], [3], [1], [4], [3]], np.int32))
-    assert chosen.ravel().tolist() == [5.0, 4.5, 5.0, 0.0, 4.5]
-    assert dearer.ravel().tolist() == [4.5, 0.0, 4.5, 0.0, 0.0]
+    given = replace(plain, cost=plain.grid + 2.0**-60)
+    image = product_image(given, 1e-6)
+    tables = of_one_alternative(np.full(image.start.shape, -3.0), np.zeros(image.start.shape, np.int32))
+    error = image.value_unit + 2.0**-50 * 6.0
+    for proven in (False, True):
+        found = trust(given, image, tables, 1e-7, proven)
+        swept = given.beta * 1e-7 + 2.0 * rounding_of(given, image, tables).max() + 2 * 40 * error * proven
+        assert found.residual - swept == pytest.approx(3 * error, rel=1e-3, abs=0.0)
+        assert found.error_bound == pytest.approx(found.residual / (1 - plain.beta), rel=1e-6)
 
 
 def test_what_else_of_the_general_form_is_refused() -> None:
@@ -189,17 +180,15 @@ def test_what_else_of_the_general_form_is_refused() -> None:
     wealth = poor.wealth.copy()
     wealth[0, 0], wealth[-1] = np.nextafter(np.asarray(poor.cost).min(), 9.0), 1e6
     with pytest.raises(
-        bl.ProblemError, match=r"^wealth\[0, 0\] = .* exceeds the lowest cost by so little that the dif"
+        bl.ProblemError, match=r"^wealth exceeds its lowest cost by so little at grid point 0, state 0, "
     ):
         bl.solve(replace(poor, wealth=wealth), **EMULATOR)
 
 
 def test_a_device_without_costs_refuses_a_cost() -> None:
-    image = fixed_point(with_cost("laffer", 1, 30), 1e-6)
+    image = product_image(with_cost("laffer", 1, 30), 1e-6)
     device = open_device("emulator", MachineParameters(64, 4), lanes=2, proof=1)
-    with pytest.raises(
-        bl.ProblemError, match="^device 'emulator' has no table of costs, and the problem has a cost: solve "
-    ):
+    with pytest.raises(bl.ProblemError, match="^device 'emulator' has no table of costs, and the problem needs one fo"):
         Driver(device).run(image, 5)
     image = fixed_point(savings("floor"), 1e-6)
     plain = [

@@ -11,11 +11,10 @@ import pytest
 
 import beltline as bl
 from beltline.host.devices import open_device
+from beltline.host.solver.complete import rounding_of
 from beltline.host.solver.driver import Driver
-from beltline.host.solver.product_image import product_image
-from beltline.host.solver.product_reach import reach_of
+from beltline.host.solver.product_image import product_image, reach_of
 from beltline.host.solver.products import products_of
-from beltline.host.solver.verify_products import rounding_of
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import LINEAR_BIT
 from support.alternatives import with_alternatives

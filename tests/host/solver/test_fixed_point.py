@@ -125,22 +125,8 @@ def test_fewer_bits_can_be_asked_for() -> None:
     assert image.constants.shift == 58 - 30
 
 
-def test_the_quick_bound_says_what_the_note_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    surely = conversion._surely_curved
-    monkeypatch.setattr(conversion, "_surely_curved", lambda *given: False)
-    told = []
-    for seed in SEEDS:
-        given = random_problem(seed)
-        for bits in (8, 20, 40) if given.points > 2 else ():
-            quick = surely(given, bits, float(given.wealth.max()))
-            told.append((quick, conversion._note(given, bits) == ""))
-    assert {(True, True), (False, True), (False, False)} == set(told)
-    falling = random_problem(1, start=np.array(random_problem(1).wealth))
-    assert not surely(falling, 40, float(falling.wealth.max()))
-
-
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_start_that_is_constant_needs_no_sweep_for_the_range(seed: int) -> None:
+def test_the_spread_of_changes_is_that_of_a_sweep(seed: int) -> None:
     given = random_problem(seed)
     start = given.start
     swept = exact_sweep(given.grid, given.wealth, given.transition, start, given.beta, given.eta)[0] - start

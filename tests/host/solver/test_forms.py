@@ -12,10 +12,10 @@ import pytest
 
 import beltline as bl
 from beltline.host.problem.general import start_of
-from beltline.host.solver.fixed_point import value_bounds
-from beltline.host.solver.product_reach import reach_of
+from beltline.host.solver.certificate import certified
+from beltline.host.solver.complete import rounding_of
+from beltline.host.solver.product_image import found_of, reach_of
 from beltline.host.solver.products import products_by_age, products_of
-from beltline.host.solver.verify_products import found_of, measure_products, rounding_of
 from beltline.hw.interface.registers import Status
 from oracle import bellman
 from support.ages import with_ages, with_cost_by_age
@@ -111,17 +111,13 @@ def test_errors_are_within_the_bounds_of_every_device(name: str) -> None:
             more = 99.0 * 2.0**-proven.value_bits + (0.01 if given.horizon is None else 10.0) * tol
             assert proven.error_bound < 2.0 * measured.error_bound + more
             lost += sum(off(given, one, exact) for one in (measured, proven, bl.solve(given, tol=tol)))
-            if "alternatives" in build:
-                ages = [products_of(given)] if given.horizon is None or "ages" not in name else products_by_age(given)
-                reach = reach_of(ages, given.horizon)
-                low, high = reach.low, reach.high
-                assert np.abs(proven.tables.values[np.isfinite(proven.tables.values)]).max() <= reach.all * (1 + 1e-9)
-                for one in ages if given.negative else ():
-                    assert (np.abs(one.wealth[:, None] - one.cost) <= reach.all).all()
-            elif "ages" not in name:
-                low, high = value_bounds(given)
-            else:
-                continue
+            aged = given.horizon is not None and "ages" in name
+            ages = products_by_age(given) if aged else [products_of(given)]
+            reach = reach_of(ages, given.horizon)
+            low, high = reach.low, reach.high
+            assert np.abs(proven.tables.values[np.isfinite(proven.tables.values)]).max() <= reach.all * (1 + 1e-9)
+            for one in ages if given.negative else ():
+                assert (np.abs(one.wealth[:, None] - one.cost) <= reach.all).all()
             slack = 1e-9 * max(abs(low), abs(high))
             assert low - slack <= exact.min() <= exact.max() <= high + slack
     assert lost == 0
@@ -139,7 +135,11 @@ def test_what_a_machine_missed_is_found(name: str) -> None:
     if given.horizon:
         # The first sweep is that of the last age.
         found = found._replace(**{part: table[::-1].copy() for part, table in found._asdict().items()})
-    assert measure_products(given, image, found, change).missed == ""
+
+    def missed_in(tables: Any) -> str:
+        return certified(given, tables, change, image.products.form, rounding_of(given, image, tables)).missed
+
+    assert missed_in(found) == ""
     assert rounding_of(given, image, found).max() < 1e-9
     first = given.alternatives[0].name
     for age in range(given.horizon or 1):
@@ -147,7 +147,7 @@ def test_what_a_machine_missed_is_found(name: str) -> None:
         def missed(part: str, edit: Callable[[Any], None], age: int = age) -> str:
             table = getattr(found, part).copy()
             edit(table[age] if given.horizon else table)
-            said: str = measure_products(given, image, found._replace(**{part: table}), change).missed
+            said = missed_in(found._replace(**{part: table}))
             assert f", age {age + 1}" in said or not given.horizon
             return said
 
@@ -168,7 +168,7 @@ def test_what_a_machine_missed_is_found(name: str) -> None:
         chances[[choice[0, 9, 1], other], 9, 1] = 0.0, 1.0
         choice[0, 9, 1] = other
         found = found._replace(choice=choice, probabilities=chances)
-        assert "better than the one that was chosen" in measure_products(given, image, found, change).missed
+        assert "better than the one that was chosen" in missed_in(found)
 
 
 def test_a_run_that_was_not_proven_is_verified_all_the_same() -> None:

@@ -17,7 +17,7 @@ from beltline.gpu_ref.cuda import device_confirmation
 from beltline.gpu_ref.cuda import solver as cuda
 from beltline.gpu_ref.methods import METHODS
 from beltline.gpu_ref.published import grid_search
-from beltline.host.solver import verify
+from beltline.host.solver import certificate
 from beltline.host.solver.reference import BASELINES
 from support.fakes import convex_kink, problem
 
@@ -64,7 +64,7 @@ def test_what_a_graphics_card_does_not_confirm_is_looked_at_on_the_processor(
     small = bl.solve(given, tol=1e-6, device="gpu", method="warm")
     assert small.verified
     assert not asked, "a small problem is compared on the processor"
-    monkeypatch.setattr(verify, "GPU_COMPARES", 256)
+    monkeypatch.setattr(certificate, "GPU_COMPARES", 256)
     result = bl.solve(given, tol=1e-6, device="gpu", method="warm")
     assert result.success
     assert result.verified

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from beltline.host.solver.checkpoint import Saved
-from beltline.host.solver.run import Run, continued
-from beltline.hw.interface.registers import Engine, Status
+from beltline.host.solver.run import Run, Saved, continued
+from beltline.hw.interface.registers import Status
 
 BEFORE = Saved(np.full((2, 1), 3), np.full((2, 1), 1), sweeps=5, states_done=10, clocks=700, norm=9)
 AFTER = Run(
@@ -20,7 +19,6 @@ AFTER = Run(
     clocks=300,
     norm=1,
     build_hash=0,
-    engine=Engine.ASSEMBLY_LINE,
     timing={},
     moved=(),
 )

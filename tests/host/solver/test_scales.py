@@ -9,7 +9,7 @@ import pytest
 
 import beltline as bl
 from beltline.gpu_ref import extended
-from beltline.host.solver.certify import bounds_of_differences
+from beltline.host.solver.certificate import claimed
 
 
 def moves(*targets: tuple[int, ...]) -> np.ndarray:
@@ -111,7 +111,7 @@ def test_near_beta_1_differences_of_values_are_bounded(seed: int, left: float, p
     assert found.success, found.message
     if found.error_bound > 0.1 * (found.value.max() - found.value.min()):
         assert "their differences by" in found.message
-    bound = bounds_of_differences(problem, found.value, found.error_bound)
+    bound = claimed(problem, found.value, found.residual, found.error_bound).differences(found.error_bound)
     root = np.unravel_index(int(bound.argmin()), bound.shape)
     true = extended.solve(grid, wealth, chain, problem.beta, 2.0).value
     off = found.value - true

@@ -20,14 +20,14 @@ import numpy as np
 import pytest
 
 import beltline as bl
+import beltline.host.solver.certificate
+import beltline.host.solver.checked
 import beltline.host.solver.complete
-import beltline.host.solver.verify
-import beltline.host.solver.waiting
 from beltline.host.devices import DEVICES
 from beltline.host.devices.software_model import ModelDevice
-from beltline.host.solver.checkpoint import Checkpoint
 from beltline.host.solver.driver import Driver, run
 from beltline.host.solver.fixed_point import fixed_point
+from beltline.host.solver.run import Checkpoint
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Status
 from beltline.hw.line.model import LineSoftwareMachine
@@ -235,7 +235,7 @@ def test_device_that_does_not_stop_is_reset(monkeypatch: pytest.MonkeyPatch) -> 
         def write_register(self, name: str, value: int) -> None:
             super().write_register(name, 0 if name == "COMMAND" and value == 2 else value)
 
-    monkeypatch.setattr(beltline.host.solver.waiting, "STOP_SECONDS", 0.3)
+    monkeypatch.setattr(beltline.host.solver.checked, "STOP_SECONDS", 0.3)
     device = Deaf()
     with pytest.raises(
         bl.DeviceTimeoutError, match=r"^device 'brute' did not end its sweep within 0\.3 seconds and was reset$"
@@ -445,7 +445,7 @@ def test_timeout_covers_the_verification_of_ages(verify: bool, monkeypatch: pyte
     assert bl.solve(given, timeout=300.0, verify=verify, device="emulator").success
     # One second for each age that is verified.
     seconds = itertools.count()
-    monkeypatch.setattr(beltline.host.solver.verify, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
+    monkeypatch.setattr(beltline.host.solver.certificate, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
     monkeypatch.setattr(beltline.host.solver.complete, "time", SimpleNamespace(monotonic=lambda: 0.0))
     sentence = f"^the run ended in time, but timeout was reached when only [0-9]+ of its {ages} ages were verified: "
     with pytest.raises(bl.DeviceTimeoutError, match=sentence):

@@ -12,9 +12,8 @@ import pytest
 
 import beltline as bl
 from beltline.host.problem.checks import ProblemError
-from beltline.host.solver.fixed_point import fixed_point
+from beltline.host.solver.fixed_point import fixed_point, shift_weights
 from beltline.host.solver.session import Session
-from beltline.host.solver.shifts import shift_weights
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.shift import SCALE, ShiftParameters
 from support.fakes import problem

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import beltline as bl
-import beltline.host.solver.transfers
+import beltline.host.solver.checked
 import beltline.sim.progress
 from beltline.gpu_ref.published.grid_search import sweep as brute_sweep
 from beltline.host.devices import DeviceError
@@ -70,7 +70,7 @@ def test_without_verification() -> None:
 def test_blocks(points: int, states: int, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     given = problem(points, states)
     whole = bl.solve(given, device=BruteDevice())
-    monkeypatch.setattr(beltline.host.solver.transfers, "BLOCK_WORDS", block)
+    monkeypatch.setattr(beltline.host.solver.checked, "BLOCK_WORDS", block)
     device = BruteDevice()
     parts = bl.solve(given, device=device)
     assert (parts.value == whole.value).all()

@@ -12,7 +12,7 @@ from beltline.gpu_ref import starts
 from beltline.gpu_ref.methods import stay_start
 from beltline.gpu_ref.spectral import FEWEST, smooth_start
 from beltline.host.problem.concavity import concave_majorant, first_convexity
-from beltline.host.solver.starts import start_value
+from beltline.host.solver.prepare import start_value
 
 SMOOTH = bl.rbc(grid=FEWEST, states=3)
 

@@ -13,13 +13,14 @@ import pytest
 import beltline as bl
 from beltline.host.cli.main import main
 from beltline.host.devices import DeviceError, open_device, smallest_build
+from beltline.host.solver.certificate import of_one_alternative
 from beltline.host.solver.checked import Asked, Report
+from beltline.host.solver.complete import trust
 from beltline.host.solver.driver import Driver
 from beltline.host.solver.fixed_point import Image, fixed_point
 from beltline.host.solver.product_image import product_image
 from beltline.host.solver.run import Run, of_ages
 from beltline.host.solver.session import Session
-from beltline.host.solver.verify import trust
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Engine, Mode, Status, Table, status_text
 from beltline.hw.top.engine_table import ENGINES
@@ -375,7 +376,7 @@ def test_the_bound_of_a_proof_counts_its_rounding() -> None:
     given = savings("uneven")
     image = fixed_point(given, 1e-6)
     value, policy = np.full(image.start.shape, -3.0), np.zeros(image.start.shape, np.int32)
-    plain, proven = (trust(given, image, value, policy, 1e-7, flag) for flag in (False, True))
+    plain, proven = (trust(given, image, of_one_alternative(value, policy), 1e-7, flag) for flag in (False, True))
     error = image.value_unit + 2.0**-50 * 6.0
     assert proven.residual - plain.residual == pytest.approx(2 * given.points * error, rel=1e-3, abs=0.0)
     assert proven.error_bound == pytest.approx(proven.residual / (1 - given.beta), rel=1e-6)

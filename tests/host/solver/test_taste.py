@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import beltline as bl
-from beltline.host.solver.checkpoint import _key
+from beltline.host.solver.complete import rounding_of
 from beltline.host.solver.options import SolveOptions
-from beltline.host.solver.product_image import product_image
+from beltline.host.solver.product_image import found_of, product_image
 from beltline.host.solver.products import products_of
-from beltline.host.solver.verify_products import found_of, rounding_of
+from beltline.host.solver.run import _key
 from beltline.hw.arithmetic.log_sum_constants import LogSumConstants, log_sum_error
 from beltline.hw.arithmetic.numbers import MINIMUM
 from beltline.hw.interface.groups import NO_SHOCKS

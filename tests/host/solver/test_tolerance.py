@@ -14,8 +14,7 @@ import beltline as bl
 from beltline.host.batch.settings import Key, settings_of
 from beltline.host.results.outcome import Outcome
 from beltline.host.solver.judgement import judged, promised
-from beltline.host.solver.options import LEAST_TOL, SolveOptions, options_with
-from beltline.host.solver.tolerance import TOL, default_tol, utility_scale
+from beltline.host.solver.options import LEAST_TOL, TOL, SolveOptions, default_tol, options_with, utility_scale
 
 CHAIN = np.array([[0.9, 0.1], [0.1, 0.9]])
 

@@ -83,7 +83,7 @@ PROOF = Family(
 COSTS = Family(
     "costs",
     SHAPES,
-    lambda kind, seed, points, states: fixed_point(with_cost(kind, seed, points, states), 1e-6),
+    lambda kind, seed, points, states: product_image(with_cost(kind, seed, points, states), 1e-6),
     COSTS_ENGINE,
     {"costs": True},
     states=4,
@@ -121,7 +121,7 @@ EVERY = [pytest.param(family, kind, id=f"{family.name}-{kind}") for family in FA
 
 def full_search(image: Image) -> Callable[[NDArray[np.int64]], tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Return a function for value and choices of a sweep by full search; -1 where a state can afford nothing."""
-    if image.products is not None:
+    if image.products is not None and not image.products.single:
         return alternatives.FullSearch(image)
     search, able = peaks.FullSearch(image), image.wealth > image.grid[0]
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from beltline.host.models.rbc import rbc
-from beltline.host.solver.fixed_point import fixed_point
-from beltline.host.solver.shifts import shift_weights
+from beltline.host.solver.fixed_point import fixed_point, shift_weights
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
 from beltline.hw.arithmetic.objective import INFEASIBLE, candidate_word
 from beltline.hw.arithmetic.utility_constants import UtilityConstants

@@ -12,7 +12,7 @@ import pytest
 import beltline as bl
 from beltline.host.cli.main import main
 from beltline.host.problem.problem import Problem
-from beltline.host.solver.machine_prices import MOST_EVERY, unsupported, with_machine_prices
+from beltline.host.solver.moving_prices import MOST_EVERY, unsupported, with_machine_prices
 from beltline.host.solver.product_image import product_image
 from support.default_solutions import same
 

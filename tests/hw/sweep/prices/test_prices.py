@@ -11,7 +11,7 @@ import pytest
 
 import beltline as bl
 from beltline.host.solver.fixed_point import Image
-from beltline.host.solver.machine_prices import with_machine_prices
+from beltline.host.solver.moving_prices import with_machine_prices
 from beltline.host.solver.product_image import product_image
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
 from beltline.hw.interface.groups import Groups, Mark
