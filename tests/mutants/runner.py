@@ -207,7 +207,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tests.mutants",
         description="Put single faults into a copy of the project, and run the tests that must find them.",
-        epilog="Exit code 0: every fault that ran was found; 1: one was not, or tests fail without a fault; 2: refused.",
+        epilog="Exit code 0: every fault that ran was found; 1: one was not, or tests fail without any; 2: refused.",
         allow_abbrev=False,
     )
     parser.add_argument("files", nargs="*", metavar="FILE", help="Python files, as in hw/sweep/combine.py")
