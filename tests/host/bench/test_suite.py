@@ -168,17 +168,6 @@ def test_a_first_call_that_compiles_is_not_timed(monkeypatch: pytest.MonkeyPatch
     assert all(row.call < 0.25 for row in run.rows)
 
 
-def test_a_method_out_of_time_is_not_timed_on_larger_grids() -> None:
-    run = measure.Bench(lambda line: None, 1.0, [16, 64, 256], math.inf)
-
-    def one(grid: int) -> Row:
-        return Row("cpu", "slow", grid, 4, 1, 0, 0, grid / 32, 0, grid / 32, 1, 1, 0, 0, 0, 0, True, "measured")
-
-    run.by_grid("cpu", "slow", one, 1.0, 1.0)
-    assert [row.grid for row in run.rows] == [16]
-    assert run.notes == ["cpu slow: grids above 16 points would take too long"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -212,12 +201,6 @@ def test_what_does_not_fit_in_the_seconds_is_left_out() -> None:
     assert re.fullmatch(r"the run took \d+ s, of at most 0\.001 s", lines[-1])
 
 
-def test_a_solve_is_repeated_only_if_all_repetitions_fit() -> None:
-    run = measure.Bench(lambda line: None, 1e3, [16, 64], time.perf_counter() + 3.0)
-    run.by_grid("cpu", "warm", lambda grid: _row("cpu", "warm", grid, 0.25), 1.0, 1e3)
-    assert run.notes == ["cpu warm: grids above 16 points do not fit in the time of the run"]
-
-
 def test_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     row = Row("cpu", "warm", 16, 4, 1353, 0, 0, 1e-3, 0, 1e-3, 1e-6, 2.0, 1e-10, 6e-9, 0, 0.0, True, "measured")
     result: dict[str, Any] = {"about": {"cores": 2}, "rows": [vars(row)], "notes": ["gpu: none"]}
@@ -236,7 +219,3 @@ def test_every_row_has_the_time_from_call_to_return(small: Any) -> None:
             (around,) = re.findall(r"; ([\d.]+) ms of this computer around them", row.note)
             assert row.call == pytest.approx(row.solve + float(around) * 1e-3, rel=1e-2)
     assert "| total | call to return | joules |" in markdown(small[0])
-
-
-def _row(device: str, method: str, grid: int, total: float, note: str = "") -> Row:
-    return Row(device, method, grid, 4, 9, 0, 0, total, 0, total, 1, 1, 0, 0, 0, 0, True, "measured", note)
