@@ -168,19 +168,6 @@ def test_a_first_call_that_compiles_is_not_timed(monkeypatch: pytest.MonkeyPatch
     assert all(row.call < 0.25 for row in run.rows)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["--grids", "16,x"], "grids must be whole numbers with commas between, not '16,x'"),
-        (["--grids", "2"], "grids must be numbers of grid points from 4, not [2]"),
-        (["--out", "no/such"], "out 'no/such' is not a directory"),
-    ],
-)
-def test_refused(arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", *arguments]) == 2
-    assert capsys.readouterr().err == f"beltline bench: {sentence}\n"
-
-
 def test_what_does_not_fit_in_the_seconds_is_left_out() -> None:
     """Only one row is timed whatever the limit is, so that there is a table."""
     lines: list[str] = []
