@@ -11,6 +11,8 @@ from beltline.gpu_ref.published import grid_search, staged_search
 from beltline.gpu_ref.tables import ROW_SUM_TOLERANCE, ends_of, measured_tables
 from beltline.gpu_ref.threads import THREADS_WORTH
 
+from .rows import any_problem
+
 Array = NDArray[np.float64]
 SWEEPS = [grid_search.sweep, exact_sweep]
 CURVATURES = [0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0]
@@ -33,23 +35,6 @@ def obvious_sweep(
     with np.errstate(invalid="ignore"):
         gap = ranked[:, :, -1] - ranked[:, :, -2]
     return value, policy, gap
-
-
-def any_problem(rng: np.random.Generator, eta: float) -> tuple[Array, Array, Array, Array, float, float]:
-    """Draw any ``V``, a ``W`` with flat pieces, and some states without a feasible choice."""
-    grid, states = int(rng.integers(1, 90)), int(rng.integers(1, 6))
-    X = rng.uniform(0.1, 1.0) + np.cumsum(rng.choice([1.0, rng.uniform(0.1, 3.0)], grid)) / grid
-    rise = np.where(rng.random((grid, states)) < 0.2, 0.0, rng.uniform(0.0, 4.0 / grid, (grid, states)))
-    W = X[0] + rng.uniform(-0.3, 0.5, states) + np.cumsum(rise, axis=0)
-    Q = rng.dirichlet(np.ones(states), states)
-    if rng.random() < 0.3:
-        Q = np.eye(states)
-    V = rng.normal(0.0, rng.choice([0.01, 1.0, 100.0]), (grid, states))
-    if rng.random() < 0.3:
-        V = np.round(V)
-    if rng.random() < 0.3:
-        V[rng.random(V.shape) < 0.2] = -np.inf
-    return X, W, Q, V, float(rng.uniform(0.5, 0.99)), eta
 
 
 def assert_same(

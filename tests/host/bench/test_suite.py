@@ -6,8 +6,6 @@ import csv
 import json
 import math
 import re
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,6 @@ from beltline.host.bench.tables import markdown
 from beltline.host.cli.main import main
 from beltline.host.devices import DeviceError
 from beltline.host.solver.solve import solve
-from support.paths import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -119,32 +116,6 @@ def test_wrong_answers_are_seen() -> None:
     assert measure.judge(given, value, policy, 1e-9, answer, False)[1::2] == (1, False)
     value[5, 1] += 1e-6
     assert not measure.judge(given, value, answer.policy, 1e-9, answer, False)[3]
-
-
-COMPILED = """
-import sys
-import beltline.host.bench.measure as b
-from numba.core.dispatcher import Dispatcher
-
-def compiled():
-    names = ("beltline.hw.line.model", "beltline.hw.sweep.software_passes", "beltline.hw.sweep.lane_clocks")
-    items = [item for name in names for item in vars(sys.modules[name]).items() if isinstance(item[1], Dispatcher)]
-    return {name: len(function.signatures) for name, function in items}
-
-b.compile_models()
-before = compiled()
-assert before["_searches"] and before["check_all"] and before["add_all"], before
-run = b.Bench(print, 1.0, [64], 1.0)
-for method in ("shift", None):
-    b.sweep_row(run, 64, method)
-b.machine_row(run, "emulator", 64, b.EPSILON)
-assert compiled() == before, (before, compiled())
-"""
-"""Program of a process that has compiled nothing yet."""
-
-
-def test_models_are_compiled_before_they_are_timed() -> None:
-    subprocess.run([sys.executable, "-c", COMPILED], check=True, cwd=ROOT)
 
 
 def test_a_first_call_that_compiles_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
