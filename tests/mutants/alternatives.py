@@ -29,17 +29,17 @@ OF_CANDIDATES = (TEST + "test_candidates_that_are_left_out",)
 OF_AMONG = (TEST + "test_every_pass_stays_among_the_candidates",)
 OF_RANDOM_CANDIDATES = (GATEWARE + "test_random_candidates",)
 OF_TABLE = ("tests/hw/sweep/test_group_table.py::test_bytes_of_both_rows",)
-OF_LIMITS = ("tests/hw/sweep/test_kinds.py::test_random_values",)
-OF_PROBE = ("tests/hw/sweep/test_datapath.py::test_random_problems",)
-GUESS = "tests/hw/sweep/test_kinds.py::test_random_values"
+OF_LIMITS = ("tests/hw/sweep/search/test_limits.py::test_candidates_of_every_search",)
+OF_PROBE = ("tests/hw/sweep/search/test_probe.py::test_candidates_and_cached_rows",)
+GUESS = "tests/hw/sweep/search/test_guess.py::"
 OF_DIVISION = ("tests/hw/sweep/test_proof.py::test_rounds_that_divide",)
-OF_BORDERS = ("tests/hw/sweep/test_kinds.py::test_random_values",)
+OF_BORDERS = ("tests/hw/sweep/scan/test_borders.py::test_ends_and_sides",)
 OF_PARTS = ("tests/host/solver/test_sweep_engine.py::test_groups_move_alone_and_choices_stay",)
 
 OF_BUSES = ("tests/hw/sweep/test_row_buses.py::test_rows_from_any_lane_to_any_lane",)
 OF_ROUNDS = ("tests/hw/sweep/scan/test_rounds.py::test_rounds_until_none_moves",)
-OF_ENDS = ("tests/hw/sweep/test_kinds.py::test_random_values",)
-OF_SHARE = ("tests/hw/sweep/test_kinds.py::test_random_values",)
+OF_ENDS = ("tests/hw/sweep/scan/test_share.py::test_a_lane_sends_its_ends_and_skips_them_if_they_are_confirmed",)
+OF_SHARE = ("tests/hw/sweep/scan/test_share.py::test_brackets_travel_with_their_cash_on_hand",)
 OF_SHARED = ("tests/hw/sweep/test_proof.py::test_brackets_of_the_ends_that_lanes_share",)
 
 TEST_FIRMS = "tests/hw/sweep/test_alternatives.py::"
@@ -434,7 +434,7 @@ FAULTS = (
         "hw/sweep/search/guess.py",
         "limits = [p.input(word) for word in (self.least, self.most)]",
         "limits = limits",
-        (GUESS,),
+        (GUESS + "test_guesses_among_the_candidates_of_a_state",),
     ),
     Fault(
         "brackets of the first point begin at the first point of the grid",

@@ -10,9 +10,9 @@ PROOF = "hw/sweep/software_proof.py"
 PRODUCTS = "host/solver/products.py"
 HOST = "tests/host/solver/test_choice_bounds.py::"
 
-OF_BRACKETS = ("tests/hw/sweep/test_kinds.py::test_random_values",)
-OF_NEXT = ("tests/hw/sweep/test_datapath.py::test_random_problems",)
-OF_TABLES = ("tests/hw/sweep/test_datapath.py::test_random_problems",)
+OF_BRACKETS = ("tests/hw/sweep/scan/test_brackets.py::test_bounds_cut_brackets",)
+OF_NEXT = ("tests/hw/sweep/search/test_next_state.py::test_candidates_of_the_state_that_is_found",)
+OF_TABLES = ("tests/hw/sweep/lane/test_tables.py::test_candidates_are_read_with_the_choice",)
 OF_GATEWARE = ("tests/hw/sweep/test_kinds.py::test_gateware_after_every_sweep_and_at_the_end[bounds-2]",)
 OF_SWEEPS = tuple(
     f"tests/hw/sweep/test_kinds.py::test_every_sweep_is_full_searchs[bounds-any order-{seed}]" for seed in range(3)

@@ -312,14 +312,14 @@ FAULTS = (
         "hw/sweep/search/guess.py",
         "Mux(guess < least, least, Mux(guess > most, most, guess))",
         "Mux(guess < least, least, guess)",
-        ("tests/hw/sweep/test_kinds.py::test_random_values",),
+        ("tests/hw/sweep/search/test_guess.py::test_guesses_and_moves",),
     ),
     Fault(
         "an idle search unit starts from the candidate from which a busy one would start",
         "hw/sweep/search/guess.py",
         "self.begin_idle.eq(begins[1].value)",
         "self.begin_idle.eq(begins[0].value)",
-        ("tests/hw/sweep/test_kinds.py::test_random_values",),
+        ("tests/hw/sweep/search/test_guess.py::test_guesses_and_moves",),
     ),
     Fault(
         "in the gateware a choice does not change although the one above it is better",
@@ -382,14 +382,14 @@ FAULTS = (
         "hw/sweep/search/marks.py",
         "m.d.sync += last.eq(self.points - 1)",
         "m.d.sync += last.eq(self.points)",
-        ("tests/hw/sweep/test_datapath.py::test_random_problems",),
+        ("tests/hw/sweep/search/test_marks.py::test_words_of_marks",),
     ),
     Fault(
         "in the gateware a local search downwards continues below a better candidate",
         "hw/sweep/search/commit.py",
         "Mux(old.down, ~self.keeps, self.rises)",
         "Mux(old.down, self.rises, self.rises)",
-        ("tests/hw/sweep/test_datapath.py::test_random_problems",),
+        ("tests/hw/sweep/search/test_commit.py::test_decisions",),
     ),
     Fault(
         "a lane does not cache the utilities of a new choice",

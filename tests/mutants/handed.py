@@ -8,10 +8,10 @@ HANDED = "hw/sweep/search/handed.py"
 RING = "hw/sweep/search/ring.py"
 SOFTWARE = "hw/sweep/software_passes.py"
 
-OF_UNIT = ("tests/hw/sweep/test_datapath.py::test_random_problems",)
-OF_RING = ("tests/hw/sweep/test_datapath.py::test_random_problems",)
-OF_ENDS = ("tests/hw/sweep/test_datapath.py::test_random_problems",)
-OF_FOLLOW = ("tests/hw/sweep/test_datapath.py::test_random_problems",)
+OF_UNIT = ("tests/hw/sweep/search/test_handed.py::test_first_failed_states",)
+OF_RING = ("tests/hw/sweep/search/test_ring.py::test_turns_and_searches",)
+OF_ENDS = ("tests/hw/sweep/search/test_ends.py::test_end_of_a_pass_with_handed_states",)
+OF_FOLLOW = ("tests/hw/sweep/search/test_follow.py::test_points_are_listed_when_all_their_searches_have_passed",)
 OF_MACHINE = (
     "tests/hw/sweep/test_datapath.py::test_each_sweep_of_the_beginning_and_the_end[8-lanes-64x4-4-slots-mode0x0]",
 )
@@ -58,7 +58,7 @@ FAULTS = (
         "hw/sweep/search/course.py",
         "Mux(search.down, below, above)",
         "Mux(search.down, above, below)",
-        ("tests/hw/sweep/test_datapath.py::test_random_problems",),
+        ("tests/hw/sweep/search/test_course.py::test_searches_in_their_order[Multiplier.DSP48E2-handed-states]",),
     ),
     Fault(
         "a choice is handed on with the objective of the wrong neighbour",
@@ -72,21 +72,21 @@ FAULTS = (
         "hw/sweep/lane/passes.py",
         "waits = Signal(range(READ_LATENCY), init=READ_LATENCY - 1)",
         "waits = Signal(range(READ_LATENCY), init=READ_LATENCY - 2)",
-        ("tests/hw/sweep/test_datapath.py::test_random_problems",),
+        ("tests/hw/sweep/lane/test_passes.py::test_begins_and_ends",),
     ),
     Fault(
         "a local search reads the cached utilities of the check",
         "hw/sweep/lane/tables.py",
         "Mux(self.searching, self.search_cached, self.check_cached) if build.hands else self.check_cached",
         "self.check_cached",
-        ("tests/hw/sweep/test_datapath.py::test_random_problems",),
+        ("tests/hw/sweep/lane/test_tables.py::test_reads_and_writes",),
     ),
     Fault(
         "a list of points begins where a handed search continues",
         "hw/sweep/search/follow.py",
         "self.part_begin if build.hands else self.search.point",
         "self.search.point",
-        ("tests/hw/sweep/test_datapath.py::test_random_problems",),
+        ("tests/hw/sweep/search/test_follow.py::test_points_are_listed_when_all_their_searches_have_passed",),
     ),
     Fault(
         "a check hands on the choice of a later state",
@@ -193,7 +193,7 @@ FAULTS = (
         "hw/sweep/search/requests.py",
         "self.asked + (queue.push if build.hands else ask)",
         "self.asked + ask",
-        ("tests/hw/sweep/test_datapath.py::test_random_problems",),
+        ("tests/hw/sweep/search/test_requests.py::test_requests_in_order",),
     ),
     Fault(
         "a turn that began before a short pass ends it",
@@ -214,7 +214,7 @@ FAULTS = (
         "hw/sweep/lane/passes.py",
         'with m.State("ROWS"), m.If(self.rows_arrived):',
         'with m.State("ROWS"), m.If(1):',
-        ("tests/hw/sweep/test_datapath.py::test_random_problems",),
+        ("tests/hw/sweep/lane/test_passes.py::test_begins_and_ends",),
     ),
     Fault(
         "a list of points ends before its last point",

@@ -7,9 +7,9 @@ from .fault import Fault
 FOLLOW = "hw/sweep/search/follow.py"
 CLOCKS = "hw/sweep/follow_clocks.py"
 
-OF_UNIT = ("tests/hw/sweep/test_datapath.py::test_random_problems",)
-OF_PASSES = ("tests/hw/sweep/test_datapath.py::test_random_problems",)
-OF_TABLES = ("tests/hw/sweep/test_datapath.py::test_random_problems",)
+OF_UNIT = ("tests/hw/sweep/search/test_follow.py::test_points_are_listed_when_all_their_searches_have_passed",)
+OF_PASSES = ("tests/hw/sweep/lane/test_passes.py::test_begins_and_ends",)
+OF_TABLES = ("tests/hw/sweep/lane/test_tables.py::test_reads_and_writes",)
 OF_MACHINE = (
     "tests/hw/sweep/test_datapath.py::test_each_sweep_of_the_beginning_and_the_end[2-lanes-64x4-4-slots-overlap-mode0x0]",
 )

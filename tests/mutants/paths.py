@@ -9,9 +9,11 @@ NEXT_STATE = "hw/sweep/search/next_state.py"
 PATCH = "hw/sweep/patch.py"
 PIPELINE = "hw/arithmetic/pipeline.py"
 
-OF_COURSE = ("tests/hw/sweep/test_datapath.py::test_random_problems",)
-OF_COMMIT = ("tests/hw/sweep/test_datapath.py::test_random_problems",)
-OF_NEXT_STATE = ("tests/hw/sweep/test_datapath.py::test_random_problems",)
+OF_COURSE = (
+    "tests/hw/sweep/search/test_course.py::test_searches_in_their_order[Multiplier.DSP48E2-looking-for-states]",
+)
+OF_COMMIT = ("tests/hw/sweep/search/test_commit.py::test_decisions",)
+OF_NEXT_STATE = ("tests/hw/sweep/search/test_next_state.py::test_searches",)
 OF_PATCH = ("tests/hw/sweep/test_patch.py::test_states_of_noted_points_in_order",)
 OF_DELAYS = ("tests/hw/arithmetic/test_pipeline.py::test_short_delays_are_flip_flops",)
 
@@ -84,7 +86,7 @@ FAULTS = (
         "hw/sweep/search/ring.py",
         "self.beginning.eq(self.start | (left > 1))",
         "self.beginning.eq(self.start | (left > 0))",
-        ("tests/hw/sweep/test_datapath.py::test_random_problems",),
+        ("tests/hw/sweep/search/test_ring.py::test_turns_and_searches",),
     ),
     Fault(
         "a window begins again while a state waits for its rows",
@@ -98,7 +100,7 @@ FAULTS = (
         "hw/sweep/search/probe.py",
         "Mux(low.all(), last != top, ",
         "Mux(low.all(), 1, ",
-        ("tests/hw/sweep/test_datapath.py::test_random_problems",),
+        ("tests/hw/sweep/search/test_probe.py::test_candidates_and_cached_rows",),
     ),
     Fault(
         "the logarithm shifts by two distances where the second one would not follow the first",

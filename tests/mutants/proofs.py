@@ -16,7 +16,7 @@ TEST = "tests/hw/sweep/test_proof.py::"
 TEST_SCAN = "tests/hw/sweep/scan/"
 TEST_GATEWARE = "tests/hw/sweep/test_kinds.py::"
 TEST_HOST = "tests/host/solver/test_sweep_engine.py::"
-TEST_NEXT_STATE = "tests/hw/sweep/test_datapath.py::test_random_problems"
+TEST_NEXT_STATE = "tests/hw/sweep/search/test_next_state.py::test_stored_choices_are_used_in_a_cold_sweep"
 
 OF_INTERVALS = ("tests/hw/sweep/test_intervals.py::test_proofs_after_passes_of_every_kind",)
 OF_BRACKETS = (TEST_SCAN + "test_scan.py::test_finds_the_lowest_best_of_every_bracket",)
@@ -119,14 +119,14 @@ FAULTS = (
         SCAN + "contest.py",
         "above, time = order.above(1, 0), high.able.time + ORDER_CLOCKS",
         "above, time = order.wins_or_ties(1), high.able.time + ORDER_CLOCKS",
-        ("tests/hw/sweep/test_kinds.py::test_random_values",),
+        (TEST_SCAN + "test_contest.py::test_the_lowest_of_the_best_wins",),
     ),
     Fault(
         "a bracket without a valid candidate gets the best one of the bracket before",
         SCAN + "contest.py",
         "commit & (order.above(1, 0) | p.delay(first, ORDER_CLOCKS).value)",
         "commit & order.above(1, 0)",
-        ("tests/hw/sweep/test_kinds.py::test_random_values",),
+        (TEST_SCAN + "test_contest.py::test_the_lowest_of_the_best_wins",),
     ),
     Fault(
         "the words of a bracket begin below its lowest candidate",
@@ -161,14 +161,14 @@ FAULTS = (
         SCAN + "borders.py",
         "with m.If(~self.hold):",
         "with m.If(True):",
-        ("tests/hw/sweep/test_kinds.py::test_random_values",),
+        (TEST_SCAN + "test_borders.py::test_ends_and_sides",),
     ),
     Fault(
         "in gateware the first points of lanes are found between the choices of neighbouring lanes",
         SCAN + "borders.py",
         "Mux(at_begin | self.whole, lowest, self.lower_last)",
         "Mux(at_begin, lowest, self.lower_last)",
-        ("tests/hw/sweep/test_kinds.py::test_random_values",),
+        (TEST_SCAN + "test_borders.py::test_ends_and_sides",),
     ),
     Fault(
         "lanes compare all candidates of their end points in every round of divide and conquer",
