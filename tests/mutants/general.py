@@ -119,7 +119,7 @@ FAULTS = (
         HERE + "checks.py",
         "if (gaps >= 0.0).any():",
         "if (gaps > 0.0).any():",
-        (TESTS + "test_form.py::test_a_fault_of_a_problem_is_one_sentence",),
+        ("tests/host/test_refusals.py::test_bad_arguments",),
     ),
     Fault(
         "a choice that differs from full search is not reported",

@@ -259,7 +259,7 @@ FAULTS = (
         HERE + "tables.py",
         "falls += 1 if here[k] < before[k] else 0",
         "falls += 1 if here[k] < before[k] - 1.0 else 0",
-        (TESTS + "test_sweeps.py::test_table_errors",),
+        ("tests/host/test_refusals.py::test_bad_arguments",),
     ),
     Fault(
         "logarithmic utility is computed as power utility with an eta near 1",
