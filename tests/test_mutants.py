@@ -86,7 +86,18 @@ def test_lines_that_changed_since_a_commit(tmp_path: Path) -> None:
 
 
 SOURCE = "def double(x):\n    return x + x\n"
-TEST = "def test_double():\n    import source\n    assert source.double(0) == 0\n    assert source.double(3) == 6\n"
+TEST = """
+import pytest
+
+@pytest.fixture
+def double():
+    import source
+    assert source.double(0) == 0
+    return source.double
+
+def test_double(double):
+    assert double(3) == 6
+"""
 
 
 def fault_of(what: str, after: str) -> Fault:
@@ -99,19 +110,20 @@ def test_a_fault_is_found_where_a_test_fails_and_nowhere_else(tmp_path: Path) ->
     folder.mkdir()
     (root / "source.py").write_text(SOURCE)
     (root / "test_source.py").write_text(TEST)
-    wrong, same, broken = (
+    wrong, worse, same, broken = (
         fault_of("wrong", "return x * x"),
+        fault_of("worse", "return x + 1"),
         fault_of("the same", "return 2 * x"),
         fault_of("no such name", "return x + y"),
     )
     lines: list[str] = []
-    verdicts = run([wrong, same, broken], folder, lines.append, root)
-    assert verdicts == {wrong: FOUND, same: NOT_FOUND, broken: verdicts[broken]}
+    verdicts = run([wrong, worse, same, broken], folder, lines.append, root)
+    assert verdicts == {wrong: FOUND, worse: FOUND, same: NOT_FOUND, broken: verdicts[broken]}
     assert verdicts[broken].startswith("no test failed, exit code 1: E ")
     assert "NameError" in verdicts[broken]
-    assert lines[0] == "3 faults; 1 tests or files, first without a fault"
-    assert lines[2].startswith(f"1/3 source.py: wrong: {FOUND} (")
-    assert lines[-1] == "1 faults were found, 1 not; 1 could not run"
+    assert lines[0] == "4 faults; 1 tests or files, first without a fault"
+    assert lines[2].startswith(f"1/4 source.py: wrong: {FOUND} (")
+    assert lines[-1] == "2 faults were found, 1 not; 1 could not run"
     assert (folder / "project" / "source.py").read_text() == (root / "source.py").read_text() == SOURCE
     (root / "test_source.py").write_text(TEST.replace("== 6", "== 7"))
     (tmp_path / "other").mkdir()

@@ -1,10 +1,10 @@
 """Put one generated fault after the other into a copy of the project, and run the tests that must find them.
 
 ``python -m tests.mutants FILE...`` from the root, or ``--since COMMIT`` for the lines changed since. First the tests
-run without a fault, and must pass. A fault is found if a test fails; an error of import or collection, an undefined
-name, and a run past its time limit do not count. A fault that is not found either changes nothing that can be
-observed, or shows a property that no test holds. Exit code 0: every fault that could run was found; 1: one was not, or
-the tests fail without a fault; 2: refused.
+run without a fault, and must pass. A fault is found if a test fails, or what it needs cannot be built; an error of
+import or collection, an undefined name, and a run past its time limit do not count. A fault that is not found either
+changes nothing that can be observed, or shows a property that no test holds. Exit code 0: every fault that could run
+was found; 1: one was not, or the tests fail without a fault; 2: refused.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Workplace:
         if code == 0:
             return NOT_FOUND
         broken = BROKEN.search(output)
-        if broken is None and code == 1 and re.search(r"\b\d+ failed\b", output):
+        if broken is None and code == 1 and re.search(r"\b\d+ (failed|errors?)\b", output):
             return FOUND
         lines = REASON.findall(output) or output.splitlines()[-3:] or ["nothing was said"]
         return f"no test failed, exit code {code}: {broken.group(0) if broken else lines[0]}"
