@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mutants.fault import Fault
-from mutants.generate import changed_lines, faults_of, importing_tests
+from mutants.generate import Fault, changed_lines, faults_of, importing_tests
 from mutants.runner import FOUND, NOT_FOUND, chosen, main, run
 from support.paths import ROOT
 
@@ -101,7 +100,7 @@ def test_double(double):
 
 
 def fault_of(what: str, after: str) -> Fault:
-    return Fault(what, "source.py", "return x + x", after, ("test_source.py::test_double",))
+    return Fault(what, "source.py", SOURCE, SOURCE.replace("return x + x", after), ("test_source.py::test_double",))
 
 
 def test_a_fault_is_found_where_a_test_fails_and_nowhere_else(tmp_path: Path) -> None:

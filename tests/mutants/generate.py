@@ -10,9 +10,20 @@ import re
 import subprocess
 from collections.abc import Iterator, Set
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from .fault import Fault
+
+class Fault(NamedTuple):
+    """A single mistake in the source: what it is, its file relative to the root, the text of the file without and with
+    it, and node ids of the tests that must find it.
+    """
+
+    what: str
+    file: str
+    before: str
+    after: str
+    tests: tuple[str, ...]
+
 
 BOUNDARY: dict[Any, Any] = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
 TURNED: dict[Any, Any] = {

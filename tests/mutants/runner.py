@@ -23,8 +23,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence, Set
 from pathlib import Path
 
-from .fault import Fault
-from .generate import changed_lines, faults_of, importing_tests
+from .generate import Fault, changed_lines, faults_of, importing_tests
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -89,17 +88,14 @@ class Workplace:
     @contextlib.contextmanager
     def _with(self, fault: Fault) -> Iterator[None]:
         path = self.root / fault.file
-        text = path.read_text(encoding="utf-8")
-        if text.count(fault.before) != 1:
-            raise ValueError(f"{fault.file} must have {fault.before!r} once, not {text.count(fault.before)} times")
         times = path.stat()
         try:
-            path.write_text(text.replace(fault.before, fault.after), encoding="utf-8")
+            path.write_text(fault.after, encoding="utf-8")
             # Python would use its cached bytecode for a file of the same size and time stamp.
             os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns + 10**10))
             yield
         finally:
-            path.write_text(text, encoding="utf-8")
+            path.write_text(fault.before, encoding="utf-8")
             os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
     @contextlib.contextmanager
