@@ -39,8 +39,8 @@ quick: $(READY) ## Check style and types and run the fast tests: under two minut
 	$(MAKE) --no-print-directory lint
 	$(PYTEST) --quick -q -m "not slow and not speed"
 
-mutants: $(READY) ## Insert single faults into a copy of the project, each of which a test must find: hours. ONLY=, FIRST=: some
-	$(RUN) -m tests.mutants $(if $(ONLY),--only '$(ONLY)') $(if $(FIRST),--first $(FIRST)) $(if $(SHARE),--share $(SHARE))
+mutants: $(READY) ## Insert single faults into FILES=, or into what changed SINCE= a commit, which tests must find. COUNT=, TESTS=
+	$(RUN) -m tests.mutants $(FILES) $(if $(SINCE),--since '$(SINCE)') $(if $(COUNT),--count '$(COUNT)') $(TESTS:%=--test %)
 
 yardstick: $(READY) ## Compare answers to 300 problems, and their CPU time, with those recorded: minutes. ONLY=: one kind
 	$(RUN) -m tests.yardstick compare $(if $(ONLY),--only '$(ONLY)')

@@ -8,7 +8,6 @@ import sys
 
 import pytest
 
-from beltline.host import __version__
 from support import containers
 from support.paths import ROOT
 
@@ -42,11 +41,6 @@ def test_it_needs_no_root_and_takes_nothing_that_was_built() -> None:
     assert names == ["FROM", "RUN", "USER", "WORKDIR", "COPY", "CMD"]
     ignored = (ROOT / ".dockerignore").read_text("utf-8").split()
     assert {".venv", "build", "dist"} <= set(ignored)
-
-
-def test_the_version_is_cited() -> None:
-    (cited,) = re.findall(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text("utf-8"), re.M)
-    assert cited == __version__
 
 
 @pytest.mark.parametrize(

@@ -132,14 +132,6 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         bl.slove  # type: ignore[attr-defined]  # noqa: B018
 
 
-@pytest.mark.parametrize("program", ["import beltline", "from beltline.host.cli.main import main"])
-def test_importing_brings_nothing_heavy(program: str) -> None:
-    heavy = ("numba", "matplotlib", "amaranth", "scipy", "mpmath", "xarray")
-    code = f"import sys; {program}; print([name for name in {heavy!r} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
-
-
 def test_a_checkout_without_symbolic_links_is_refused_with_what_to_do(tmp_path: Path) -> None:
     # As Git leaves it on Windows: each link is a file that contains its target. The present Beltline is installed too.
     (tmp_path / "beltline").mkdir()

@@ -28,3 +28,24 @@ def stepped_row(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float
     wealth = 1.0 + grid[np.arange(points) // every * every] + rng.choice([0.0, 0.25]) * (np.arange(points) // every)
     promise = -20.0 / (1.0 + wealth) if rng.random() < 0.5 else np.floor(wealth) / 16.0
     return grid, wealth, float(rng.choice([0.0, 1.0, 2.0, 5.0])), promise
+
+
+def any_problem(
+    rng: np.random.Generator, eta: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float, float]:
+    """Draw values that are not concave, wealth with flat pieces, states that afford nothing, and states of value
+    -inf.
+    """
+    grid, states = int(rng.integers(1, 90)), int(rng.integers(1, 6))
+    X = rng.uniform(0.1, 1.0) + np.cumsum(rng.choice([1.0, rng.uniform(0.1, 3.0)], grid)) / grid
+    rise = np.where(rng.random((grid, states)) < 0.2, 0.0, rng.uniform(0.0, 4.0 / grid, (grid, states)))
+    W = X[0] + rng.uniform(-0.3, 0.5, states) + np.cumsum(rise, axis=0)
+    Q = rng.dirichlet(np.ones(states), states)
+    if rng.random() < 0.3:
+        Q = np.eye(states)
+    V = rng.normal(0.0, rng.choice([0.01, 1.0, 100.0]), (grid, states))
+    if rng.random() < 0.3:
+        V = np.round(V)
+    if rng.random() < 0.3:
+        V[rng.random(V.shape) < 0.2] = -np.inf
+    return X, W, Q, V, float(rng.uniform(0.5, 0.99)), eta

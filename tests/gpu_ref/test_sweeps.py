@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from beltline.gpu_ref import check_tables, crra_utility, exact_sweep, random_problem
 from beltline.gpu_ref.published import grid_search, staged_search
-from beltline.gpu_ref.tables import ROW_SUM_TOLERANCE, ends_of, measured_tables
-from beltline.gpu_ref.threads import THREADS_WORTH
+from beltline.gpu_ref.tables import ROW_SUM_TOLERANCE, ends_of
+
+from .rows import any_problem
 
 Array = NDArray[np.float64]
 SWEEPS = [grid_search.sweep, exact_sweep]
@@ -35,23 +34,6 @@ def obvious_sweep(
     with np.errstate(invalid="ignore"):
         gap = ranked[:, :, -1] - ranked[:, :, -2]
     return value, policy, gap
-
-
-def any_problem(rng: np.random.Generator, eta: float) -> tuple[Array, Array, Array, Array, float, float]:
-    """Draw any ``V``, a ``W`` with flat pieces, and some states without a feasible choice."""
-    grid, states = int(rng.integers(1, 90)), int(rng.integers(1, 6))
-    X = rng.uniform(0.1, 1.0) + np.cumsum(rng.choice([1.0, rng.uniform(0.1, 3.0)], grid)) / grid
-    rise = np.where(rng.random((grid, states)) < 0.2, 0.0, rng.uniform(0.0, 4.0 / grid, (grid, states)))
-    W = X[0] + rng.uniform(-0.3, 0.5, states) + np.cumsum(rise, axis=0)
-    Q = rng.dirichlet(np.ones(states), states)
-    if rng.random() < 0.3:
-        Q = np.eye(states)
-    V = rng.normal(0.0, rng.choice([0.01, 1.0, 100.0]), (grid, states))
-    if rng.random() < 0.3:
-        V = np.round(V)
-    if rng.random() < 0.3:
-        V[rng.random(V.shape) < 0.2] = -np.inf
-    return X, W, Q, V, float(rng.uniform(0.5, 0.99)), eta
 
 
 def assert_same(
@@ -83,16 +65,6 @@ def test_any_value_function(sweep, eta):
     assert stuck > 50
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
-@given(seed=st.integers(0, 2**32 - 1))
-def test_concave_problems(seed):
-    problem = random_problem(np.random.default_rng(seed))
-    for sweep in SWEEPS:
-        value, policy = sweep(*problem.arguments)
-        assert (policy >= 0).all()
-        assert_same(problem.arguments, value, policy)
-
-
 @pytest.mark.parametrize("eta", CURVATURES)
 def test_exact_has_the_bits_of_brute_force(eta):
     for seed in range(1000, 1100):
@@ -101,20 +73,6 @@ def test_exact_has_the_bits_of_brute_force(eta):
         other_value, other_policy = exact_sweep(*arguments)
         np.testing.assert_array_equal(other_value, value)
         np.testing.assert_array_equal(other_policy, policy)
-
-
-def test_exact_where_the_concave_search_fails():
-    """The staged search fails somewhere on values that are not concave, so the cases above are hard enough."""
-    wrong = 0
-    for seed in range(40):
-        rng = np.random.default_rng(seed)
-        problem = random_problem(rng, grid=64, kind="general")
-        X, W, Q, V, beta, eta = problem.arguments
-        V = V + rng.normal(0.0, 0.1, V.shape)
-        policy = grid_search.sweep(X, W, Q, V, beta, eta)[1]
-        wrong += (staged_search.sweep(X, W, Q, V, beta, eta)[1] != policy).any()
-        np.testing.assert_array_equal(exact_sweep(X, W, Q, V, beta, eta)[1], policy)
-    assert wrong > 30
 
 
 @pytest.mark.parametrize("sweep", [*SWEEPS, staged_search.sweep])
@@ -204,14 +162,6 @@ def test_utility():
         crra_utility(c, 0.0)
 
 
-def change(name, index, number):
-    def apply(tables):
-        tables[name] = np.array(tables[name])
-        tables[name][index] = number
-
-    return apply
-
-
 @pytest.mark.parametrize(("share", "accepted"), [(0.4, True), (0.9, True), (1.1, False)])
 def test_rows_of_the_chain_may_be_off_by_the_tolerance(share: float, accepted: bool) -> None:
     X, W, V = np.array([1.0, 2.0]), np.array([[4.0, 4.0], [5.0, 5.0]]), np.zeros((2, 2))
@@ -221,59 +171,6 @@ def test_rows_of_the_chain_may_be_off_by_the_tolerance(share: float, accepted: b
         return
     with pytest.raises(ValueError, match=r"^row 1 of Q sums to 1\.0000000\d+, not 1$"):
         check_tables(X, W, Q, V, 0.9, 2.0)
-
-
-@pytest.mark.parametrize(
-    ("spoil", "message"),
-    [
-        (change("X", 2, 1.0), "X must be strictly increasing, but X[2] = 1.0 follows X[1] = 2.0"),
-        (change("X", 1, np.nan), "X[1] is nan, not finite"),
-        (change("X", 0, -np.inf), "X[0] is -inf, not finite"),
-        (change("X", 2, np.inf), "X[2] is inf, not finite"),
-        (change("Q", (0, 1), np.nan), "Q[0, 1] is nan, not finite"),
-        (change("W", (1, 0), np.nan), "W[1, 0] is nan, not finite"),
-        (change("W", (2, 1), 1.0), "W must not fall in x, but W[2, 1] = 1.0 follows W[1, 1] = 5.0"),
-        (change("W", (2, 1), 4.75), "W must not fall in x, but W[2, 1] = 4.75 follows W[1, 1] = 5.0"),
-        (change("Q", (1, 0), -0.5), "Q[1, 0] = -0.5 is negative"),
-        (change("Q", (1, 0), 0.75), "row 1 of Q sums to 1.25, not 1"),
-        (change("V", (0, 1), np.inf), "V[0, 1] is inf, neither finite nor -inf"),
-        (lambda t: t.update(V=np.zeros((3, 1))), "V must have shape (3, 2), not (3, 1)"),
-        (lambda t: t.update(Q=np.eye(3)), "Q must have shape (2, 2), not (3, 3)"),
-        (lambda t: t.update(W=np.zeros(3)), "W must have shape (3, N_z) with N_z >= 1, not (3,)"),
-        (lambda t: t.update(X=np.zeros((3, 1))), "X must have shape (N_k,) with N_k >= 1, not (3, 1)"),
-        (lambda t: t.update(beta=0.0), "beta must be positive and finite, not 0.0"),
-        (lambda t: t.update(eta=np.inf), "eta must be positive and finite, not inf"),
-    ],
-)
-def test_table_errors(spoil, message):
-    tables = {"X": np.array([1.0, 2.0, 3.0]), "W": np.array([[4.0, 4.0], [5.0, 5.0], [6.0, 6.0]])}
-    tables |= {"Q": np.full((2, 2), 0.5), "V": np.zeros((3, 2)), "beta": 0.9, "eta": 2.0}
-    check_tables(**tables, ordered=True)
-    spoil(tables)
-    with pytest.raises(ValueError) as error:
-        exact_sweep(**tables)
-    assert str(error.value) == message
-
-
-@pytest.mark.parametrize(
-    ("name", "index", "number", "message"),
-    [
-        ("W", (9000, 2), np.nan, "W[9000, 2] is nan, not finite"),
-        ("W", (2048, 1), -1.0, "W must not fall in x, but W[2048, 1] = -1.0 follows W[2047, 1] = 2048.0"),
-        ("V", (4095, 0), np.inf, "V[4095, 0] is inf, neither finite nor -inf"),
-        ("X", 4096, 3.0, "X must be strictly increasing, but X[4096] = 3.0 follows X[4095] = 4095.0"),
-    ],
-)
-def test_every_row_of_a_large_table_is_checked(name, index, number, message):
-    """All threads share the check; some of these errors lie between the rows of two of them."""
-    X = np.arange(9001.0)
-    tables = {"X": X, "W": X[:, None] + np.array([0.5, 1.0, 1.5]), "Q": np.eye(3), "V": np.zeros((9001, 3))}
-    (_, W, _, _), least = measured_tables(**tables, beta=0.9, eta=2.0, ordered=True)
-    assert (W.size > THREADS_WORTH, least) == (True, 0.5)
-    change(name, index, number)(tables)
-    with pytest.raises(ValueError) as error:
-        check_tables(**tables, beta=0.9, eta=2.0, ordered=True)
-    assert str(error.value) == message
 
 
 @pytest.mark.parametrize("size", [0, 1, 3, 4, 5, 8, 1001])
@@ -286,12 +183,3 @@ def test_ends_are_the_lowest_and_the_highest_entry(size):
             entries[rng.integers(size)] = rng.choice([np.nan, -np.inf, np.inf])
             known = entries[~np.isnan(entries)]
             assert ends_of(entries) == (known.min(initial=np.inf), known.max(initial=-np.inf), False)
-
-
-def test_staged_search_errors():
-    problem = random_problem(np.random.default_rng(0), grid=48)
-    with pytest.raises(ValueError, match=r"^the staged search needs a power of two from 4 as N_k, not 48$"):
-        staged_search.sweep(*problem.arguments)
-    problem = random_problem(np.random.default_rng(0), grid=16)
-    with pytest.raises(ValueError, match=r"^rule must be 'published' or 'corrected', not 'right'$"):
-        staged_search.sweep(*problem.arguments, rule="right")

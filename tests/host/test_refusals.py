@@ -14,6 +14,9 @@ import pytest
 from scipy import sparse
 
 import beltline as bl
+from beltline.gpu_ref import check_tables, exact_sweep
+from beltline.gpu_ref.general import Branch, Form, Outside
+from beltline.gpu_ref.general import solve as general_solve
 from beltline.host.devices import DeviceError, open_device
 from beltline.host.problem.markov import rouwenhorst_by_age
 from beltline.host.solver import checked
@@ -46,10 +49,11 @@ def refused_table(changes: dict[str, Any], options: dict[str, Any]) -> Any:
 NAMES = {
     one.__name__: one
     for one in (
-        BruteDevice, SolveOptions, bounded, changed, never, open_device, problem, refused_table, rouwenhorst_by_age,
-        replace, storage, tables, with_ages, with_alternatives, with_cost, with_cost_by_age,
+        Branch, BruteDevice, Form, Outside, SolveOptions, bounded, changed, check_tables, exact_sweep, never,
+        open_device, problem, refused_table, rouwenhorst_by_age, replace, storage, tables, with_ages,
+        with_alternatives, with_cost, with_cost_by_age,
     )
-} | {"bl": bl, "np": np, "sparse": sparse, "VERSION": VERSION}  # fmt: skip
+} | {"bl": bl, "np": np, "sparse": sparse, "VERSION": VERSION, "general_solve": general_solve}  # fmt: skip
 
 
 @functools.cache
@@ -61,23 +65,25 @@ def namespace(lets: tuple[str, ...]) -> dict[str, Any]:
 
 
 def cases() -> Iterator[Any]:
-    call, lets = "", []
+    call, lets, inner = "", [], False
     lines = Path(__file__).with_name("refusals.txt").read_text(encoding="utf-8").splitlines()
     for number, line in enumerate(lines, 1):
-        if line.startswith("== "):
-            call, lets = line[3:], []
+        if line.startswith(("== ", "=- ")):
+            call, lets, inner = line[3:], [], line.startswith("=-")
         elif line.startswith("let "):
             lets.append(line[4:])
         elif " -> " in line and not line.startswith("#"):
             arguments, _, sentence = line.rpartition(" -> ")
-            yield pytest.param(call.replace("@", arguments), tuple(lets), sentence, id=f"line {number}")
+            yield pytest.param(call.replace("@", arguments), tuple(lets), sentence, inner, id=f"line {number}")
 
 
-@pytest.mark.parametrize(("call", "lets", "sentence"), list(cases()))
-def test_bad_arguments(call: str, lets: tuple[str, ...], sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("call", "lets", "sentence", "inner"), list(cases()))
+def test_bad_arguments(
+    call: str, lets: tuple[str, ...], sentence: str, inner: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     names = namespace(lets)
     monkeypatch.setattr(checked, "write_table", lambda *_: pytest.fail("a table was written"))
-    with pytest.raises((bl.ProblemError, DeviceError)) as caught:
+    with pytest.raises(ValueError if inner else (bl.ProblemError, DeviceError)) as caught:
         eval(call, names)
     said = str(caught.value)
     assert re.fullmatch(".*".join(map(re.escape, sentence.split("..."))), said), said

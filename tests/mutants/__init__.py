@@ -1,1 +1,1 @@
-"""Single faults, each of which a test of the default suite must find: ``python -m tests.mutants``."""
+"""Single faults, each of which a test of the default suite should find: ``python -m tests.mutants``."""

@@ -1,10 +1,10 @@
-"""Put one fault after the other into a copy of the project, and run the tests that must find them.
+"""Put one generated fault after the other into a copy of the project, and run the tests that must find them.
 
-``python -m tests.mutants`` from the root, with ``--only TEXT`` for the faults whose description or file has ``TEXT``,
-``--first N`` for the first few of them, and ``--share I/N`` for every Nth, so that N processes or computers together
-try them all. First the named tests run without a fault, and must pass. A fault is found if a test fails; an error of
-import or collection, an undefined name, and a run past its time limit do not count. Exit code 0: every fault was found;
-1: one was not, or the tests fail without a fault; 2: refused.
+``python -m tests.mutants FILE...`` from the root, or ``--since COMMIT`` for the lines changed since. First the tests
+run without a fault, and must pass. A fault is found if a test fails, or what it needs cannot be built; an error of
+import or collection, an undefined name, and a run past its time limit do not count. A fault that is not found either
+changes nothing that can be observed, or shows a property that no test holds. Exit code 0: every fault that could run
+was found; 1: one was not, or the tests fail without a fault; 2: refused.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import random
 import re
 import shutil
 import signal
@@ -19,11 +20,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from pathlib import Path
 
-from .fault import Fault
-from .faults import FAULTS
+from .generate import Fault, changed_lines, faults_of, importing_tests
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -33,7 +33,7 @@ LEFT_OUT = shutil.ignore_patterns(
 )  # fmt: skip
 """Files and folders that are not copied: what is built or cached, and what is not part of the project."""
 
-FOUND = "found"
+FOUND, NOT_FOUND = "found", "not found"
 
 SECONDS = 600.0
 """Time limit for the tests of one fault."""
@@ -78,9 +78,9 @@ class Workplace:
         if code is None:
             return f"no verdict in {seconds:.0f} seconds"
         if code == 0:
-            return "not found"
+            return NOT_FOUND
         broken = BROKEN.search(output)
-        if broken is None and code == 1 and re.search(r"\b\d+ failed\b", output):
+        if broken is None and code == 1 and re.search(r"\b\d+ (failed|errors?)\b", output):
             return FOUND
         lines = REASON.findall(output) or output.splitlines()[-3:] or ["nothing was said"]
         return f"no test failed, exit code {code}: {broken.group(0) if broken else lines[0]}"
@@ -88,17 +88,14 @@ class Workplace:
     @contextlib.contextmanager
     def _with(self, fault: Fault) -> Iterator[None]:
         path = self.root / fault.file
-        text = path.read_text(encoding="utf-8")
-        if text.count(fault.before) != 1:
-            raise ValueError(f"{fault.file} must have {fault.before!r} once, not {text.count(fault.before)} times")
         times = path.stat()
         try:
-            path.write_text(text.replace(fault.before, fault.after), encoding="utf-8")
+            path.write_text(fault.after, encoding="utf-8")
             # Python would use its cached bytecode for a file of the same size and time stamp.
             os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns + 10**10))
             yield
         finally:
-            path.write_text(text, encoding="utf-8")
+            path.write_text(fault.before, encoding="utf-8")
             os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
     @contextlib.contextmanager
@@ -149,30 +146,34 @@ def _user_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
-def chosen(
-    faults: Sequence[Fault], only: str = "", first: int | None = None, share: tuple[int, int] = (1, 1)
-) -> list[Fault]:
-    """Select faults whose description or file contains ``only``, in any letter case, and of these the ``share``.
+def chosen(file: str, tests: Sequence[str], count: int, seed: int, lines: Set[int] | None = None) -> list[Fault]:
+    """Make the faults of a file in ``lines``, or a random ``count`` of them, with ``tests`` or those that import it.
 
-    Shares ``(1, n)`` to ``(n, n)`` together are all of them.
+    Raises
+    ------
+    ValueError
+        The file does not exist, is not Python, or no test imports it.
     """
-    found = [fault for fault in faults if only.lower() in f"{fault.what} {fault.file}".lower()]
-    return (found if first is None else found[:first])[share[0] - 1 :: share[1]]
-
-
-def _share(text: str) -> tuple[int, int]:
-    found = re.fullmatch(r"([0-9]{1,4})/([0-9]{1,4})", text)
-    number, count = (int(part) for part in found.groups()) if found else (0, 0)
-    if not 1 <= number <= count:
-        raise argparse.ArgumentTypeError(f"must be I/N with 1 <= I <= N, as in 2/8, not {text!r}")
-    return number, count
+    path = ROOT / file
+    if path.suffix != ".py" or not path.is_file():
+        raise ValueError(f"{file} must be a Python file of the project, as in hw/sweep/combine.py")
+    names = tuple(tests) or importing_tests(ROOT, file)
+    if not names:
+        raise ValueError(f"no test imports {file}: name test files with --test")
+    faults = faults_of(file, path.read_text(encoding="utf-8"), names, lines)
+    if not 0 < count < len(faults):
+        return faults
+    return [faults[index] for index in sorted(random.Random(seed).sample(range(len(faults)), count))]
 
 
 def run(
-    faults: Sequence[Fault], folder: Path, report: Callable[[str], None] = print, root: Path = ROOT
+    faults: Sequence[Fault],
+    folder: Path,
+    report: Callable[[str], None] = print,
+    root: Path = ROOT,
+    seconds: float = SECONDS,
 ) -> dict[Fault, str]:
-    """Try every fault in ``folder``, which must be empty, and report progress; return the faults not found, with
-    reasons.
+    """Try every fault in ``folder``, which must be empty, and report progress; return the verdict on each.
 
     Raises
     ------
@@ -181,20 +182,20 @@ def run(
     """
     workplace = Workplace(folder, root)
     tests = list(dict.fromkeys(test for fault in faults for test in fault.tests))
-    report(f"{len(faults)} faults; {len(tests)} tests, first without a fault")
+    report(f"{len(faults)} faults; {len(tests)} tests or files, first without a fault")
     begin = time.monotonic()
     if said := workplace.sound(tests):
         raise RuntimeError(f"the tests fail without a fault:\n{said}")
     report(f"they pass ({time.monotonic() - begin:.0f} s)")
-    survivors: dict[Fault, str] = {}
+    verdicts: dict[Fault, str] = {}
     for number, fault in enumerate(faults, 1):
         begin = time.monotonic()
-        verdict = workplace.verdict(fault)
-        report(f"{number}/{len(faults)} {fault.file}: {fault.what}: {verdict} ({time.monotonic() - begin:.0f} s)")
-        if verdict != FOUND:
-            survivors[fault] = verdict
-    report(f"{len(faults) - len(survivors)} of {len(faults)} faults were found")
-    return survivors
+        verdicts[fault] = workplace.verdict(fault, seconds)
+        spent = time.monotonic() - begin
+        report(f"{number}/{len(faults)} {fault.file}: {fault.what}: {verdicts[fault]} ({spent:.0f} s)")
+    counts = [list(verdicts.values()).count(verdict) for verdict in (FOUND, NOT_FOUND)]
+    report(f"{counts[0]} faults were found, {counts[1]} not; {len(faults) - sum(counts)} could not run")
+    return verdicts
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -202,27 +203,38 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tests.mutants",
         description="Put single faults into a copy of the project, and run the tests that must find them.",
-        epilog="Exit code 0: every fault was found; 1: one was not, or the tests fail without a fault; 2: refused.",
+        epilog="Exit code 0: every fault that ran was found; 1: one was not, or tests fail without any; 2: refused.",
         allow_abbrev=False,
     )
-    parser.add_argument("--only", default="", metavar="TEXT", help="faults whose description or file has TEXT")
-    parser.add_argument("--first", type=int, metavar="N", help="no more than the first N of them")
+    parser.add_argument("files", nargs="*", metavar="FILE", help="Python files, as in hw/sweep/combine.py")
     parser.add_argument(
-        "--share", type=_share, default=(1, 1), metavar="I/N", help="of these, every Nth from the Ith on"
+        "--since", metavar="COMMIT", help="also files changed since COMMIT, in their changed lines only"
     )
+    parser.add_argument("--test", action="append", default=[], help="a test file; by default those that import FILE")
+    parser.add_argument("--count", type=int, default=20, metavar="N", help="faults of each file, 20 by default; 0: all")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="which faults are taken, 0 by default")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help=f"limit of each run, {SECONDS:.0f} by default")
     given = parser.parse_args(argv)
-    if given.first is not None and given.first < 1:
-        parser.exit(2, f"mutants: --first must be at least 1, not {given.first}\n")
-    faults = chosen(FAULTS, given.only, given.first, given.share)
+    try:
+        wanted: dict[str, Set[int] | None] = {**(changed_lines(ROOT, given.since) if given.since else {})}
+        wanted |= dict.fromkeys(given.files)
+        faults = [
+            fault
+            for file, lines in wanted.items()
+            for fault in chosen(file, given.test, given.count, given.seed, lines)
+        ]
+    except (ValueError, subprocess.CalledProcessError) as error:
+        parser.exit(2, f"mutants: {error}\n")
     if not faults:
-        parser.exit(2, f"mutants: no description or file of a fault has the text '{given.only}'\n")
+        parser.exit(2, "mutants: no fault can be made: name Python files, or a commit with --since\n")
     try:
         with tempfile.TemporaryDirectory(prefix="beltline-mutants-") as folder:
-            survivors = run(faults, Path(folder), lambda line: print(line, flush=True))
+            verdicts = run(faults, Path(folder), lambda line: print(line, flush=True), seconds=given.seconds)
     except RuntimeError as error:
         parser.exit(1, f"mutants: {error}\n")
     except KeyboardInterrupt:
         parser.exit(130, "mutants: interrupted; nothing is left behind\n")
-    for fault, why in survivors.items():
-        print(f"not found: {fault.file}: {fault.what}: {why}")
-    return 1 if survivors else 0
+    left = [fault for fault, verdict in verdicts.items() if verdict == NOT_FOUND]
+    for fault in left:
+        print(f"{NOT_FOUND}: {fault.file}: {fault.what}")
+    return 1 if left else 0

@@ -9,7 +9,6 @@ import sys
 import textwrap
 import time
 from pathlib import Path
-from types import FrameType
 
 import pytest
 
@@ -107,33 +106,6 @@ def test_processes_that_want_the_same_build_it_once(tmp_path: Path) -> None:
     processes = [subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, env=environment) for _ in range(4)]
     assert [process.wait() for process in processes] == [0] * 4
     assert (tmp_path / "builds").read_text() == "built\n"
-
-
-def test_interrupt_ends_make_and_its_children(tmp_path: Path) -> None:
-    def interrupt(_signal: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    (tmp_path / "Makefile").write_text("slow:\n\techo $$$$ > child; exec sleep 60\n")
-    previous = signal.signal(signal.SIGALRM, interrupt)
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 1.0)
-        with pytest.raises(KeyboardInterrupt):
-            run_tool(
-                ["make"],
-                directory=tmp_path,
-                log=tmp_path / "log",
-                environment=os.environ,
-                doing="sleeping",
-            )
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, previous)
-    child = int((tmp_path / "child").read_text())
-    for _ in range(50):
-        if not _runs(child):
-            break
-        time.sleep(0.1)
-    assert not _runs(child)
 
 
 def _runs(process: int) -> bool:

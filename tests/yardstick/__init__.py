@@ -16,9 +16,4 @@ records of one computer only; elsewhere give ``--no-time``.
 
 ``files/`` holds results, solutions of models, a checkpoint and a store that :mod:`~tests.yardstick.saved` wrote, and
 ``files.json`` what is in them; ``tests/host/results/test_saved_files.py`` loads them all.
-
-The share of faults found. ``python -m tests.mutants`` inserts each of some 600 faults and runs the tests that must find
-it: hours. ``python -m tests.yardstick.faults`` does so for a seeded sample of 24 faults of ``gpu_ref`` and
-``host/solver`` and writes ``faults.json``, what was found of each: about a minute each on a quiet computer, most of it
-to compile, and before that all their tests run once without a fault.
 """

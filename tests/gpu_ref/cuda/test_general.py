@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -11,13 +9,10 @@ from beltline.gpu_ref.cuda import general as cuda
 from beltline.gpu_ref.cuda import general_sweeps
 from beltline.gpu_ref.cuda.device import available
 from beltline.gpu_ref.general import Branch, Form, Outside, exactness
-from beltline.gpu_ref.general.form import Indexes
-from beltline.gpu_ref.general.full_search import full_sweep
 from beltline.gpu_ref.general.operator import sweep
 from beltline.gpu_ref.general.packed import TABLE
 from beltline.gpu_ref.general.random_forms import random_form
 from beltline.gpu_ref.general.solve import solve
-from beltline.gpu_ref.tables import Array
 from beltline.host.models.arellano.model import arellano
 
 gpu = pytest.mark.skipif(bool(available()), reason=available() or "there is a device")
@@ -148,15 +143,3 @@ def test_memory_counts_every_table() -> None:
     """The memory counted exceeds that of the tables of each state: for an alternative, nine of 8 bytes and six of 4."""
     assert general_sweeps.memory(3, 2, 51, 251) > 51 * 251 * (3 * 96 + 2 * 28)
     assert TABLE == 2
-
-
-@gpu
-def test_values_of_a_sweep_are_those_of_full_search() -> None:
-    form = firm()
-    V: Array = np.cumsum(np.random.default_rng(1).random((1, 700, 3)), axis=1)
-    nothing: Indexes = np.full((2, 700, 3), -1, np.int32)
-    found: Any = cuda.sweep(form, V, nothing)
-    oracle = full_sweep(form, V)
-    assert np.array_equal(found.value, oracle.value)
-    assert np.array_equal(found.policy, oracle.policy)
-    assert np.array_equal(found.choice, oracle.choice)

@@ -118,16 +118,6 @@ def test_guesses_of_choices_on_large_grids_are_proven(name: str, teams: bool, mo
 
 
 @gpu
-@pytest.mark.parametrize("method", ["shift", "mpi"])
-def test_starts_that_are_requested(method: str) -> None:
-    wealth = bent()["floor"]
-    for start in ("stay", "coarse"):
-        found = cuda.solve(GRID, wealth, Q, np.zeros(wealth.shape), BETA, 2.0, 1e-7, method=method, start=start)
-        assert found.converged
-        check(found, "floor")
-
-
-@gpu
 @pytest.mark.parametrize(("method", "options"), [("warm", {}), ("mpi", {})])
 @pytest.mark.parametrize("most", [1, 5, 60])
 def test_the_limit_of_sweeps_is_obeyed(method: str, options: dict[str, int], most: int) -> None:

@@ -181,23 +181,6 @@ def test_starts_need_fewer_sweeps(points):
 
 
 @gpu
-@pytest.mark.parametrize("eta", [1.0, 2.0, 3.5])
-@pytest.mark.parametrize("states", [1, 4, 25])
-def test_coarse_start_of_random_problems(eta, states):
-    """The result does not depend on the start, even if it diverges or no state can stay at its ``x``."""
-    for seed in range(6):
-        problem = random_problem(np.random.default_rng(seed), 1500, states, "general")
-        problem = dataclasses.replace(problem, eta=eta)
-        for method in ("shift", "mpi") if states == 4 else ("shift",):
-            found = cuda.solve(*problem.arguments, EPSILON, method=method, start="coarse")
-            assert found.converged
-            check_policy(problem, found)
-            again, _ = exact_sweep(problem.X, problem.W, problem.Q, found.value, problem.beta, eta)
-            size = 1 + np.abs(found.value).max()
-            assert np.abs(again - found.value).max() <= modulus(problem.Q, problem.beta) * EPSILON + ROUNDING * size
-
-
-@gpu
 @pytest.mark.parametrize("start", ["stay", "coarse"])
 def test_a_batch_may_mix_problems_that_can_and_cannot_stay(start):
     problems = [random_problem(np.random.default_rng(seed), 1200, 4, "general") for seed in range(12)]
@@ -211,27 +194,6 @@ def test_a_batch_may_mix_problems_that_can_and_cannot_stay(start):
         # How many sweeps policy evaluation saves depends on the layout.
         assert single.converged
         assert np.abs(solution.value - single.value).max() <= solution.error_bound + single.error_bound
-
-
-@gpu
-@pytest.mark.parametrize("seed", range(10))
-@pytest.mark.parametrize("method", ["warm", "shift"])
-def test_values_that_are_not_concave(seed, method):
-    rng = np.random.default_rng(seed)
-    problem = random_problem(rng, 300, 3, "general")
-    bumps = problem.V0 + rng.uniform(0.0, 5.0, problem.V0.shape)
-    problem = dataclasses.replace(problem, V0=bumps)
-    few = cuda.solve(*problem.arguments, 0.0, 1, method)
-    assert few.exact_sweeps == 1
-    assert not few.converged
-    _, policy = grid_search.sweep(*problem.arguments)
-    assert (policy == few.policy).mean() > 0.99
-    solution = cuda.solve(*problem.arguments, EPSILON, method=method)
-    assert solution.converged
-    tolerance = 1e-12 * (1 + np.abs(solution.value).max())
-    tight = reference_solve(*problem.arguments, tolerance, sweep=exact_sweep)
-    slack = tolerance / (1 - modulus(problem.Q, problem.beta))
-    assert np.abs(solution.value - tight.value).max() <= solution.error_bound + slack
 
 
 @gpu
@@ -298,13 +260,6 @@ def test_groups_of_a_batch_have_the_bits_of_one_launch(monkeypatch, parts, metho
         assert one.compared == other.compared
         for name in ("value", "policy", "previous"):
             assert np.array_equal(getattr(one, name), getattr(other, name)), name
-
-
-@gpu
-def test_shapes_of_a_batch_must_agree():
-    problems = [random_problem(np.random.default_rng(1), points, 2).arguments for points in (10, 11)]
-    with pytest.raises(ValueError, match="problems of a batch must have one shape"):
-        cuda.solve_batch(problems, EPSILON)
 
 
 @gpu

@@ -97,50 +97,6 @@ def test_ages_as_full_search() -> None:
     assert aged > 5
 
 
-def retirement(points: int, ages: int, *, sigma: float = 0.0) -> tuple[Form, Array]:
-    """Return the problem of Iskhakov, Jorgensen, Rust and Schjerning (2017): log utility, wage 20, permanent
-    retirement, no borrowing.
-
-    ``x`` is cash on hand. No worker with more than the lowest amount chooses that amount.
-    """
-    grid = np.linspace(0.0, 100.0, points)
-    X = grid[:, None]
-    wage = int(np.argmin(np.abs(grid - 20.0)))
-    rest: dict[str, Any] = {"cost": X, "transition": np.eye(1), "beta": 0.98}
-    tiny = 1e-3
-    work = Branch("work", 0, wealth=X + 20.0 + tiny, mix=0, kappa=-1.0, low=wage, **rest)
-    retire = Branch("retire", 0, wealth=X + tiny, mix=1, **rest)
-    retired = Branch("retired", 1, wealth=X + tiny, mix=1, **rest)
-    return Form((work, retire, retired), 1.0, sigma, horizon=ages), grid
-
-
-@pytest.mark.parametrize("sigma", [0.0, 0.1])
-def test_retirement_as_full_search(sigma: float) -> None:
-    form, _ = retirement(101, 8, sigma=sigma)
-    found = solve(form)
-    V = form.start()
-    for age in range(7, -1, -1):
-        oracle = full_sweep(form, V, age)
-        V = oracle.value
-        np.testing.assert_allclose(found.value[age], V, rtol=1e-13, atol=1e-13)
-        np.testing.assert_array_equal(found.policy[age], oracle.policy)
-        np.testing.assert_array_equal(found.choice[age], oracle.choice)
-    assert found.value.shape == (8, 2, 101, 1)
-    assert [set(np.unique(found.choice[age, 0])) for age in (5, 6, 7)] == [{0, 1}, {0, 1}, {1}]
-
-
-def test_only_rich_workers_retire_in_the_last_age_but_one() -> None:
-    form, grid = retirement(1001, 2)
-    found = solve(form)
-    # In the last age all retire. Before it, work gains (1 + beta) log((x + 20) / x) without constraints, and costs 1.
-    threshold = 20.0 / (math.exp(1.0 / 1.98) - 1.0)
-    works = found.choice[0, 0, :, 0] == 0
-    assert not (found.choice[1, 0] == 0).any()
-    last = grid[works].max()
-    assert works[grid <= last].all()
-    assert abs(last - threshold) < 0.3
-
-
 def arellano(bonds: int = 51, incomes: int = 11) -> tuple[Form, Any]:
     """Return quarterly sovereign default: the problem at the price without default, and the update of prices."""
     logs, chain = tauchen(incomes, 0.945, 0.025)
@@ -313,21 +269,6 @@ def test_expected_value_of_a_mix_of_regimes() -> None:
     found = solve(Form((wait, Outside("paid", 1, np.full((1, 1), 4.0))), 0.0), tol=1e-12)
     # v = 1 + .5 (.25 v + .75 4)
     assert found.value[0, 0, 0] == pytest.approx(2.5 / 0.875)
-
-
-def test_progress_is_reported() -> None:
-    lines: list[tuple[int, float]] = []
-    found = solve(adjustment(), tol=1e-3, progress=lambda sweeps, change: lines.append((sweeps, change)))
-    assert [sweeps for sweeps, _ in lines] == list(range(1, found.sweeps + 1))
-    assert lines[-1][1] == found.residual
-
-
-def test_alternatives_that_lead_elsewhere_swept_at_once() -> None:
-    form, _ = arellano(11, 3)
-    V = np.random.default_rng(1).normal(size=form.shape)
-    found, oracle = sweep(form, V, np.zeros((3, 11, 3), np.int32)), full_sweep(form, V)
-    np.testing.assert_array_equal(found.values, oracle.values)
-    np.testing.assert_array_equal(found.value, oracle.value)
 
 
 @pytest.mark.parametrize(

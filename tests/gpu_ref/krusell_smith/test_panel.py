@@ -79,35 +79,8 @@ def test_agents_follow_the_chain():
     assert np.abs(places - idle.mean()).max() < 5 * idle.std() / np.sqrt(agents / 64)
 
 
-def test_same_seed_same_shocks():
-    one, two, other = (draw_shocks(1_000, 50, CHAIN, SHARES, seed=s) for s in (1, 1, 2))
-    assert (one.employed == two.employed).all()
-    assert (one.aggregate == two.aggregate).all()
-    assert (one.employed != other.employed).any()
-
-
 def test_chain_of_the_aggregate_state():
     assert np.allclose(aggregate_chain(CHAIN), [[0.875, 0.125], [0.125, 0.875]], atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (
-            (75, 10, CHAIN, SHARES),
-            "agents must make unemployment of 0.1 and 0.04 whole numbers of agents, which 75 does",
-        ),
-        ((0, 10, CHAIN, SHARES), "which 0 does not"),
-        ((100, 0, CHAIN, SHARES), "periods must be at least 1, not 0"),
-        ((100, 5, CHAIN[:3], SHARES), r"transition must be a \(4, 4\) table of probabilities whose rows sum to 1"),
-        ((100, 5, CHAIN, [0.1, 0.2]), "transition takes unemployment of 0.1 to 0.039.* and not to 0.2"),
-        ((100, 5, CHAIN, [0.1, 1.0]), r"unemployment must be two numbers above 0 and below 1, not \[0.1, 1.0\]"),
-        ((10**13, 1100, CHAIN, SHARES), "a panel of 10,000,000,000,000 agents and 1,100 periods needs"),
-    ],
-)
-def test_invalid_shocks_are_refused(arguments, sentence):
-    with pytest.raises((ValueError, MemoryError), match=sentence):
-        draw_shocks(*arguments)
 
 
 @pytest.mark.parametrize("method", INTERPOLATIONS)
@@ -166,30 +139,6 @@ def test_agents_that_would_leave_the_grid_are_counted():
     assert (low.wealth == 0).all()
 
 
-def test_progress_is_reported():
-    policy, x, m = surface()
-    lines = []
-    simulate(policy, x, m, draw_shocks(50, 250, CHAIN, SHARES), 38.0, progress=lines.append)
-    assert lines == [100, 200]
-
-
 def test_path_error_is_in_per_cent_of_the_reference():
     assert path_error([40, 39, 41], [40, 40, 40]) == pytest.approx(2.5)
     assert path_error([40, 10], [40, 20]) == pytest.approx(50)
-
-
-def test_invalid_arguments_of_a_panel_are_refused():
-    policy, x, m = surface()
-    shocks = draw_shocks(50, 2, CHAIN, SHARES)
-    with pytest.raises(ValueError, match="method must be one of 'bilinear', 'bicubic', 'bicubic-single', not 'linear'"):
-        simulate(policy, x, m, shocks, 38.0, "linear")
-    with pytest.raises(ValueError, match=r"policy must have shape \(60, 5, 2, 2\) for these grids of k and K, not "):
-        simulate(policy[:-1], x, m, shocks, 38.0)
-    with pytest.raises(ValueError, match=r"^policy\[0, 0, 0, 0\] is nan, not finite$"):
-        simulate(policy * np.nan, x, m, shocks, 38.0)
-    with pytest.raises(ValueError, match="start must be wealth from 0 to 200: one number.*; that of agent 0 is 201"):
-        simulate(policy, x, m, shocks, np.full(50, 201.0))
-    with pytest.raises(
-        ValueError, match=r"^the grid of k must increase in float32, but k\[1\] = 1.0 follows k\[0\] = 1.0$"
-    ):
-        simulate(policy, 1 + 1e-9 * np.arange(60), m, shocks, 1.0, "bicubic-single")

@@ -245,12 +245,6 @@ def test_shutdown_at_once_ends_what_runs() -> None:
     assert all(future.cancelled() for future in futures)
 
 
-@pytest.mark.parametrize("count", [0, 1.5, "two", 5000, True])
-def test_a_wrong_number_of_workers_is_refused(count: Any) -> None:
-    with pytest.raises(bl.ProblemError, match=r"^workers must be a whole number from 1 to 1024, not "):
-        bl.solve_many(many(1), TOL, workers=count, device="emulator")
-
-
 dask = pytest.importorskip("distributed", reason="needs Dask's distributed")
 
 

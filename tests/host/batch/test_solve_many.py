@@ -274,15 +274,6 @@ def test_closing_the_iterator_ends_the_run() -> None:
         assert session.solve(tiny(5), TOL).success
 
 
-def test_what_is_stored_is_not_solved_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = solved(many(6), store=tmp_path / "runs")
-    monkeypatch.setattr(bl.Session, "run", None)
-    again = solved(many(6), store=str(tmp_path / "runs"))
-    assert [attempt.stored for attempt in again] == [True] * 6
-    assert bits(first) == bits(again)
-    assert [attempt.key for attempt in again] == [attempt.key for attempt in first]
-
-
 def test_what_is_stored_and_what_is_not_come_in_order(tmp_path: Path) -> None:
     odd = solved(many(9)[1::2], store=tmp_path / "runs")
     for chunk in (1, 3):
@@ -328,14 +319,6 @@ def test_keys_are_computed_only_where_they_are_needed(monkeypatch: pytest.Monkey
     assert [attempt.key for attempt in stored] == names
     assert sorted(bl.Store(tmp_path / "runs").keys()) == sorted(names)
     assert len(computed) == 6
-
-
-def test_a_batch_on_a_graphics_card_checks_the_options_of_either_method(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda, "available", lambda: "")
-    with pytest.raises(bl.ProblemError, match=r"^start must be one of .*, not 'coars'; did you mean 'coarse'\?$"):
-        bl.solve_many(many(2), device="gpu", start="coars")
-    with pytest.raises(bl.ProblemError, match=r"^device 'gpu' in a batch has no option 'slot': it takes start, steps$"):
-        bl.solve_many(many(2), device="gpu", slot=1)
 
 
 def test_all_machines_and_ways_to_solve_share_a_key() -> None:

@@ -6,8 +6,6 @@ import csv
 import json
 import math
 import re
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,6 @@ from beltline.host.bench.tables import markdown
 from beltline.host.cli.main import main
 from beltline.host.devices import DeviceError
 from beltline.host.solver.solve import solve
-from support.paths import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -121,32 +118,6 @@ def test_wrong_answers_are_seen() -> None:
     assert not measure.judge(given, value, answer.policy, 1e-9, answer, False)[3]
 
 
-COMPILED = """
-import sys
-import beltline.host.bench.measure as b
-from numba.core.dispatcher import Dispatcher
-
-def compiled():
-    names = ("beltline.hw.line.model", "beltline.hw.sweep.software_passes", "beltline.hw.sweep.lane_clocks")
-    items = [item for name in names for item in vars(sys.modules[name]).items() if isinstance(item[1], Dispatcher)]
-    return {name: len(function.signatures) for name, function in items}
-
-b.compile_models()
-before = compiled()
-assert before["_searches"] and before["check_all"] and before["add_all"], before
-run = b.Bench(print, 1.0, [64], 1.0)
-for method in ("shift", None):
-    b.sweep_row(run, 64, method)
-b.machine_row(run, "emulator", 64, b.EPSILON)
-assert compiled() == before, (before, compiled())
-"""
-"""Program of a process that has compiled nothing yet."""
-
-
-def test_models_are_compiled_before_they_are_timed() -> None:
-    subprocess.run([sys.executable, "-c", COMPILED], check=True, cwd=ROOT)
-
-
 def test_a_first_call_that_compiles_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither on the smallest grid nor on a larger one, where the method may run other code."""
     seen: list[int] = []
@@ -166,30 +137,6 @@ def test_a_first_call_that_compiles_is_not_timed(monkeypatch: pytest.MonkeyPatch
         run.rows.append(measure.reference_row(run, "cpu", "warm", {}, grid))
     assert seen == [16, 16, 64, 64]
     assert all(row.call < 0.25 for row in run.rows)
-
-
-def test_a_method_out_of_time_is_not_timed_on_larger_grids() -> None:
-    run = measure.Bench(lambda line: None, 1.0, [16, 64, 256], math.inf)
-
-    def one(grid: int) -> Row:
-        return Row("cpu", "slow", grid, 4, 1, 0, 0, grid / 32, 0, grid / 32, 1, 1, 0, 0, 0, 0, True, "measured")
-
-    run.by_grid("cpu", "slow", one, 1.0, 1.0)
-    assert [row.grid for row in run.rows] == [16]
-    assert run.notes == ["cpu slow: grids above 16 points would take too long"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["--grids", "16,x"], "grids must be whole numbers with commas between, not '16,x'"),
-        (["--grids", "2"], "grids must be numbers of grid points from 4, not [2]"),
-        (["--out", "no/such"], "out 'no/such' is not a directory"),
-    ],
-)
-def test_refused(arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", *arguments]) == 2
-    assert capsys.readouterr().err == f"beltline bench: {sentence}\n"
 
 
 def test_what_does_not_fit_in_the_seconds_is_left_out() -> None:
@@ -212,12 +159,6 @@ def test_what_does_not_fit_in_the_seconds_is_left_out() -> None:
     assert re.fullmatch(r"the run took \d+ s, of at most 0\.001 s", lines[-1])
 
 
-def test_a_solve_is_repeated_only_if_all_repetitions_fit() -> None:
-    run = measure.Bench(lambda line: None, 1e3, [16, 64], time.perf_counter() + 3.0)
-    run.by_grid("cpu", "warm", lambda grid: _row("cpu", "warm", grid, 0.25), 1.0, 1e3)
-    assert run.notes == ["cpu warm: grids above 16 points do not fit in the time of the run"]
-
-
 def test_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     row = Row("cpu", "warm", 16, 4, 1353, 0, 0, 1e-3, 0, 1e-3, 1e-6, 2.0, 1e-10, 6e-9, 0, 0.0, True, "measured")
     result: dict[str, Any] = {"about": {"cores": 2}, "rows": [vars(row)], "notes": ["gpu: none"]}
@@ -236,7 +177,3 @@ def test_every_row_has_the_time_from_call_to_return(small: Any) -> None:
             (around,) = re.findall(r"; ([\d.]+) ms of this computer around them", row.note)
             assert row.call == pytest.approx(row.solve + float(around) * 1e-3, rel=1e-2)
     assert "| total | call to return | joules |" in markdown(small[0])
-
-
-def _row(device: str, method: str, grid: int, total: float, note: str = "") -> Row:
-    return Row(device, method, grid, 4, 9, 0, 0, total, 0, total, 1, 1, 0, 0, 0, 0, True, "measured", note)

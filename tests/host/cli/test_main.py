@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 
 import beltline as bl
-from beltline.gpu_ref.cuda.kernels import STATES_LIMIT
 from beltline.host.cli.main import main
 from beltline.host.devices import DEVICES, Backend, Device, DeviceError
 from beltline.host.models.catalogue import MODELS
@@ -449,16 +448,6 @@ def test_two_outputs_in_one_file_are_refused(
     printed = capsys.readouterr().err
     assert printed == "beltline solve: checkpoint 'a.npz' is the same file as out: give each a name of its own\n"
     assert (os.listdir(tmp_path), brute) == ([], [])
-
-
-def test_help_states_the_limits_of_states_and_the_formats_of_files() -> None:
-    text = " ".join(run("solve", "--help").stdout.split())
-    assert "number of productivity states, up to 16 on a machine, 64 on gpu and 1024 on cpu (default 4)" in text
-    assert bl.rbc(grid=4, states=1024).states == 1024
-    with pytest.raises(bl.ProblemError, match="from 1 to 1024"):
-        bl.rbc(grid=4, states=1025)
-    assert (STATES_LIMIT, MachineParameters(16, 16).states) == (64, 16)
-    assert "write value, policy and tables to this file (.npz, .nc)" in text
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,7 @@ def test_every_slot_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert entry.missing == "device 'f2': looking for slots failed: software-problem (24)"
 
 
-HEAVY = "print([m for m in ('numba', 'matplotlib', 'amaranth', 'scipy') if m in sys.modules])"
+HEAVY = "print([m for m in ('numba', 'matplotlib', 'amaranth', 'scipy', 'mpmath', 'xarray') if m in sys.modules])"
 
 
 def heavy_after(program: str) -> str:

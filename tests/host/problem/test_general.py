@@ -136,32 +136,6 @@ def test_values_that_make_no_difference_leave_the_simple_form(more: dict[str, An
     assert not bl.Problem(**TABLES, **more).general
 
 
-BAD = [
-    ([[1.0, 2.0], [3.0]], "a ragged sequence"),
-    ([GRID, GRID[1:]], "a ragged sequence"),
-    (GRID + 1j, "of type complex128"),
-    (np.ma.masked_equal(GRID, GRID[3]), "one whose entry [3] is masked"),
-    (np.array([None, 1.0]), "of type object"),
-]
-
-
-@pytest.mark.parametrize(("table", "got"), BAD)
-@pytest.mark.parametrize("name", ["grid", "wealth", "transition", "start", "cost", "low", "high"])
-def test_a_table_without_numbers_is_named(name: str, table: Any, got: str) -> None:
-    kind = {"grid": "a one-dimensional array", "cost": "an array", "low": "an array", "high": "an array"}
-    sentence = f"{name} must be {kind.get(name, 'a two-dimensional array')} of real numbers, not {got}"
-    with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
-        bl.Problem(**(TABLES | {"cost": GRID, name: table}))
-
-
-@pytest.mark.parametrize(("table", "got"), BAD)
-@pytest.mark.parametrize("name", ["wealth", "cost", "low", "high", "choice", "transition", "beta", "kappa", "value"])
-def test_a_wrong_table_of_an_alternative_is_named(name: str, table: Any, got: str) -> None:
-    sentence = f"{name} of alternative 'a' must be an array of real numbers, not {got}"
-    with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
-        bl.Alternative(name="a", **{name: table})
-
-
 def test_tables_none_of_whose_entries_is_masked_are_tables() -> None:
     assert (bl.Problem(**TABLES, cost=np.ma.masked_array(GRID)).cost == GRID).all()
 

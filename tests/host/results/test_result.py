@@ -86,11 +86,6 @@ def test_bad_targets(result: bl.Result, tmp_path: Path, path: str, sentence: str
     assert os.listdir(tmp_path) == ["d.npz"]
 
 
-def test_no_file_name(result: bl.Result) -> None:
-    with pytest.raises(bl.ProblemError, match=r"^out must be a file name, not 3$"):
-        result.save(3)  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize("suffix", ["png", "pdf", "svg"])
 def test_plot_is_written(result: bl.Result, tmp_path: Path, suffix: str) -> None:
     result.plot(tmp_path / f"a.{suffix}")

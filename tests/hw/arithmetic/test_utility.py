@@ -226,7 +226,7 @@ def compare(
 
 
 @pytest.mark.gateware
-@pytest.mark.parametrize("operands_each", [1500, pytest.param(5400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("operands_each", [800, pytest.param(5400, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("multiplier", MULTIPLIERS)
 def test_gateware_equals_model(stream: Stream, multiplier: Multiplier, operands_each: int) -> None:
     compare(stream, Utility(UtilityParameters(multiplier)), multiplier, operands_each)

@@ -32,8 +32,8 @@ def test_bursts(data_bits: int) -> None:
             "writable": [int(table) for table in WRITABLE],
             "write_clocks": WRITE_CLOCKS,
             "read_clocks": READ_CLOCKS,
-            "bursts": 80,
-            "locks": 100,
+            "bursts": 50,
+            "locks": 60,
         },
         seed=data_bits,
     )

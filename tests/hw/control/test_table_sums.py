@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from amaranth.sim import Simulator
 
-from beltline.hw.control.table_sums import HASH_CLOCKS, TableSums, WordHash
+from beltline.hw.control.table_sums import TableSums
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import WRITABLE, Table
 from beltline.hw.interface.sums import table_sum
@@ -97,27 +97,6 @@ def simulate(unit: Any, process: Any) -> None:
     simulator.add_clock(1e-8)
     simulator.add_testbench(process)
     simulator.run()
-
-
-def test_hash_of_a_word_a_clock() -> None:
-    rng = random.Random(4)
-    unit = WordHash(24)
-    rows = [(FULL, 0, word) for word in EXTREMES] + [(FULL, 2**24 - 1, word) for word in EXTREMES]
-    rows += [(1 << k, 5, 2**64 - 1) for k in range(8)] + [(0, 3, 2**64 - 1), (0x0F, 3, 0), (0xF0, 3, 0)]
-    rows += [(rng.choice((FULL, rng.getrandbits(8))), rng.getrandbits(24), rng.getrandbits(64)) for _ in range(300)]
-    wanted = [oracle(word, address, strobes) for strobes, address, word in rows]
-    seen = []
-
-    async def process(ctx: Any) -> None:
-        for strobes, address, word in [*rows, *[(0, 0, 0)] * HASH_CLOCKS]:
-            ctx.set(unit.strobes, strobes)
-            ctx.set(unit.address, address)
-            ctx.set(unit.data, word)
-            await ctx.tick()
-            seen.append(ctx.get(unit.sum))
-
-    simulate(unit, process)
-    assert seen[HASH_CLOCKS - 1 : HASH_CLOCKS - 1 + len(rows)] == wanted
 
 
 class Bench:

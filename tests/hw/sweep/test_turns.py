@@ -91,27 +91,3 @@ def test_a_solve_with_many_states() -> None:
             assert found.success, found.message
             assert np.array_equal(found.policy, right.policy)
             assert np.abs(found.value - right.value).max() <= found.error_bound + right.error_bound
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"multipliers": 3}, "multipliers must be 0 or a power of two up to 64, not 3"),
-        ({"multipliers": 128}, "multipliers must be 0 or a power of two up to 64, not 128"),
-        ({"multipliers": 4, "alternatives": 0}, "option 'multipliers' is for a sweep engine with alternatives: pass "),
-        (
-            {},
-            "3 alternatives in 11 exogenous states take 33 states of a machine, more than the 16 that the largest "
-            "build can hold: give multipliers=4, with which builds hold 128, or solve it",
-        ),
-    ],
-)
-def test_which_options_are_refused(options: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(bl.ProblemError) as error:
-        bl.solve(with_alternatives("exit", 1, 20, 11), device="emulator", **BUILD | options)
-    assert str(error.value).startswith(sentence)
-
-
-def test_which_problems_are_too_large() -> None:
-    with pytest.raises(bl.ProblemError, match="take 129 states of a machine, more than the 128 that the largest build"):
-        bl.solve(with_alternatives("exit", 1, 20, 43), device="emulator", **BUILD, multipliers=4)

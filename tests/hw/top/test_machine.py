@@ -95,20 +95,6 @@ def test_clocks_of_a_sweep(built: Built) -> None:
         assert clocks == [run_clocks(build, grid, states, sweeps) for sweeps in (1, 2, 3)]
 
 
-def test_single_sweeps_add_up(small: RtlDevice) -> None:
-    """Five runs of one sweep, each from the values before, return the same bits as one run of five sweeps."""
-    image = fixed_point(problem_of(np.random.default_rng(3), 50, 3), 1e-9)
-    image = replace(image, epsilon=0)
-    whole = run(small, image, 5)
-    for _ in range(5):
-        part = run(small, image, 1)
-        assert part.status == Status.DONE | Status.LIMIT
-        image = replace(image, start=part.value)
-    assert np.array_equal(part.value, whole.value)
-    assert np.array_equal(part.policy, whole.policy)
-    assert part.norm == whole.norm
-
-
 def test_epsilon_is_strict(small: RtlDevice) -> None:
     """A run ends with the first sweep whose norm is below epsilon, and not with one that equals it."""
     image = fixed_point(rbc(grid=64), 1e-2)
