@@ -37,11 +37,12 @@ if TYPE_CHECKING:
     from beltline.host.analysis.impulse import impulse_response as impulse_response
     from beltline.host.analysis.inequality import gini as gini
     from beltline.host.analysis.inequality import lorenz as lorenz
-    from beltline.host.analysis.lives import life_paths as life_paths
     from beltline.host.analysis.moments import moments as moments
     from beltline.host.analysis.refine import Refined as Refined
     from beltline.host.analysis.refine import refine as refine
+    from beltline.host.analysis.simulation import life_paths as life_paths
     from beltline.host.analysis.simulation import simulate as simulate
+    from beltline.host.analysis.stationary import age_distribution as age_distribution
     from beltline.host.analysis.stationary import stationary_distribution as stationary_distribution
     from beltline.host.batch.family import Solutions as Solutions
     from beltline.host.batch.family import solve_family as solve_family
@@ -137,6 +138,7 @@ _HOMES = {
     "TransitionPath": "beltline.host.models.aiyagari_path.result",
     "TypesEconomy": "beltline.host.models.aiyagari_types.model",
     "Workers": "beltline.host.batch.pool",
+    "age_distribution": "beltline.host.analysis.stationary",
     "aiyagari": "beltline.host.models.aiyagari.model",
     "aiyagari_path": "beltline.host.models.aiyagari_path.model",
     "aiyagari_types": "beltline.host.models.aiyagari_types.model",
@@ -157,7 +159,7 @@ _HOMES = {
     "impulse_response": "beltline.host.analysis.impulse",
     "krusell_smith": "beltline.host.models.krusell_smith.model",
     "life_cycle": "beltline.host.models.life_cycle",
-    "life_paths": "beltline.host.analysis.lives",
+    "life_paths": "beltline.host.analysis.simulation",
     "load": "beltline.host.results.load",
     "load_equilibrium": "beltline.host.models.krusell_smith.result",
     "lorenz": "beltline.host.analysis.inequality",
@@ -212,6 +214,7 @@ __all__ = [
     "TypesEconomy",
     "Workers",
     "__version__",
+    "age_distribution",
     "aiyagari",
     "aiyagari_path",
     "aiyagari_types",

@@ -95,7 +95,7 @@ class Economy(Study):
         for point, attempt in zip(new, bl.solve_many(problems, TOL, **self.where), strict=True):
             if not attempt.success:
                 raise SystemExit(f"not solved at {point}: {attempt.error or attempt.result.message}")
-            path = bl.simulate(attempt.result, self.samples * self.periods, seed=2).series
+            path = bl.simulate(attempt.result, self.samples * self.periods, seed=2, choices="grid").series
             parts = {name: np.split(values, self.samples) for name, values in path.items()}
             self.known[point] = np.array(
                 [moments(dict(zip(parts, part, strict=True))) for part in zip(*parts.values(), strict=True)]
@@ -108,7 +108,9 @@ class Economy(Study):
 
     def sample(self, point: Any, seed: int) -> dict[str, Array]:
         """Return a sample of artificial data, simulated with other random numbers."""
-        return bl.simulate(bl.solve(self.problem(point), TOL, progress=False), self.periods, seed=seed).series
+        return bl.simulate(
+            bl.solve(self.problem(point), TOL, progress=False), self.periods, seed=seed, choices="grid"
+        ).series
 
 
 def read(path: Path) -> dict[str, Array]:

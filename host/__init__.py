@@ -16,6 +16,7 @@ provide(
         "Result.verify": "beltline.host.solver.certify:verify",
         "Result.to_xarray": "beltline.host.results.dataset:to_xarray",
         "ModelResult.plot": "beltline.host.models.plots:plot",
+        "Refined.of": "beltline.host.analysis.refine:refine",
         "Refined.plot": "beltline.host.plots.refined:plot",
         "load.aiyagari": "beltline.host.models.aiyagari.model:read",
         "load.aiyagari_path": "beltline.host.models.aiyagari_path.model:read",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from beltline.host.analysis.policy import lottery, shared
+from beltline.host.analysis.policy import carried, lottery
 from beltline.host.models.cohort.model import Cohort, CohortResult, cohort
 from beltline.host.models.cohort.published import EDUCATION
 from beltline.host.problem.arrays import Array
@@ -65,7 +65,7 @@ class Euler:
         mass[0, 0] = model.beginning
         for age, lives in enumerate(model.survival):
             below, share = lottery(assets, wealth[age] - consumption[age])
-            mass[age + 1] = shared(mass[age], below, share, lives * model.chain[age])
+            mass[age + 1] = carried(mass[age], below, lives * model.chain[age], share)
         return cls(model, consumption, mass)
 
     def mean(self, name: str) -> Array:

@@ -99,7 +99,7 @@ def row(points: int, seeds: int, device: str) -> Row:
     if not result.success:
         raise ProblemError(f"the grid of {points:,} points was not solved: {result.message}")
     errors = euler_errors(result)
-    paths = [simulate(result, seed=seed) for seed in range(seeds)]
+    paths = [simulate(result, seed=seed, choices="grid") for seed in range(seeds)]
     along = [errors[path.points, path.states] for path in paths]
     first, grid = summary(along[0]), summary(errors)
     means = [float(log10_errors(each).mean()) for each in along]
@@ -113,7 +113,7 @@ def row(points: int, seeds: int, device: str) -> Row:
 def _long_run(result: Result, errors: Array) -> float:
     """Return the mean of ``log10 |e|`` under the stationary distribution; nan if that is not unique."""
     try:
-        mass = stationary_distribution(result)
+        mass = stationary_distribution(result, "grid")
     except ProblemError:
         return float("nan")
     return float((mass * np.where(mass > 0, log10_errors(errors), 0.0)).sum())

@@ -213,12 +213,12 @@ class EulerReport:
     _repr_html_ = as_html
 
 
-def euler_report(result: Result, periods: int = 10_000, burn_in: int = 1_000, seed: int = 0) -> EulerReport:
+def euler_report(result: Result | Refined, periods: int = 10_000, burn_in: int = 1_000, seed: int = 0) -> EulerReport:
     """Report Euler equation errors on the whole grid and along one simulated path, as Aldrich et al. (2011) do.
 
     Parameters
     ----------
-    result : Result
+    result : Result or Refined
         A solution with an infinite horizon of a problem that has ``marginal_wealth``.
     periods, burn_in, seed : int
         Length of the path, periods that are dropped before it, and seed of its random numbers; see
@@ -244,7 +244,8 @@ def euler_report(result: Result, periods: int = 10_000, burn_in: int = 1_000, se
     with warnings.catch_warnings():
         # euler_errors has given the warning already.
         warnings.simplefilter("ignore")
-        path = simulate(result, periods, burn_in, seed)
+        grid = "grid" if isinstance(result, Result) else None
+        path = simulate(result, periods, burn_in, seed, choices=grid)
     along = errors[path.points, path.states]
     return EulerReport(
         grid=summary(errors),

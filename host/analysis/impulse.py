@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from beltline.host.analysis.policy import (
-    PERIODS_LIMIT,
-    Policy,
-    by_alternative,
-    followed,
-    heading,
-    lottery,
-    policy_of,
-    refined,
-)
+from beltline.host.analysis.policy import PERIODS_LIMIT, Policy, by_alternative, chain_of, followed, heading, policy_of
+from beltline.host.analysis.refine import Refined, answer_of
 from beltline.host.analysis.stationary import stationary_distribution
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, whole
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.report import as_html
 from beltline.host.results.result import Result
-from beltline.host.results.variables import variables
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +65,12 @@ class ImpulseResponse:
 
 
 def impulse_response(
-    result: Result, state: int | None = None, to: int | None = None, periods: int = 200
+    result: Result | Refined,
+    state: int | None = None,
+    to: int | None = None,
+    periods: int = 200,
+    choices: str | None = None,
+    physical: Any = None,
 ) -> ImpulseResponse:
     """Compute the generalised impulse response to a shock to the exogenous state in period 0.
 
@@ -84,7 +81,7 @@ def impulse_response(
 
     Parameters
     ----------
-    result : Result
+    result : Result or Refined
         A solution with an infinite horizon and at least two exogenous states.
     state : int, optional
         Exogenous state of the baseline in period 0; the asset then has its stationary distribution given this state. By
@@ -93,6 +90,11 @@ def impulse_response(
         Exogenous state with the shock; by default the next one up.
     periods : int
         Number of periods, that of the shock included.
+    choices : str, optional
+        ``"continuous"``, the default, or ``"grid"``, as in :func:`beltline.stationary_distribution`. With choices from
+        the grid alone, capital moves by whole grid steps and the response of investment is jagged.
+    physical : (N_z, N_z) array, optional
+        Markov matrix that the exogenous state follows, as there.
 
     Returns
     -------
@@ -107,10 +109,7 @@ def impulse_response(
     Notes
     -----
     Both expectations are computed by iterating on distributions; no path is simulated, so that there is no sampling
-    error. Without alternatives, costs or bounds the policy is one between grid points: the maximum of a parabola
-    through the objective at the chosen point and its neighbours. Choices between two points are split between them so
-    that the mean is the choice (Young 2010).
-    With choices from the grid alone, capital moves by whole grid steps and the response of investment is jagged.
+    error. Choices between two points are split between them so that the mean is the choice (Young 2010).
 
     Sources
     -------
@@ -126,7 +125,9 @@ def impulse_response(
     >>> bool(response.percent("investment")[0] > response.percent("output")[0] > 0)
     True
     """
-    problem = followed(result, "an impulse response")
+    answer = answer_of(result, choices)
+    problem = followed(answer, "an impulse response")
+    chain = chain_of(problem, physical)
     if problem.states < 2:
         raise ProblemError("an impulse response needs at least 2 exogenous states, and this problem has 1")
     wanted = f"a whole number from 0 to {problem.states - 1}"
@@ -140,7 +141,7 @@ def impulse_response(
     with warnings.catch_warnings():
         # followed() has given the warning already.
         warnings.simplefilter("ignore")
-        begin = stationary_distribution(result)
+        begin = stationary_distribution(answer, physical=chain, choices=choices)
     if state is not None:
         only = np.zeros_like(begin)
         only[..., state] = begin[..., state]
@@ -150,14 +151,7 @@ def impulse_response(
                 f"state {state} has probability 0 in the stationary distribution: the chain leaves it and never returns"
             )
     begin = begin / begin.sum()
-    policy, tables = policy_of(result), by_alternative(result)
-    if not problem.general:
-        choice = refined(problem, result.value, result.policy)
-        below, share = lottery(problem.grid, choice)
-        policy, tables = (
-            replace(policy, choice=below[None], share=share[None]),
-            variables(problem, (problem.wealth - choice)[None]),
-        )
+    policy, tables = policy_of(answer, physical=chain), by_alternative(answer)
     begin = begin.reshape(-1, problem.points, problem.states)
     baseline, shocked = (_expected(policy, tables, mass, periods) for mass in (begin, _shifted(begin, to)))
     return ImpulseResponse(
@@ -166,7 +160,7 @@ def impulse_response(
         shocked=shocked,
         state=state,
         to=to,
-        title=heading(f"Response to {_named(problem, state, to)}", result),
+        title=heading(f"Response to {_named(problem, state, to)}", answer),
     )
 
 

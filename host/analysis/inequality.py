@@ -6,13 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from beltline.host.analysis.policy import check_result
+from beltline.host.analysis.refine import Refined
 from beltline.host.analysis.stationary import stationary_distribution
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, first, numbers_of, place, shown
 from beltline.host.results.result import Result
 
 
-def lorenz(values: ArrayLike | Result, mass: ArrayLike | None = None) -> tuple[Array, Array]:
+def lorenz(values: ArrayLike | Result | Refined, mass: ArrayLike | None = None) -> tuple[Array, Array]:
     """Compute a Lorenz curve: the share of the total that the poorest part of the population holds.
 
     Parameters
@@ -42,7 +43,7 @@ def lorenz(values: ArrayLike | Result, mass: ArrayLike | None = None) -> tuple[A
     >>> people.tolist(), share.tolist()
     ([0.0, 0.25, 0.75, 1.0], [0.0, 0.0, 0.4, 1.0])
     """
-    if isinstance(values, Result):
+    if isinstance(values, Result | Refined):
         if mass is not None:
             raise ProblemError("mass must be None if values is a result, whose stationary distribution is used")
         check_result(values, "a Lorenz curve")
@@ -79,7 +80,7 @@ def lorenz(values: ArrayLike | Result, mass: ArrayLike | None = None) -> tuple[A
     return ends[0] / ends[0][-1], ends[1] / ends[1][-1]
 
 
-def gini(values: ArrayLike | Result, mass: ArrayLike | None = None) -> float:
+def gini(values: ArrayLike | Result | Refined, mass: ArrayLike | None = None) -> float:
     """Compute the Gini coefficient: twice the area between the Lorenz curve and the line of equality.
 
     It is 0 if everybody holds the same, and close to 1 if one of many holds everything.

@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from beltline.host.analysis.policy import by_alternative, followed, heading, policy_of
+from beltline.host.analysis.policy import by_alternative, chain_of, choice_of, followed, heading, policy_of
+from beltline.host.analysis.refine import Refined, answer_of
 from beltline.host.analysis.simulation import check_draws, simulate
-from beltline.host.analysis.stationary import MEETING, stationary_distribution
+from beltline.host.analysis.stationary import MEETING, age_distribution, stationary_distribution
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.checks import word
+from beltline.host.problem.checks import ProblemError, first, numbers_of, place, shown, word
+from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.problem.report import as_html
 from beltline.host.results.result import Result
 
@@ -40,6 +43,9 @@ class Moments:
         How the moments were computed, in a sentence.
     title : str
         Heading of the report.
+    error : dict of str to float
+        Standard error of each mean of a simulation, from the means of 20 parts of its path; empty if moments are
+        exact, or the path is too short.
     """
 
     names: tuple[str, ...]
@@ -50,13 +56,17 @@ class Moments:
     reference: str
     how: str
     title: str
+    error: dict[str, float] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        heads = ("", "mean", "standard dev.", "autocorrelation", f"with {self.reference}")
+        heads: tuple[str, ...] = ("", "mean", "standard dev.", "autocorrelation", f"with {self.reference}")
+        if self.error:
+            heads = (*heads[:2], "standard error", *heads[2:])
         rows = [
             (
                 name,
                 f"{self.mean[name]:.6g}",
+                *([f"{self.error[name]:.2g}"] if self.error else []),
                 f"{self.std[name]:.4g}",
                 _share(self.autocorrelation[name]),
                 _share(self.correlation[name]),
@@ -80,23 +90,38 @@ def _ratio(covariance: float, a: float, b: float) -> float:
 
 
 def moments(
-    result: Result,
+    result: Result | Refined,
     how: Literal["exact", "simulation"] = "exact",
     periods: int = 10_000,
     burn_in: int = 1_000,
     seed: int = 0,
+    of: Mapping[str, Callable[[dict[str, Array]], ArrayLike] | ArrayLike] | None = None,
+    choices: str | None = None,
+    physical: Any = None,
+    start: int = 0,
 ) -> Moments:
     """Compute means, standard deviations, autocorrelations and correlations with output, in levels.
 
     Parameters
     ----------
-    result : Result
-        A solution with an infinite horizon.
+    result : Result or Refined
+        A solution. With a horizon moments are those of a population in which all ages are equally frequent
+        (:func:`beltline.age_distribution`).
     how : str
         ``"exact"`` (default): expectations under the stationary distribution, without sampling error.
         ``"simulation"``: moments of one path of :func:`beltline.simulate`.
     periods, burn_in, seed : int
         Length of that path (at least 2), periods dropped before it, and seed; ignored with ``"exact"``.
+    of : mapping of str to function or array, optional
+        Other variables by name: a function of the mapping of all variables by name, among them ``next_`` with the
+        asset's name for the choice and ``alternative`` for the number of the alternative, each an array; or an array of
+        the shape of ``result.value``. A discrete problem has no other variables.
+    choices : str, optional
+        ``"continuous"``, the default, or ``"grid"``, as in :func:`beltline.stationary_distribution`.
+    physical : (N_z, N_z) array, optional
+        Markov matrix that the exogenous state follows, as there.
+    start : int
+        With a horizon, the index of the grid point at which everybody's first age begins.
 
     Returns
     -------
@@ -111,37 +136,61 @@ def moments(
     Examples
     --------
     >>> import beltline as bl
-    >>> table = bl.moments(bl.solve(bl.rbc(grid=256), progress=False))
+    >>> result = bl.solve(bl.rbc(grid=256), progress=False)
+    >>> table = bl.moments(result)
     >>> bool(table.std["investment"] / table.mean["investment"] > table.std["output"] / table.mean["output"])
+    True
+    >>> import numpy as np
+    >>> bl.moments(result, of={"log output": lambda v: np.log(v["output"])}).std["log output"] > 0
     True
     """
     word("how", how, ("exact", "simulation"))
-    problem = followed(result, "a table of moments")
+    answer = answer_of(result, choices)
+    if isinstance(answer, Result) and isinstance(answer.problem, DiscreteProblem):
+        return _of_discrete(answer, of)
+    aged = getattr(getattr(answer, "problem", None), "horizon", None) is not None
+    problem: Any = answer.problem if aged else followed(answer, "a table of moments")
+    tables, chain = _tables(answer, of), chain_of(problem, physical)
+    error: dict[str, float] = {}
     with warnings.catch_warnings():
         # followed() has given the warning already.
         warnings.simplefilter("ignore")
         if how == "exact":
-            policy = policy_of(result)
-            tables: Mapping[str, Array] = by_alternative(result)
-            mass = stationary_distribution(result).reshape(-1, problem.points, problem.states)
-            shares = mass[policy.regime] * policy.probability
+            if aged:
+                mass = age_distribution(answer, start, choices, chain)
+                policies = [policy_of(answer, age, chain) for age in range(len(mass))]
+                mass = mass.reshape(len(mass), -1, problem.points, problem.states) / mass.sum()
+                text = "Exact: expectations over the distributions of all ages."
+            else:
+                mass, policies = stationary_distribution(answer, choices, chain), [policy_of(answer, physical=chain)]
+                mass = mass.reshape(1, -1, problem.points, problem.states)
+                text = f"Exact: expectations under the stationary distribution, choices {_WHERE[type(answer)]}."
+            shares = np.stack([mass[n][one.regime] * one.probability for n, one in enumerate(policies)])
+            shares = shares.reshape(next(iter(tables.values())).shape)
+            policy = policies[0]
 
             def mean(values: Array) -> float:
                 return float((shares * values).sum())
 
             def ahead(values: Array) -> Array:
-                by_regime = np.zeros_like(mass)
+                if aged:
+                    # The next period of the last age is missing, so that there is no autocorrelation.
+                    return np.full(values.shape, np.nan)
+                by_regime = np.zeros_like(mass[0])
                 np.add.at(by_regime, policy.regime, policy.probability * values)
                 return policy.ahead(by_regime)
 
             # Mass within MEETING of the stationary distribution can give a constant this standard deviation.
             noise = {name: math.sqrt(10 * MEETING) * float(np.ptp(values)) for name, values in tables.items()}
-            text = "Exact: expectations under the stationary distribution of the policy on the grid."
         else:
+            if aged:
+                raise ProblemError("how='simulation' needs an infinite horizon: life_paths simulates lives")
             periods, burn_in, seed = check_draws(periods, burn_in, seed, least=2)
-            path = simulate(result, periods, burn_in, seed)
-            tables = path.series
+            path = simulate(answer, periods, burn_in, seed, choices=choices, physical=chain)
+            tables = {n: table[path.alternatives, path.points, path.states] for n, table in tables.items()}
             noise = {name: 1e-12 * float(np.abs(values).max()) for name, values in tables.items()}
+            long = periods >= 2 * BATCHES
+            error = {name: _mean_error(values) for name, values in tables.items()} if long else {}
             text = f"Simulated: {periods:,} periods after {burn_in:,} that were dropped, seed {seed}."
 
             def mean(values: Array) -> float:
@@ -153,7 +202,79 @@ def moments(
 
     reference = "output" if "output" in tables else "consumption"
     found = statistics(tables, noise, mean, ahead, reference)
-    return Moments(tuple(tables), *found, reference, text, heading("Moments", result))
+    return Moments(tuple(tables), *found, reference, text, heading("Moments", answer), error)
+
+
+_WHERE = {Result: "on the grid", Refined: "between grid points"}
+
+BATCHES = 20
+"""Number of parts of a path whose means give the standard error of its mean."""
+
+
+def _mean_error(values: Array) -> float:
+    """Return the standard error of the mean of a series from the means of :data:`BATCHES` parts of it."""
+    size = values.size // BATCHES
+    means = values[: size * BATCHES].reshape(BATCHES, size).mean(axis=1)
+    return float(means.std(ddof=1) / math.sqrt(BATCHES))
+
+
+def _tables(answer: Result | Refined, of: Any) -> dict[str, Array]:
+    """Return the variables of each alternative by name, those of ``of`` after the others, or in their place."""
+    tables = by_alternative(answer)
+    shape = next(iter(tables.values())).shape
+    number = np.broadcast_to(np.arange(shape[-3])[:, None, None], shape).astype(np.float64)
+    known = tables | {f"next_{answer.problem.asset_name}": np.nan_to_num(choice_of(answer)), "alternative": number}
+    return tables | _given(of, known, shape, answer.value.shape)
+
+
+def _given(of: Any, known: dict[str, Array], shape: tuple[int, ...], plain: tuple[int, ...]) -> dict[str, Array]:
+    """Return the variables of ``of``, of ``shape``: functions of what is ``known``, or arrays of shape ``plain``.
+
+    Raises
+    ------
+    ProblemError
+        One is no array of finite numbers of such a shape.
+    """
+    if of is None:
+        return {}
+    if not isinstance(of, Mapping):
+        raise ProblemError(f"of must be a mapping of names to functions or arrays, not {shown(of)}")
+    found = {}
+    for name, one in of.items():
+        what = f"of[{shown(name)}]"
+        given = one(dict(known)) if callable(one) else one
+        values = numbers_of(what, 1.0 * given if np.asarray(given).dtype.kind == "b" else given).astype(np.float64)
+        if not callable(one) and values.shape == plain and len(plain) < len(shape):
+            values = values[..., None, :, :]
+        try:
+            values = np.broadcast_to(values, shape)
+        except ValueError:
+            raise ProblemError(
+                f"{what} must have shape {plain}, or what its function gets, not {values.shape}"
+            ) from None
+        if not np.isfinite(values).all():
+            where = first(~np.isfinite(values))
+            raise ProblemError(f"{what} must be finite, but {place('its value', where)} is {values[where]}")
+        found[str(name)] = values
+    return found
+
+
+def _of_discrete(result: Result, of: Any) -> Moments:
+    """Return exact moments of the variables ``of`` of a discrete problem."""
+    tables = _given(of, {"policy": result.policy.astype(np.float64)}, result.value.shape, result.value.shape)
+    if not tables:
+        raise ProblemError(
+            "moments of a discrete problem need of=: its states and actions have no amounts, so pass arrays of the "
+            f"shape of value, {result.value.shape}, by name"
+        )
+    mass, step = stationary_distribution(result), result.transitions()
+    noise = {name: math.sqrt(10 * MEETING) * float(np.ptp(values)) for name, values in tables.items()}
+    found = statistics(
+        tables, noise, lambda values: float((mass * values).sum()),
+        lambda values: np.asarray(step @ values.ravel()).reshape(values.shape), next(iter(tables)),
+    )  # fmt: skip
+    text = "Exact: expectations under the stationary distribution."
+    return Moments(tuple(tables), *found, next(iter(tables)), text, heading("Moments", result))
 
 
 def statistics(

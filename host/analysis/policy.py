@@ -12,38 +12,48 @@ from numpy.typing import NDArray
 from beltline.compiled import njit
 from beltline.gpu_ref.general.form import Branch
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.checks import ProblemError, shown
+from beltline.host.problem.checks import ProblemError, shown, table
 from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.problem.general import extras
-from beltline.host.problem.problem import Problem
+from beltline.host.problem.problem import ROW_SUM_TOLERANCE, Problem
 from beltline.host.problem.utility import utility
-from beltline.host.results.result import Result, Tables
+from beltline.host.results.result import Result
 from beltline.host.results.variables import consumption_of, variables
+
+Answer = Any
+"""A :class:`Result`, or its refinement: what an analysis follows. :mod:`beltline.host.analysis.refine` imports this."""
 
 PERIODS_LIMIT = 10**8
 """Largest number of simulated periods, so that a mistyped number is refused before memory is allocated."""
 
 
 @njit(cache=True)
-def carried(mass: Array, policy: NDArray[np.int32], chain: Array) -> Array:
-    """Return the distribution one period later: mass moves to where the policy leads, then along ``chain``."""
+def _arrived(mass: Array, choice: NDArray[np.int32], share: Array) -> Array:
+    """Return ``mass``, ``(N_k, N_z)``, moved to the points ``choice`` and, with this ``share``, to those above them.
+
+    What has no choice, -1, is left out.
+    """
     points, states = mass.shape
     moved = np.zeros((points, states))
     for x in range(points):
         for s in range(states):
-            moved[policy[x, s], s] += mass[x, s]
-    return _along(moved, chain)
+            j = choice[x, s]
+            if j >= 0:
+                moved[j, s] += (1.0 - share[x, s]) * mass[x, s]
+                if share[x, s] > 0.0:
+                    moved[j + 1, s] += share[x, s] * mass[x, s]
+    return moved
 
 
-@njit(cache=True)
-def _along(mass: Array, chain: Array) -> Array:
-    points, states = mass.shape
-    ahead = np.zeros((points, states))
-    for x in range(points):
-        for s in range(states):
-            for t in range(states):
-                ahead[x, t] += mass[x, s] * chain[s, t]
-    return ahead
+def carried(mass: Array, policy: NDArray[np.int32], chain: Array, share: Array | None = None) -> Array:
+    """Return the distribution one period later, ``(N_k, N_z)``: mass moves to where the policy leads, then along
+    ``chain``.
+
+    With a ``share``, between 0 and 1, choices lie between grid points, and this share goes to the point above
+    ``policy`` (:func:`lottery`).
+    """
+    above = np.zeros(mass.shape) if share is None else share
+    return np.asarray(_arrived(mass, policy, above) @ chain)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +74,7 @@ class Policy:
         Probability of each regime of the next period.
     share : (N_d, N_k, N_z) array, optional
         For choices between grid points: the share of people who go to the point above ``choice`` (:func:`lottery`).
+        All choices are on the grid without it.
     """
 
     regime: NDArray[np.intp]
@@ -75,15 +86,10 @@ class Policy:
 
     def forward(self, mass: Array) -> Array:
         """Return the distribution one period later, ``(N_r, N_k, N_z)``; who ends the problem is left out."""
-        points, states = mass.shape[1:]
         ahead = np.zeros(mass.shape)
         for d, regime in enumerate(self.regime):
-            moved = np.zeros(points * states)
-            for choice, weight in self._ends(d):
-                weight = weight * mass[regime]
-                to = np.maximum(choice, 0) * states + np.arange(states)
-                moved += np.bincount(to.ravel(), weight.ravel(), points * states)
-            following = moved.reshape(points, states) @ self.chain[d]
+            share = None if self.share is None else self.share[d]
+            following = carried(self.probability[d] * mass[regime], self.choice[d], self.chain[d], share)
             for r in np.flatnonzero(self.mix[d]):
                 ahead[r] += self.mix[d, r] * following
         return ahead
@@ -145,34 +151,66 @@ class Policy:
         return [(choice, weight * (1.0 - self.share[d])), (choice + 1, weight * self.share[d])]
 
 
-def policy_of(result: Result, age: int = 0) -> Policy:
-    """Return the policy of a result of a problem on a grid; with a horizon that of an age, counted from 0."""
-    problem, tables = result.problem, result.tables
-    if problem.horizon is not None:
-        tables = Tables(*(part[age] for part in tables))
-    if not problem.general:
-        alone = np.zeros(1, np.intp)
-        return Policy(alone, tables.policy, tables.probabilities, problem.transition[None], np.ones((1, 1)))
+def policy_of(answer: Answer, age: int = 0, physical: Array | None = None) -> Policy:
+    """Return the policy of an answer to a problem on a grid; with a horizon that of an age, counted from 0.
+
+    ``physical`` is a Markov chain that the exogenous state follows in place of that of the problem.
+    """
+    problem = answer.problem
+    share: Array | None = None
+    if isinstance(answer, Result):
+        tables = answer.tables
+        part = slice(None) if problem.horizon is None else age
+        choice, probability = tables.policy[part], tables.probabilities[part]
+    else:
+        chosen = answer.policies[0 if problem.horizon is None else age]
+        choice, probability, share = chosen.below, chosen.probability, chosen.share
     branches = [one.at(age) if isinstance(one, Branch) else None for one in problem.form.alternatives]
     chain = np.zeros((len(branches), problem.states, problem.states))
     mix = np.zeros((len(branches), len(problem.regimes)))
     for d, branch in enumerate(branches):
         if branch is not None:
-            chain[d], mix[d] = branch.transition, branch.mix
+            chain[d], mix[d] = branch.transition if physical is None else physical, branch.mix
     regime = np.array([one.regime for one in problem.form.alternatives], np.intp)
-    return Policy(regime, tables.policy, tables.probabilities, chain, mix)
+    return Policy(regime, choice, probability, chain, mix, share)
 
 
-def by_alternative(result: Result) -> dict[str, Array]:
+def by_alternative(answer: Answer) -> dict[str, Array]:
     """Return the variables of :meth:`beltline.Result.variables` for each alternative, with an axis of alternatives.
 
     Shapes are ``(N_d, N_k, N_z)``, with a horizon ``(T, N_d, N_k, N_z)``; 0 where an alternative has no choice.
     """
-    problem, policy = result.problem, result.tables.policy
+    problem = answer.problem
     if isinstance(problem, DiscreteProblem):
         raise ProblemError(f"{problem.name} is a discrete problem: its states and actions have no amounts")
-    spent = [consumption_of(problem, policy[..., d, :, :], d) for d in range(policy.shape[-3])]
-    return {name: np.nan_to_num(table) for name, table in variables(problem, np.stack(spent, axis=-3)).items()}
+    if isinstance(answer, Result):
+        policy = answer.tables.policy
+        spent = [consumption_of(problem, policy[..., d, :, :], d) for d in range(policy.shape[-3])]
+        consumption = np.stack(spent, axis=-3)
+    else:
+        ages = [_spent(problem, chosen.below, chosen.share, age) for age, chosen in enumerate(answer.policies)]
+        consumption = ages[0] if problem.horizon is None else np.stack(ages)
+    return {name: np.nan_to_num(table) for name, table in variables(problem, consumption).items()}
+
+
+def choice_of(answer: Answer) -> Array:
+    """Return ``x'`` of each alternative in units of the grid, shaped as by :func:`by_alternative`; nan without one."""
+    if isinstance(answer, Result):
+        policy = answer.tables.policy
+        return np.where(policy >= 0, answer.problem.grid[policy], np.nan)
+    ages = [chosen.choice for chosen in answer.policies]
+    return ages[0] if answer.problem.horizon is None else np.stack(ages)
+
+
+def _spent(problem: Problem, below: NDArray[np.int32], share: Array, age: int) -> Array:
+    """Return consumption of choices between grid points, ``(N_d, N_k, N_z)``; nan without one."""
+    found = np.full(share.shape, np.nan)
+    for d, one in enumerate(problem.form.alternatives):
+        if isinstance(one, Branch):
+            tables, at = one.at(age), np.maximum(below[d], 0).astype(np.intp)
+            low, high = (np.take_along_axis(tables.cost, at + step, axis=0) for step in (0, 1))
+            found[d] = np.where(below[d] >= 0, tables.wealth - ((1.0 - share[d]) * low + share[d] * high), np.nan)
+    return found
 
 
 def lottery(grid: Array, chosen: Array) -> tuple[NDArray[np.int32], Array]:
@@ -195,28 +233,6 @@ def lottery(grid: Array, chosen: Array) -> tuple[NDArray[np.int32], Array]:
     below = np.clip(np.searchsorted(grid, chosen, side="right") - 1, 0, grid.size - 2).astype(np.int32)
     share: Array = np.clip((chosen - grid[below]) / np.diff(grid)[below], 0.0, 1.0)
     return below, share
-
-
-@njit(cache=True)
-def shared(mass: Array, below: NDArray[np.int32], share: Array, chain: Array) -> Array:
-    """Return the distribution one period later, as :func:`carried`, for choices between grid points.
-
-    Parameters
-    ----------
-    mass
-        Probability of each state, ``(N_k, N_z)``.
-    below, share
-        How each choice is split between two grid points, as :func:`lottery` returns it, ``(N_k, N_z)``.
-    chain
-        Markov matrix of the exogenous state, ``(N_z, N_z)``.
-    """
-    points, states = mass.shape
-    moved = np.zeros((points, states))
-    for x in range(points):
-        for s in range(states):
-            moved[below[x, s], s] += (1.0 - share[x, s]) * mass[x, s]
-            moved[below[x, s] + 1, s] += share[x, s] * mass[x, s]
-    return _along(moved, chain)
 
 
 def refined(problem: Problem, value: Array, policy: NDArray[np.int32]) -> Array:
@@ -242,18 +258,19 @@ def refined(problem: Problem, value: Array, policy: NDArray[np.int32]) -> Array:
     return np.where(inner, np.clip(top, low, high), x[policy])
 
 
-def check_result(result: object, what: str, wanted: str = "a Result") -> None:
-    """Check that ``result`` is the :class:`Result` of a problem on a grid; ``what`` is what the caller computes.
+def check_result(answer: object, what: str, wanted: str = "a Result") -> None:
+    """Check that ``answer`` is the :class:`Result` of a problem on a grid or its refinement.
 
-    ``wanted`` says what else it could be.
+    ``what`` is what the caller computes, and ``wanted`` says what else the argument could be.
 
     Raises
     ------
     ProblemError
         It is not.
     """
+    result = getattr(answer, "result", answer)
     if not isinstance(result, Result):
-        raise ProblemError(f"result must be {wanted}, not {shown(result)}")
+        raise ProblemError(f"result must be {wanted}, not {shown(answer)}")
     if isinstance(result.problem, DiscreteProblem):
         raise ProblemError(
             f"{what} needs a grid of amounts, and this problem is discrete: result.transitions() is the Markov matrix "
@@ -284,48 +301,82 @@ def check_forever(problem: Problem | DiscreteProblem, what: str) -> None:
         raise ProblemError(f"{what} needs an infinite horizon, and this problem has {ages}")
 
 
-def followed(result: Result, what: str) -> Problem:
-    """Return the problem of ``result`` after checking that its policy can be applied for ever.
+def followed(answer: Answer, what: str) -> Problem:
+    """Return the problem of ``answer`` after checking that its policy can be applied for ever.
 
     Parameters
     ----------
-    result
-        A result; a warning is given if it is not solved.
+    answer
+        A result or its refinement; a warning is given if it is not solved.
     what
         What the caller computes, for messages.
 
     Raises
     ------
     ProblemError
-        ``result`` is not a :class:`Result` on a grid, has a horizon, or has a state without a choice.
+        ``answer`` is not that of a problem on a grid, has a horizon, or has a state without a choice.
     """
-    check_result(result, what)
-    problem: Problem = result.problem
+    check_result(answer, what)
+    problem: Problem = answer.problem
     check_forever(problem, what)
-    usable(result, what, stacklevel=4)
+    usable(answer, what, stacklevel=4)
     return problem
 
 
-def usable(result: Result, what: str, stacklevel: int = 3) -> None:
-    """Check that every state has a choice; warn if ``result`` is not solved.
+def usable(answer: Answer, what: str, stacklevel: int = 3) -> None:
+    """Check that every state has a choice; warn if ``answer`` is not solved.
 
     Raises
     ------
     ProblemError
         A state has no choice.
     """
-    problem = result.problem
-    missing = bool(~np.isfinite(result.value).all())
-    if not problem.general:
-        missing = bool((result.policy < 0).any() or not (problem.wealth > result.choice).all())
+    problem = answer.problem
+    missing = bool(~np.isfinite(answer.value).all())
+    if isinstance(answer, Result) and not problem.general:
+        missing = bool((answer.policy < 0).any() or not (problem.wealth > answer.choice).all())
     if missing:
-        raise ProblemError(f"{what} needs a choice in every state, and this result is {result.status}")
-    if not result.success:
-        warnings.warn(f"{what} of a result that is not solved: {result.status}", stacklevel=stacklevel)
+        raise ProblemError(f"{what} needs a choice in every state, and this result is {answer.status}")
+    if not answer.success:
+        warnings.warn(f"{what} of a result that is not solved: {answer.status}", stacklevel=stacklevel)
 
 
-def heading(what: str, result: Result) -> str:
-    """Return the first line of a report on ``result``; it ends with the status if the result is not solved."""
-    problem = result.problem
+def heading(what: str, answer: Answer) -> str:
+    """Return the first line of a report on ``answer``; it ends with the status if that is not solved."""
+    problem = answer.problem
     title = f"{what} of {problem.name}, {problem.size}"
-    return title if result.success else f"{title} ({result.status})"
+    return title if answer.success else f"{title} ({answer.status})"
+
+
+def chain_of(problem: Problem, physical: Any) -> Array | None:
+    """Return ``physical``, checked: a Markov chain for the exogenous state in place of that of the problem, or None."""
+    if physical is None:
+        return None
+    chain = table("physical", physical, 2)
+    if chain.shape != (problem.states, problem.states):
+        raise ProblemError(
+            f"physical must be a Markov matrix of the {problem.states} exogenous states, not of shape {chain.shape}"
+        )
+    off = np.abs(chain.sum(axis=1) - 1.0)
+    if (chain < 0).any() or off.max() > ROW_SUM_TOLERANCE:
+        raise ProblemError(
+            f"rows of physical must be probabilities that sum to 1, but row {int(off.argmax())} sums to "
+            f"{chain[off.argmax()].sum():.15g} and the lowest entry is {chain.min():.6g}"
+        )
+    return chain
+
+
+def first_chain(problem: Problem, physical: Array | None) -> Array:
+    """Return the Markov matrix of the first age, or ``physical``."""
+    if physical is not None:
+        return physical
+    return problem.transition if problem.transition.ndim == 2 else np.asarray(problem.transition[0])
+
+
+def check_ages(answer: Answer, what: str) -> int:
+    """Return the number of ages of an answer with a horizon, after checking that all were solved."""
+    usable(answer, what, stacklevel=4)
+    ages, horizon = answer.value.shape[0], answer.problem.horizon
+    if ages != horizon:
+        raise ProblemError(f"{what} needs all {horizon} ages, and of this result only {ages} were solved")
+    return ages

@@ -1,33 +1,39 @@
-"""Policies between grid points of a problem that is solved on its grid, and bounds on the error of the grid.
+"""Choices between grid points of a problem that is solved on its grid, and bounds on the error of the grid.
 
 A policy on a grid is a step function of the state, and its value has kinks at the steps. They are of the order of the
 grid step squared, but change slopes, and so the best choice between points, by the order of the step itself. One
 maximisation given that value therefore leaves steps in the policy. For this reason the operator that chooses between
-points,
+points, for one alternative
 
     (T_I v)(x, s) = max over X_0 <= y <= X_n, y < W(x, s) of  U(W(x, s) - y)  +  (I E v)(y, s),
 
-is iterated from the value on the grid until the values converge. With a horizon it is applied once for each age, from
-the value after the last age. ``E v`` is ``beta sum_s' Q(s, s') v(., s')`` on the grid, and ``I`` interpolates it by
-monotone cubics (:func:`beltline.host.analysis.between.monotone_cubics`).
+is iterated from the value on the grid until the values converge. ``E v`` is ``beta sum_s' Q(s, s') v(., s')`` on the
+grid, and ``I`` interpolates it by monotone cubics (:func:`beltline.host.analysis.between.monotone_cubics`). After each
+maximisation the choices are evaluated, nearly (:meth:`beltline.host.analysis.between.Between.evaluate`): this is
+Newton's method, and converges like it. With a horizon the operator is applied once for each age, from the value after
+the last age. Costs and bounds of choices, alternatives, regimes and taste shocks are those of the problem; between grid
+points costs are linear.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import warnings
+import weakref
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from beltline.gpu_ref.methods import shifts
-from beltline.host.analysis.between import Choices, Pieces, evaluate, maximise, monotone_cubics
-from beltline.host.analysis.grid_error import bounds, bounds_of_ages
-from beltline.host.analysis.policy import check_smooth, followed, usable
+from beltline.host.analysis.between import Between, Choices, Pieces
+from beltline.host.analysis.grid_error import Bounds, bounds, bounds_of_ages
+from beltline.host.analysis.policy import by_alternative, check_result, usable
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.checks import ProblemError, real, whole
+from beltline.host.problem.checks import ProblemError, real, whole, word
+from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.report import Report, as_html, as_text, report
 from beltline.host.results.dataset import check_xarray, unit
@@ -42,8 +48,11 @@ if TYPE_CHECKING:
 MAX_STEPS = 100
 """Default of ``max_steps``: the largest number of sweeps that maximise."""
 
-EVALUATIONS = 50
-"""Number of policy evaluation sweeps after each sweep that maximises."""
+ROUNDING = 4e-16
+"""Change of values, as a share of the largest, that is rounding."""
+
+SLOW = 4
+"""Number of sweeps in which the change must halve; otherwise choices are no longer evaluated."""
 
 STEPS_LIMIT = 10_000
 """Largest ``max_steps``."""
@@ -51,6 +60,7 @@ STEPS_LIMIT = 10_000
 PROOFS = {
     "concave": "for every W that is concave and non-decreasing between grid points",
     "monotone": "for every W that is non-decreasing between grid points; W is not concave, so this bound is coarse",
+    "": "not bounded from above: that is proven for a single choice that costs x' only",
 }
 """For which functions ``W(x, s)`` without a grid the bounds of each proof hold."""
 
@@ -60,7 +70,10 @@ AFTER = {"concave": "likewise after the last age", "monotone": "the value after 
 
 @dataclass(frozen=True, eq=False)
 class Refined:
-    """Policy between grid points, and bounds on the error of the grid; :func:`beltline.refine` returns it.
+    """Choices between grid points, and bounds on the error of the grid: what ``bl.solve(..., choices="continuous")``
+    and :func:`beltline.refine` return.
+
+    Every function that analyses a :class:`~beltline.Result` takes it, and follows its choices.
 
     Two errors are distinguished. ``error_bound`` is the error of the solver: how far the value of ``result`` may be
     from the exact solution on the grid. ``grid_error`` is the error of grid and solver together: how far it may be from
@@ -71,17 +84,14 @@ class Refined:
     ----------
     result : Result
         The solution on the grid.
-    choice : (N_k, N_z) float64 array
-        The best ``x'``, in units of the grid, from its first to its last point and below cash on hand. With a horizon
-        this and the other arrays are ``(T, N_k, N_z)``, the ages of ``result``, the first age first.
-    value : (N_k, N_z) float64 array
+    choice : float64 array of the shape of ``result.value``
+        The best ``x'`` of the best alternative, in units of the grid, from its first to its last point, such that
+        consumption is above 0; nan without one. Shapes are those of ``result``: ``(N_k, N_z)``, with a horizon ages
+        come first.
+    value : float64 array of the same shape
         Value of these choices, in units of utility, given monotone cubics between grid points. With an infinite horizon
-        it is that of the last sweep, plus for each state the mid-point of the bounds on what further sweeps would add.
-    lower, upper : (N_k, N_z) float64 array
-        Proven bounds on the value of the problem without a grid, at each grid point, rounding errors included
-        (:mod:`beltline.host.analysis.grid_error`).
-    proof : str
-        ``"concave"`` or ``"monotone"``: which property of ``W`` the bounds use.
+        and a single alternative it is that of the last sweep, plus for each state the mid-point of the bounds on what
+        further sweeps would add.
     success : bool
         Whether the values converged within ``tol`` (or all ages are done) and ``result`` is solved.
     status : str
@@ -89,14 +99,19 @@ class Refined:
     message : str
         The status in a sentence.
     change : float
-        Half the range over ``x`` of the change of the value in the last sweep, in the state where it is largest, in
-        units of utility; 0 with a horizon.
+        Change of the value in the last sweep, in units of utility: with a single alternative half its range over ``x``,
+        in the state where it is largest; with several the largest; 0 with a horizon.
     tol : float
         Tolerance.
     steps : int
         Number of sweeps that maximise; with a horizon the number of ages.
     seconds : float
         Wall-clock seconds of the host computer.
+    policies : tuple of Choices
+        For each age, or once, the choices of every alternative
+        (:class:`beltline.host.analysis.between.Choices`).
+    alternative : int32 array of the shape of ``value``, or None
+        Number of the best alternative, as in ``result``.
 
     Examples
     --------
@@ -109,9 +124,6 @@ class Refined:
     result: Result
     choice: Array
     value: Array
-    lower: Array
-    upper: Array
-    proof: str
     success: bool
     status: str
     message: str
@@ -119,16 +131,59 @@ class Refined:
     tol: float
     steps: int
     seconds: float
+    policies: tuple[Choices, ...]
+    alternative: NDArray[np.int32] | None = None
+
+    @classmethod
+    def of(cls, result: Result) -> Refined:
+        """Return the refinement of ``result``, as :func:`beltline.refine` does."""
+        return refine(result)
 
     @property
     def problem(self) -> Problem:
         """The problem that was solved."""
-        return self.result.problem
+        problem: Problem = self.result.problem
+        return problem
+
+    @property
+    def alternatives(self) -> tuple[str, ...]:
+        """Names of the alternatives, in the order of their numbers in ``alternative``."""
+        return self.result.alternatives
 
     @property
     def consumption(self) -> Array:
-        """Consumption ``W(x, s) - choice``, of the shape of ``choice``, in units of the good."""
-        return np.asarray(self.problem.wealth - self.choice)
+        """Consumption of the best choice, of the shape of ``choice``, in units of the good; nan without one."""
+        spent = by_alternative(self)["consumption"]
+        if self.alternative is None:
+            return spent[..., 0, :, :]
+        number = self.alternative if len(self.result.regimes) > 1 else self.alternative[..., None, :, :]
+        found = np.take_along_axis(spent, np.maximum(number, 0).astype(np.intp), axis=-3)
+        return np.where(np.isnan(self.choice), np.nan, found.reshape(self.choice.shape))
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """Proven bounds on the value of the problem without a grid (:mod:`beltline.host.analysis.grid_error`)."""
+        result, problem = self.result, self.problem
+        if problem.general:
+            return Bounds(result.value - result.error_bound, np.full(result.value.shape, np.inf), "")
+        if problem.horizon is not None:
+            return bounds_of_ages(problem, result.value, result.error_bound)
+        return bounds(problem, result.value, result.error_bound, self.value)
+
+    @property
+    def lower(self) -> Array:
+        """Proven lower bound on the value without a grid at each grid point, of the shape of ``value``."""
+        return self.bounds.lower
+
+    @property
+    def upper(self) -> Array:
+        """Proven upper bound, likewise; infinite where none is known."""
+        return self.bounds.upper
+
+    @property
+    def proof(self) -> str:
+        """Which property of ``W`` the bounds use: ``"concave"`` or ``"monotone"``; empty without an upper bound."""
+        return self.bounds.proof
 
     @property
     def error_bound(self) -> float:
@@ -147,12 +202,13 @@ class Refined:
 
     def _report(self) -> Report:
         problem = self.problem
-        moved = float(np.abs(self.choice - self.result.choice).max())
+        moved = float(np.nanmax(np.abs(self.choice - self.result.choice), initial=0.0))
         work = ("steps", f"{self.steps:,}, last change {self.change:.3g} (tolerance {self.tol:g})")
         ages, proof = "", PROOFS[self.proof]
         if problem.horizon is not None:
             work = ("ages", f"{self.steps:,}, one maximisation each")
-            ages, proof = f", {problem.horizon} ages", f"{proof}; {AFTER[self.proof]}"
+            ages = f", {problem.horizon} ages"
+            proof += f"; {AFTER[self.proof]}" if self.proof else ""
         rows = [
             ("status", f"{self.status}: {self.message}"),
             work,
@@ -161,10 +217,12 @@ class Refined:
                 f"at most {moved:.3g} from those on the grid, whose widest step is {np.diff(problem.grid).max():.3g}",
             ),
             ("on the grid", f"max |V - V*| <= {self.error_bound:.3g}, V* exact on the grid"),
-            ("without it", f"max |V - V^c| <= {self.grid_error:.3g}, V^c without a grid, {proof}"),
-            ("refined value", f"max |v - V^c| <= {self.value_error:.3g}, by the same bounds"),
-            ("this computer", f"{self.seconds:.2f} s"),
-        ]
+            ("without it", f"max |V - V^c| <= {self.grid_error:.3g}, V^c without a grid, {proof}"
+                           if self.proof else f"the distance to the value without a grid is {proof}"),
+            ("refined value", f"max |v - V^c| <= {self.value_error:.3g}, by the same bounds" if self.proof else
+                              f"at most {np.abs(self.value - self.result.value).max():.3g} from that on the grid"),
+            ("this computer", f"{self.seconds:.3g} s"),
+        ]  # fmt: skip
         size = f"{problem.points:,} grid points x {problem.states} states{ages}"
         return report(f"Choices between grid points of {problem.name}, {size}", rows)
 
@@ -236,14 +294,14 @@ def refine(result: Result, tol: float | None = None, max_steps: int | None = Non
     Parameters
     ----------
     result : Result
-        Solution of a problem of the simple form. A warning says so if it is not solved.
+        Solution of a problem on a grid. A warning says so if it is not solved.
     tol : float, optional
         The iteration ends when, in every exogenous state, the change of the value is the same for all ``x`` within
-        this, in units of utility (uniform changes of a state do not affect choices). By default the ``tol`` of
-        ``result``. Not accepted with a horizon.
+        this, in units of utility (uniform changes of a state do not affect choices); with several alternatives when it
+        is smaller. By default the ``tol`` of ``result``. Not accepted with a horizon.
     max_steps : int, optional
-        Largest number of sweeps that maximise, from 1 to :data:`STEPS_LIMIT`; by default :data:`MAX_STEPS`. After each
-        of them come :data:`EVALUATIONS` policy evaluation sweeps. Not accepted with a horizon.
+        Largest number of sweeps that maximise, from 1 to :data:`STEPS_LIMIT`; by default :data:`MAX_STEPS`. Not
+        accepted with a horizon.
 
     Returns
     -------
@@ -254,7 +312,7 @@ def refine(result: Result, tol: float | None = None, max_steps: int | None = Non
     Raises
     ------
     ProblemError
-        An argument is out of range, the result is of the general form, or a state has no choice.
+        An argument is out of range, the problem is discrete, or a state has no choice.
 
     Sources
     -------
@@ -270,25 +328,45 @@ def refine(result: Result, tol: float | None = None, max_steps: int | None = Non
     >>> bool(refined.success and refined.consumption.min() > 0)
     True
     """
-    check_smooth(result, "a refinement")
-    if result.problem.horizon is not None:
-        return _refined_ages(result, {"tol": tol, "max_steps": max_steps})
-    problem = followed(result, "a refinement")
+    check_result(result, "a refinement")
+    problem: Problem = result.problem
+    limits = {"tol": tol, "max_steps": max_steps}
+    for name, option in limits.items():
+        if option is not None and problem.horizon is not None:
+            raise ProblemError(f"{name} needs an infinite horizon, and this problem has {problem.horizon} ages")
     max_steps = MAX_STEPS if max_steps is None else max_steps
     tol = result.tol if tol is None else real("tol", tol, "a number above 0", lambda v: 0 < v < float("inf"))
     wanted = f"a whole number from 1 to {STEPS_LIMIT}"
     max_steps = whole("max_steps", max_steps, wanted, lambda v: 1 <= v <= STEPS_LIMIT)
-    begin = time.perf_counter()
-    choices, value, change, steps = settle(problem, result.value, monotone_cubics, tol, max_steps)
-    found = bounds(problem, result.value, result.error_bound, value)
-    success, status, message = _ended(result, change, tol, steps)
+    usable(result, "a refinement")
+    return _refined(result, tol, max_steps)
+
+
+def _refined(result: Result, tol: float, max_steps: int) -> Refined:
+    """Refine a result whose states have choices, as :func:`refine` says."""
+    begin, problem, change = time.perf_counter(), result.problem, 0.0
+    if problem.horizon is None:
+        choices, value, change, steps = _settled(Between(problem), result.tables.value, tol, max_steps)
+        backwards, values = [choices], value
+        success, status, message = _ended(result, change, tol, steps)
+    else:
+        backwards, steps = [], result.value.shape[0]
+        first = problem.horizon - steps
+        ahead = np.broadcast_to(problem.start, (len(problem.regimes), problem.points, problem.states))
+        for age in reversed(range(steps)):
+            backwards.append(Between(problem, first + age).improve(ahead))
+            ahead = backwards[-1].value
+        values = np.stack([choices.value for choices in reversed(backwards)])
+        success, status, message = result.success, result.status, "Every age has choices between grid points."
+        if not result.success:
+            message = f"{message[:-1]}, but the result on the grid is not solved: {result.message}"
+    policies = tuple(reversed(backwards))
+    best = [_best(problem, choices) for choices in policies]
+    shape, several = result.value.shape, result.alternative is not None
     return Refined(
         result=result,
-        choice=choices.choice,
-        value=value,
-        lower=found.lower,
-        upper=found.upper,
-        proof=found.proof,
+        choice=np.stack([choice for choice, _ in best]).reshape(shape),
+        value=values.reshape(shape),
         success=success,
         status=status,
         message=message,
@@ -296,42 +374,54 @@ def refine(result: Result, tol: float | None = None, max_steps: int | None = Non
         tol=tol,
         steps=steps,
         seconds=time.perf_counter() - begin,
+        policies=policies,
+        alternative=np.stack([number for _, number in best]).reshape(shape) if several else None,
     )
 
 
-def _refined_ages(result: Result, given: Mapping[str, float | None]) -> Refined:
-    """Refine a result with a horizon; ``given`` are the options of :func:`refine` that need an infinite horizon."""
-    problem = result.problem
-    for name, option in given.items():
-        if option is not None:
-            raise ProblemError(f"{name} needs an infinite horizon, and this problem has {problem.horizon} ages")
-    usable(result, "a refinement", stacklevel=4)
-    begin = time.perf_counter()
-    choice, value = np.empty_like(result.value), np.empty_like(result.value)
-    after = problem.start
-    for age in reversed(range(value.shape[0])):
-        found = maximise(problem, after, monotone_cubics)
-        choice[age], value[age] = found.choice, found.value
-        after = found.value
-    limits = bounds_of_ages(problem, result.value, result.error_bound)
-    message = "Every age has choices between grid points."
-    if not result.success:
-        message = f"{message[:-1]}, but the result on the grid is not solved: {result.message}"
-    return Refined(
-        result=result,
-        choice=choice,
-        value=value,
-        lower=limits.lower,
-        upper=limits.upper,
-        proof=limits.proof,
-        success=result.success,
-        status=result.status,
-        message=message,
-        change=0.0,
-        tol=result.tol,
-        steps=value.shape[0],
-        seconds=time.perf_counter() - begin,
-    )
+def _best(problem: Problem, choices: Choices) -> tuple[Array, NDArray[np.int32]]:
+    """Return the choice of the best alternative of each regime, and the number of that, ``(N_r, N_k, N_z)``."""
+    number = np.empty(choices.value.shape, np.int32)
+    regimes = [one.regime for one in problem.form.alternatives] if problem.general else [0]
+    for r in range(len(number)):
+        which = np.flatnonzero(np.array(regimes) == r)
+        number[r] = which[choices.values[which].argmax(axis=0)]
+    return np.take_along_axis(choices.choice, number.astype(np.intp), axis=0), number
+
+
+_CACHED: weakref.WeakKeyDictionary[Result, Refined] = weakref.WeakKeyDictionary()
+"""The refinement of each result that is still in use, so that several analyses of one result compute it once."""
+
+
+def answer_of(given: Any, choices: str | None) -> Any:
+    """Return what an analysis follows: choices between grid points, unless ``choices`` is ``"grid"``.
+
+    A refinement is made of a result where that is possible. Where its values do not converge a warning says so, and the
+    result is returned. What is neither a result nor a refinement is returned as it is.
+
+    Raises
+    ------
+    ProblemError
+        ``choices`` is neither None, ``"continuous"`` nor ``"grid"``.
+    """
+    if choices is not None:
+        word("choices", choices, ("continuous", "grid"))
+    if isinstance(given, Refined):
+        return given.result if choices == "grid" else given
+    if not isinstance(given, Result) or isinstance(given.problem, DiscreteProblem) or choices == "grid":
+        return given
+    problem = given.problem
+    solved = problem.horizon in (None, given.value.shape[0]) and np.isfinite(given.value).all()
+    if not solved or not (problem.general or (given.policy >= 0).all()):
+        return given
+    if given not in _CACHED:
+        _CACHED[given] = _refined(given, given.tol, MAX_STEPS)
+    found = _CACHED[given]
+    if given.success and not found.success:
+        warnings.warn(f"choices on the grid are followed, because those between points failed: {found.message}",
+                      stacklevel=3)  # fmt: skip
+        return given
+    return found
 
 
 def settle(
@@ -350,16 +440,36 @@ def settle(
     steps : int
         Number of sweeps that maximise.
     """
+    choices, found, change, steps = _settled(Between(problem, pieces=pieces), value[None], tol, max_steps)
+    return choices.alone(), found[0], change, steps
+
+
+def _settled(operator: Between, value: Array, tol: float, max_steps: int) -> tuple[Choices, Array, float, int]:
+    """Iterate ``operator`` from ``value``, ``(N_r, N_k, N_z)``, as :func:`settle` does for any problem."""
+    changes: list[float] = []
+    alone = operator.chain.shape[0] == 1
     for step in range(1, max_steps + 1):
-        choices = maximise(problem, value, pieces)
+        choices = operator.improve(value)
         moved = choices.value - value
-        least, most = moved.min(axis=0), moved.max(axis=0)
-        change = float((most - least).max()) / 2
-        value = choices.value + shifts((least + most) / 2, problem.transition, problem.beta)
-        if change < tol or step == max_steps:
+        if alone:
+            # What the same change of all x adds up to is known.
+            least, most = moved.min(axis=(0, 1)), moved.max(axis=(0, 1))
+            middle, change = (least + most) / 2, float((most - least).max()) / 2
+            ahead = operator.chain[0] @ np.linalg.solve(np.eye(middle.size) - operator.chain[0], middle)
+            value, moved = value + middle + ahead, moved - middle
+            choices = replace(choices, value=choices.value + ahead)
+        else:
+            change = float(np.abs(moved).max())
+        changes.append(change)
+        # Once more after the tolerance is met: what is left is uneven, and choices follow from slopes.
+        if step == max_steps or max(changes[-2:]) < tol or change <= ROUNDING * float(np.abs(value).max()):
             break
-        value = evaluate(problem, value, choices, pieces, EVALUATIONS)
-    return choices, value, change, step
+        if len(changes) > SLOW and not change < changes[-SLOW - 1] / 2:
+            # Near a kink evaluation can go in a circle; sweeps alone do not.
+            value = choices.value
+        else:
+            value = operator.evaluate(choices, value, moved)
+    return choices, choices.value, change, step
 
 
 def _ended(result: Result, change: float, tol: float, steps: int) -> tuple[bool, str, str]:

@@ -10,50 +10,111 @@ from scipy import sparse
 
 from beltline.compiled import njit
 from beltline.host.analysis.chain import chain_distribution
-from beltline.host.analysis.long_run import MASS_MOVES, PERIODS, SOLVED_STATES, stationary_of
-from beltline.host.analysis.policy import carried, followed, policy_of
+from beltline.host.analysis.long_run import MASS_MOVES, PERIODS, stationary_of
+from beltline.host.analysis.policy import Policy, chain_of, check_ages, check_result, first_chain, followed, policy_of
+from beltline.host.analysis.refine import Refined, answer_of
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.checks import ProblemError
+from beltline.host.problem.checks import ProblemError, whole
 from beltline.host.problem.discrete import DiscreteProblem
-from beltline.host.problem.problem import Problem
 from beltline.host.results.result import Result
 
 MEETING = 1e-12
-"""Total variation distance below which the distributions from the two ends of the grid count as equal."""
+"""Error of the total of a stationary distribution, in total variation, that is allowed for."""
 
-PATIENCE = 200
-"""Number of consecutive iterations without a fall of that distance after which the iteration gives up."""
-
-STAY_LIMIT = 1 - 2.0**-12
-"""Largest probability of staying in a state for which visits are summed: a state that is never left has no end."""
+PASSES = 2_000
+"""Number of passes over the grid after which linear equations are tried in their place."""
 
 
 @njit(cache=True)
-def _stay(mass: Array, policy: NDArray[np.int32], stay: float) -> Array:
-    """Return ``sum_n (stay P)^n mass`` for each row of ``mass``, where ``P`` moves mass to where the policy leads.
+def _balanced(
+    regime: NDArray[np.int64], choice: NDArray[np.int32], share: Array, probability: Array, chain: Array, mix: Array,
+    totals: Array, mass: Array, limit: int,
+) -> float:  # fmt: skip
+    """Bring ``mass``, ``(N_r, N_k, N_z)``, to balance by passes down and up the grid, each with the newest shares.
 
-    It is computed as ``(1 + stay P) (1 + stay^2 P^2) (1 + stay^4 P^4) ...``, so that a visit of thousands of periods
-    takes a dozen steps.
+    ``totals`` are the known shares of exogenous states; empty if they are not known. Returns by how much the last two
+    passes moved shares.
     """
-    points = policy.size
-    target, weight = policy.copy(), stay
-    while weight > 2.0**-60:
-        carried = mass.copy()
-        for row in range(mass.shape[0]):
+    count, points, states = choice.shape
+    regimes, moved = mass.shape[0], np.inf
+    arrived = np.empty((count, points, states))
+    for _ in range(limit):
+        # Computed again every time, so that rounding errors do not add up.
+        arrived[:] = 0.0
+        for d in range(count):
             for x in range(points):
-                carried[row, target[x]] += weight * mass[row, x]
-        mass = carried
-        target, weight = target[target], weight * weight
-    return mass
+                for s in range(states):
+                    j, weight = choice[d, x, s], probability[d, x, s] * mass[regime[d], x, s]
+                    if weight > 0.0:
+                        arrived[d, j, s] += (1.0 - share[d, x, s]) * weight
+                        if share[d, x, s] > 0.0:
+                            arrived[d, j + 1, s] += share[d, x, s] * weight
+        moved = 0.0
+        for place in range(2 * points):
+            x = points - 1 - place if place < points else place - points
+            for r in range(regimes):
+                for t in range(states):
+                    new, own = 0.0, 0.0
+                    for d in range(count):
+                        if mix[d, r] == 0.0:
+                            continue
+                        part = 0.0
+                        for s in range(states):
+                            part += arrived[d, x, s] * chain[d, s, t]
+                        new += mix[d, r] * part
+                        j = choice[d, x, t]
+                        if regime[d] == r and (j == x or j + 1 == x):
+                            stays = 1.0 - share[d, x, t] if j == x else share[d, x, t]
+                            own += probability[d, x, t] * stays * mix[d, r] * chain[d, t, t]
+                    change = new - mass[r, x, t]
+                    if change == 0.0:
+                        continue
+                    # What stays here for several periods is counted at once.
+                    change /= 1.0 - own if own < 1.0 else 1.0
+                    moved += abs(change)
+                    mass[r, x, t] += change
+                    for d in range(count):
+                        if regime[d] == r and probability[d, x, t] > 0.0:
+                            j, weight = choice[d, x, t], probability[d, x, t] * change
+                            arrived[d, j, t] += (1.0 - share[d, x, t]) * weight
+                            if share[d, x, t] > 0.0:
+                                arrived[d, j + 1, t] += share[d, x, t] * weight
+        if totals.size:
+            for s in range(states):
+                if totals[s] > 0.0:
+                    mass[:, :, s] *= totals[s] / mass[:, :, s].sum()
+        else:
+            mass /= mass.sum()
+        if moved <= MASS_MOVES:
+            break
+    return moved
 
 
-def stationary_distribution(result: Result) -> Array:
+@njit(cache=True)
+def _one_end(choice: NDArray[np.int32], share: Array) -> bool:
+    """Return whether the lowest points that a rising policy of one state leads to, ``(N_k,)``, end at one point."""
+    low, high = 0, choice.size - 1
+    for _ in range(choice.size):
+        low, high = choice[low] + (share[low] >= 1.0), choice[high] + (share[high] >= 1.0)
+        if low == high:
+            return True
+    return False
+
+
+def stationary_distribution(result: Result | Refined, choices: str | None = None, physical: Any = None) -> Array:
     """Compute the stationary distribution of regime, asset and exogenous state under the policy.
 
     Parameters
     ----------
-    result : Result
+    result : Result or Refined
         A solution with an infinite horizon.
+    choices : str, optional
+        ``"continuous"``, the default: choices are those between grid points (:func:`beltline.refine`), and people who
+        choose between two points go to either such that the mean is the choice (Young 2010). ``"grid"``: choices are
+        those of ``result``, so that the distribution depends on the grid. Not used for a discrete problem.
+    physical : (N_z, N_z) array, optional
+        Markov matrix of the exogenous state that the distribution follows, in place of that of the problem: what
+        really happens, where choices are made with other probabilities.
 
     Returns
     -------
@@ -70,25 +131,16 @@ def stationary_distribution(result: Result) -> Array:
 
     Notes
     -----
-    States that can all reach each other, and no other state, form a closed class. If there is exactly one, its linear
-    equations are solved (:mod:`beltline.host.analysis.long_run`). With more than ``SOLVED_STATES`` states the
-    distribution is iterated, for a single choice of ``x'`` at the cost ``x'`` as follows. The stationary ``mu`` solves
-    ``mu_s = sum_t Q(t, s) P_t mu_t``, where ``P_t`` moves mass from ``x`` to ``policy(x, t)``. It is found by iterating
-    on
-
-        mu_s  <-  (1 - Q(s, s) P_s)^-1 sum_(t != s) Q(t, s) P_t mu_t,
-
-    in which one step is a complete visit of a state, however long it lasts. There are two starts: all mass at the
-    lowest and all mass at the highest ``x``, both with the stationary distribution of the chain over ``s``. The policy
-    is non-decreasing in ``x``, so each step preserves the order of the two distributions, and every stationary
-    distribution lies between them. If their total variation distance falls to ``MEETING``, the stationary distribution
-    is unique (Hopenhayn and Prescott 1992) and their average is returned. Mass moves between grid points only, so the
-    only errors are this distance and rounding.
+    The stationary ``mu`` solves ``mu = P' mu``. States that can all reach each other, and no other state, form a closed
+    class; ``mu`` is unique if there is exactly one. It is found by Gauss-Seidel passes down and up the grid. A state
+    that saves little leads down and one that saves much leads up, so that one pass moves mass along a whole visit of an
+    exogenous state, however long it lasts. With choices from the grid mass moves between grid points only, and the only
+    errors are rounding errors and what a pass still moves, at most 1e-13.
 
     Sources
     -------
-    Hopenhayn and Prescott (1992), "Stochastic monotonicity and stationary distributions for dynamic economies",
-    Econometrica 60(6), 1387-1406.
+    Young (2010), "Solving the incomplete markets model with aggregate uncertainty using the Krusell-Smith algorithm and
+    non-stochastic simulations", Journal of Economic Dynamics and Control 34(1), 36-41.
 
     Examples
     --------
@@ -97,41 +149,136 @@ def stationary_distribution(result: Result) -> Array:
     >>> share.shape, round(float(share.sum()), 9)
     ((256, 4), 1.0)
     """
-    kept: Any = slice(None)
-    if isinstance(result, Result) and isinstance(result.problem, DiscreteProblem):
-        simple, ends, step = False, [], result.transitions()
+    answer = answer_of(result, choices)
+    if isinstance(answer, Result) and isinstance(answer.problem, DiscreteProblem):
+        if physical is not None:
+            raise ProblemError("physical needs exogenous states, and a discrete problem has none")
         # No state leads to one with the value minus infinity.
-        kept = ~result.problem.program.lost
-        step = step[kept][:, kept]
-    else:
-        problem = followed(result, "a stationary distribution")
-        simple = not problem.general
-        if simple and result.value.size > SOLVED_STATES:
-            return _between_ends(problem, result.policy)
-        policy = policy_of(result)
-        step, stops = policy.matrix(), (policy.choice < 0) & (policy.probability > 0)
-        ends = [repr(result.alternatives[d]) for d in np.flatnonzero(stops.any(axis=(1, 2)))]
-    if ends:
+        kept, found = ~answer.problem.program.lost, np.zeros(answer.value.size)
+        found[kept] = _by_equations(answer.transitions()[kept][:, kept], "")
+        return found.reshape(answer.value.shape)
+    problem = followed(answer, "a stationary distribution")
+    policy = policy_of(answer, physical=chain_of(problem, physical))
+    stops = (policy.choice < 0) & (policy.probability > 0)
+    if stops.any():
+        ends = " or ".join(repr(answer.alternatives[d]) for d in np.flatnonzero(stops.any(axis=(1, 2))))
+        step = policy.matrix()
         # Mass that ends the problem stays in one more state.
         left = sparse.csr_array(1.0 - np.asarray(step.sum(axis=1)).reshape(-1, 1))
-        step = sparse.block_array([[step, left], [None, sparse.eye_array(1)]], format="csr")
+        _by_equations(sparse.block_array([[step, left], [None, sparse.eye_array(1)]], format="csr"), ends)
+        raise ProblemError(f"in the long run no mass is left: all take {ends}, which ends the problem")
+    return stationary_mass(policy).reshape(answer.value.shape)
+
+
+def age_distribution(
+    result: Result | Refined, start: int = 0, choices: str | None = None, physical: Any = None
+) -> Array:
+    """Compute the distribution of regime, asset and exogenous state at each age, of people who all start at one point.
+
+    Parameters
+    ----------
+    result : Result or Refined
+        A solution with a horizon, all of whose ages were solved.
+    start : int
+        Index of the grid point at which everybody's first age begins, in the first regime. The first exogenous state
+        has the stationary distribution of the Markov chain, that of the first age if it depends on age.
+    choices, physical
+        As of :func:`beltline.stationary_distribution`.
+
+    Returns
+    -------
+    float64 array of the shape of ``result.value``
+        Probability of each state at the beginning of each age; it adds up to 1, or less after an alternative that ends
+        lives.
+
+    Raises
+    ------
+    ProblemError
+        An argument is out of range, or the result has no horizon or not all of its ages.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> share = bl.age_distribution(bl.solve(bl.life_cycle(grid=100, states=3), progress=False))
+    >>> share.shape, round(float(share[-1].sum()), 9)
+    ((10, 100, 3), 1.0)
+    """
+    answer = answer_of(result, choices)
+    check_result(answer, "a distribution by age")
+    problem = answer.problem
+    if problem.horizon is None:
+        raise ProblemError("age_distribution needs a horizon, and this problem has none: use stationary_distribution")
+    ages = check_ages(answer, "a distribution by age")
+    start = whole("start", start, f"a whole number from 0 to {problem.points - 1}", lambda v: 0 <= v < problem.points)
+    chain = chain_of(problem, physical)
+    mass = np.zeros((ages, len(problem.regimes), problem.points, problem.states))
+    mass[0, 0, start] = chain_distribution(first_chain(problem, chain))
+    for age in range(1, ages):
+        mass[age] = policy_of(answer, age - 1, chain).forward(mass[age - 1])
+    return mass.reshape(answer.value.shape)
+
+
+def stationary_mass(policy: Policy, start: Array | None = None) -> Array:
+    """Return the stationary distribution of a policy without ends, ``(N_r, N_k, N_z)``.
+
+    Passes begin from ``start``, by default from even shares of grid points.
+
+    Raises
+    ------
+    ProblemError
+        The long run depends on the start.
+    """
+    points, states = policy.choice.shape[1:]
+    regimes, totals = policy.mix.shape[1], np.empty(0)
+    if (policy.chain == policy.chain[0]).all():
+        totals = chain_distribution(policy.chain[0])
+    share = np.zeros(policy.choice.shape) if policy.share is None else policy.share
+    matrix = None
+    if not _surely_unique(policy, totals, share):
+        matrix = policy.matrix()
+        mass, unique = stationary_of(matrix)
+        if mass is not None:
+            return mass.reshape(regimes, points, states)
+        if not unique:
+            raise ProblemError(_SEVERAL)
+    even = np.full((regimes, points, states), 1.0 / (regimes * points * states))
+    found = even * (totals * states if totals.size else 1.0) if start is None else start.copy()
+    moved = _balanced(
+        policy.regime, np.ascontiguousarray(policy.choice), np.ascontiguousarray(share),
+        np.ascontiguousarray(policy.probability), policy.chain, policy.mix, totals, found, PASSES,
+    )  # fmt: skip
+    if moved > MASS_MOVES:
+        return _by_equations(policy.matrix() if matrix is None else matrix, "").reshape(found.shape)
+    return found
+
+
+_SEVERAL = "the long run depends on the start: several groups of states are never left; use a finer grid"
+
+
+def _surely_unique(policy: Policy, totals: Array, share: Array) -> bool:
+    """Return whether a quick test shows that the long run of a policy of one alternative is unique.
+
+    Where an exogenous state that always comes again may stay, and the lowest points that its policy leads to end at one
+    point from both ends of the grid, they do so from all points, because the policy rises: all states lead there.
+    """
+    choice = policy.choice[0]
+    if policy.regime.size > 1 or not totals.size or (np.diff(choice, axis=0) < 0).any():
+        return False
+    return any(
+        totals[s] > 0 and policy.chain[0, s, s] > 0 and _one_end(choice[:, s].copy(), share[0, :, s].copy())
+        for s in range(choice.shape[1])
+    )
+
+
+def _by_equations(step: Any, ends: str) -> Array:
+    """Return the stationary distribution of a Markov matrix; ``ends`` names alternatives that end the problem."""
     mass, unique = stationary_of(step)
     if mass is None and unique:
         mass = _iterated(step)
-    if mass is not None and ends:
-        raise ProblemError(f"in the long run no mass is left: all take {' or '.join(ends)}, which ends the problem")
-    if mass is not None:
-        every = np.zeros(result.value.size)
-        every[kept] = mass
-        mass = every.reshape(result.value.shape)
-        # What is known exactly: an elimination cannot tell states apart between which a move is less likely than 1e-16.
-        return mass * (chain_distribution(problem.transition) / mass.sum(axis=0)) if simple else mass
-    if simple:
-        return _between_ends(problem, result.policy)
-    groups = "several groups of states are never left; use a finer grid"
-    if ends:
-        groups = f"from some states all take {' or '.join(ends)}, which ends the problem, from others none do"
-    raise ProblemError(f"the long run depends on the start: {groups}")
+    if mass is None:
+        several = f"the long run depends on the start: from some states all take {ends}, which ends the problem, from "
+        raise ProblemError(f"{several}others none do" if ends else _SEVERAL)
+    return mass
 
 
 def _iterated(step: Any) -> Array:
@@ -143,31 +290,3 @@ def _iterated(step: Any) -> Array:
         if 0.5 * np.abs(mass - before).sum() <= MASS_MOVES:
             return mass
     raise ProblemError(f"the distribution of {mass.size:,} states still moves after {PERIODS:,} periods")
-
-
-def _between_ends(problem: Problem, policy: NDArray[np.int32]) -> Array:
-    """Return the stationary distribution of a large problem of the simple form, from both ends of the grid."""
-    weights = chain_distribution(problem.transition)
-    stays = np.minimum(np.diag(problem.transition), STAY_LIMIT)
-    moves = problem.transition - np.diag(stays)
-    low, high = np.zeros((2, problem.points, problem.states))
-    low[0], high[-1] = weights, weights
-    policies = np.ascontiguousarray(policy.T)
-    best, waited = np.inf, 0
-    while waited < PATIENCE:
-        entering = np.stack([carried(mass, policy, moves) for mass in (low, high)])
-        for s in range(problem.states):
-            both = _stay(np.ascontiguousarray(entering[:, :, s]), policies[s], float(stays[s]))
-            # The sum of each is known exactly; without this factor its rounding error would grow with every step.
-            both *= weights[s] / np.maximum(both.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-            low[:, s], high[:, s] = both
-        distance = 0.5 * float(np.abs(high - low).sum())
-        if distance <= MEETING:
-            mean = low + high
-            return np.asarray(mean / mean.sum())
-        best, waited = (distance, 0) if distance < 0.999 * best else (best, waited + 1)
-    means = [float(problem.grid @ mass.sum(axis=1)) for mass in (low, high)]
-    raise ProblemError(
-        f"on this grid of {problem.points:,} points the long run depends on the start: the mean of {problem.asset} "
-        f"is {means[0]:.6g} from the lowest point and {means[1]:.6g} from the highest, so use a finer grid"
-    )

@@ -232,6 +232,8 @@ def _options(given: Sequence[str]) -> dict[str, Any]:
             raise ProblemError(f"option must be NAME=VALUE, not {shown(text)}")
         if name in found:
             raise ProblemError(f"option {shown(name)} is given twice")
+        if name == "choices":
+            raise ProblemError("'choices' is an option in Python only: bl.solve(problem, choices='continuous')")
         if name in inspect.signature(solve).parameters:
             raise ProblemError(f"{name!r} is not an option of a device or method: use --{name.replace('_', '-')}")
         try:

@@ -10,7 +10,7 @@ import numpy as np
 
 from beltline.host.analysis.euler import euler_errors, log10_errors
 from beltline.host.analysis.impulse import impulse_response
-from beltline.host.analysis.lives import life_paths
+from beltline.host.analysis.simulation import life_paths
 from beltline.host.analysis.stationary import stationary_distribution
 from beltline.host.problem.checks import ProblemError, missing_package, word
 from beltline.host.problem.problem import Problem

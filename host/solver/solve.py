@@ -10,11 +10,12 @@ from functools import wraps
 from typing import Any, Literal, overload
 
 from beltline.host.devices import REFERENCES, Device, Progress
-from beltline.host.problem.checks import ProblemError, check_progress, shown
+from beltline.host.problem.checks import ProblemError, check_progress, shown, word
 from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.solvable import Solvable
 from beltline.host.results.result import Result
+from beltline.host.results.services import service
 from beltline.host.solver.automatic import of_general_form, solve_automatic, solve_in_double
 from beltline.host.solver.options import UNNAMED, checked_options, machine_method, taken
 from beltline.host.solver.processor_session import ProcessorSession, named
@@ -27,7 +28,7 @@ from beltline.sim.progress import reporting
 def _models_solve_themselves(function: Callable[..., Any]) -> Callable[..., Any]:
     """Pass a model to its own method ``solve``, with the arguments that the caller gave: a model has its own defaults.
 
-    All other problems go to ``function``.
+    All other problems go to ``function``, whose result is refined with ``choices="continuous"``.
     """
     signature = inspect.signature(function)
 
@@ -35,7 +36,11 @@ def _models_solve_themselves(function: Callable[..., Any]) -> Callable[..., Any]
     @wraps(function)
     def solved(problem: Any, *arguments: Any, **more: Any) -> Any:
         if isinstance(problem, Problem | type) or not isinstance(problem, Solvable):
-            return function(problem, *arguments, **more)
+            if word("choices", more.pop("choices", "grid"), ("grid", "continuous")) == "grid":
+                return function(problem, *arguments, **more)
+            if isinstance(problem, DiscreteProblem):
+                raise ProblemError("choices='continuous' needs a grid of amounts, and this problem is discrete")
+            return service("Refined.of")(function(problem, *arguments, **more))
         given = signature.bind(problem, *arguments, **more).arguments
         check_progress(given.get("progress"))
         options = given.pop("options", {})
@@ -71,17 +76,16 @@ def solve(
     By default Beltline chooses the fastest device and method that suit the problem, and another method if these fail;
     the printed result says which were used, and why. The policy is exact on the grid: in each state it is the best of
     all grid points ``x'``, not the result of interpolation or of a local search that might have missed it. After the
-    solve, one exact sweep in double precision measures the residual and checks the choices by a search that does not
-    assume concavity. If it finds a better choice, ``success`` of the result is false.
+    solve, one exact sweep in double precision measures the residual and checks the choices; if it finds a better one,
+    ``success`` is false.
 
     The accelerator iterates ``V_n = T V_(n-1)`` from ``V_0 = problem.start``, where ``T`` is the Bellman operator,
-    until ``max |V_n - V_(n-1)| < tol``. With a finite horizon it makes one sweep for each age. Methods of the devices
-    ``"cpu"`` and ``"gpu"`` have stopping rules that give the same guarantee (``docs/baselines.md``).
+    until ``max |V_n - V_(n-1)| < tol``. With a finite horizon it makes one sweep for each age.
 
     Parameters
     ----------
     problem : Problem, DiscreteProblem or model
-        A :class:`~beltline.host.problem.problem.Problem` (Bellman equation with tables on a grid), a
+        A :class:`~beltline.host.problem.problem.Problem`, a
         :class:`~beltline.host.problem.discrete.DiscreteProblem`, or a model such as ``bl.rbc(...)``. A model with a
         method ``solve`` of its own is solved by it, with these arguments.
     tol : float, optional
@@ -97,16 +101,16 @@ def solve(
         ``"emulator"`` emulates it in software, bit for bit; ``"rtl"`` simulates its gateware; the rest are boards. An
         open session or device may also be passed, and stays open.
     progress : function of str, or False, optional
-        Called now and then with a line of text. By default a line of progress appears on standard error after two
-        seconds, if that is a terminal. ``False`` shows nothing.
+        Called now and then with a line of text. By default a line appears on standard error after two seconds, if that
+        is a terminal. ``False`` shows nothing.
     verify : bool
-        Whether to measure the residual and check the choices after the solve, which takes about one exact sweep, in the
-        general form a second search. With ``False`` this is done only where the error has no bound otherwise.
+        Whether to measure the residual and check the choices after the solve, by about one exact sweep. With ``False``
+        this is done only where the error has no bound otherwise.
     value_bits, amount_bits : int, optional
         Fraction bits of the accelerator's fixed-point format for values (0 to 52) and for amounts of the good (0 to
         90). By default as many as cannot overflow. Only for devices of the accelerator that are named.
     timeout : float, optional
-        Seconds after which an unfinished run of a named device, or the verification of its ages, is stopped.
+        Seconds after which a run of a named device, or the verification of its ages, is stopped.
     checkpoint : path, optional
         File (``.npz``) to which the value function and the number of sweeps are saved regularly, on Ctrl-C, on SIGTERM
         and at ``max_sweeps``. If it exists, the solve continues from it and returns the same bits as without a break;
@@ -119,6 +123,8 @@ def solve(
         the fastest exact method that suits the problem, whether or not the device is named. ``tol`` applies to the
         stopping rule of the method, and ``change`` of the result is what that rule measured. On a sweep engine of the
         accelerator ``"shift"``, which extrapolates values between sweeps.
+    choices : str
+        ``"grid"`` (default), or ``"continuous"``: choices between grid points (:func:`beltline.refine`).
     **options
         On ``"cpu"`` and ``"gpu"`` ``start`` (``"given"``, ``"stay"`` or ``"coarse"``). On the accelerator those of the
         device, such as ``lanes=16`` (``beltline devices --options`` lists them), and with ``method="shift"`` also
@@ -131,7 +137,8 @@ def solve(
     Returns
     -------
     Result
-        For a model what its own ``solve`` returns. ``success``: it converged and was verified; ``message``: why not.
+        With ``choices="continuous"`` a :class:`~beltline.Refined`; for a model what its own ``solve`` returns.
+        ``success``: it converged and was verified; ``message``: why not.
 
     Raises
     ------
@@ -144,14 +151,12 @@ def solve(
 
     Examples
     --------
-    A stochastic growth model, solved by the processor and by an emulation of the accelerator:
+    A stochastic growth model:
 
     >>> import beltline as bl
     >>> result = bl.solve(bl.rbc(grid=256), device="cpu")
     >>> result.success, result.value.shape, result.error_bound < 1e-8
     (True, (256, 4), True)
-    >>> bl.solve(bl.rbc(grid=256), device="emulator").success
-    True
     """
     check_progress(progress)
     where = _device_for(problem, named(device), options)

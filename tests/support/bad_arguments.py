@@ -189,6 +189,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "euler_report": Call(bl.euler_report, draws),
         "impulse_response": Call(bl.impulse_response, {"result": result, "state": 0, "to": 1, "periods": 20}),
         "stationary_distribution": Call(bl.stationary_distribution, {"result": result}),
+        "age_distribution": Call(bl.age_distribution, {"result": ages, "start": 0}),
         "life_paths": Call(bl.life_paths, {"result": ages, "people": 20, "seed": 0, "start": 0}),
         "load": Call(bl.load, {"path": file}),
         "load_equilibrium": Call(bl.load_equilibrium, {"path": equilibrium.save(folder / "equilibrium.npz")}),

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from beltline.host.analysis.inequality import gini, lorenz
-from beltline.host.analysis.policy import lottery, shared
+from beltline.host.analysis.policy import carried, lottery
 from beltline.host.models.aiyagari.calibration import Calibration
 from beltline.host.models.equilibrium.search import MARKET_TOLERANCE
 from beltline.host.models.model_result import STATUS, ModelResult
@@ -145,7 +145,8 @@ class Economy(ModelResult):
     def moves(self) -> float:
         """Total variation distance between ``distribution`` and the distribution one period later."""
         problem = self.household.problem
-        ahead = shared(self.distribution, *lottery(problem.grid, self.choices), problem.transition)
+        below, share = lottery(problem.grid, self.choices)
+        ahead = carried(self.distribution, below, problem.transition, share)
         return 0.5 * float(np.abs(ahead - self.distribution).sum())
 
     @property

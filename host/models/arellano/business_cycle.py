@@ -120,7 +120,9 @@ def simulated(policy: Policy, start: tuple[int, int, int], draws: Array) -> NDAr
     random numbers, ``(T, 2)``, for the next income and for the return to good standing.
     """
     # What is taken is certain, so that the draws of alternatives do not matter.
-    return follow(policy, draws[:, [0, 1, 1]].T, start)[0][1:]
+    x, s, r = start
+    uniform = draws[:, [0, 1, 1, 0]].T[:, None]
+    return follow([policy], uniform, np.array([[r], [x], [s]], np.int32), draws.shape[0])[1:, 0]
 
 
 def _sums(economy: Any, paths: int, periods: int, burn_in: int, seed: int, before_default: int | None) -> Array:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from beltline.gpu_ref.timing import timed
 from beltline.host.analysis.between import maximise, monotone_cubics
 from beltline.host.analysis.long_run import MASS_MOVES, long_run
-from beltline.host.analysis.policy import lottery, shared
+from beltline.host.analysis.policy import carried, lottery
 from beltline.host.analysis.refine import settle
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, shown
@@ -75,7 +75,7 @@ class Period(NamedTuple):
 
     def carry(self, mass: Array, chain: Array) -> Array:
         """Return the distribution of households at the next date."""
-        return shared(mass, self.below, self.share, chain)
+        return carried(mass, self.below, chain, self.share)
 
     def expected(self, values: Array, chain: Array) -> Array:
         """Return the expectation of ``values``, ``(N_k, N_z)``, one period later: the adjoint of :meth:`carry`."""

@@ -94,7 +94,7 @@ def test_errors_shrink_with_the_grid_towards_the_closed_form() -> None:
 def test_report_is_the_paths_errors() -> None:
     result = bl.solve(bl.rbc(grid=256), tol=1e-7, device="cpu", progress=False)
     report = bl.euler_report(result, periods=300, burn_in=20, seed=4)
-    path, errors = bl.simulate(result, 300, 20, 4), bl.euler_errors(result)
+    path, errors = bl.simulate(result, 300, 20, 4, choices="grid"), bl.euler_errors(result)
     along = [loop(result, int(x), int(s)) for x, s in zip(path.points, path.states, strict=True)]
     assert report.path.mean == pytest.approx(np.mean([math.log10(abs(e)) for e in along]), abs=1e-9)
     assert report.path.log10_mean == pytest.approx(math.log10(np.mean(np.abs(along))), abs=1e-9)

@@ -81,7 +81,7 @@ def test_two_peaks_of_one_cell_are_both_looked_at(room: float, inside: int) -> N
     """If ``EV`` rises, falls and rises steeply in a cell, the higher of the two peaks is found, whichever it is."""
     sides = set()
     for cube in (2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0):
-        value, at = best_in_cell(room, 1.0, 1.0, 0.0, 1.5, -6.0, cube)
+        value, at = best_in_cell(room, 1.0, 1.0, 1.0, 0.0, 1.5, -6.0, cube)
         t = np.linspace(0.0, 1.0, 100_001)
         objective = np.log(room - t) + t * (1.5 + t * (-6.0 + t * cube))
         assert objective.max() <= value <= objective.max() + 1e-8
@@ -312,10 +312,9 @@ def test_bad_input() -> None:
         sentence = f"{name} needs an infinite horizon, and this problem has 4 ages"
         with pytest.raises(bl.ProblemError, match=f"^{sentence}$"):
             bl.refine(ages, **{name: value})  # type: ignore[arg-type]
-    general = replace(bl.rbc(grid=8, states=1), eta=0.0)
-    sentence = "a refinement needs a single choice of x' that costs x', and RBC has eta = 0"
-    with pytest.raises(bl.ProblemError, match=f"^{sentence}$"):
-        bl.refine(bl.solve(general, progress=False))
+    for choices in ("grid", "continuous"):
+        with pytest.raises(bl.ProblemError, match="^choices must be one of 'continuous', 'grid', not 'lines'"):
+            bl.moments(result if choices == "grid" else bl.refine(result), choices="lines")
 
 
 def test_two_grid_points() -> None:

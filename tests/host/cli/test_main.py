@@ -98,7 +98,8 @@ def test_sweep_limit_is_exit_code_1_and_still_written(
         (["--kind", "euler"], "--kind needs --plot, whose figure it selects"),
         (["--kind", "a/b", "--plot"], "argument --kind: 'a/b' is not a kind of figure"),
         (["--option", "slot"], "option must be NAME=VALUE, not 'slot'"),
-        (["--option", "choices=1"], "bl.solve without a named device has no option 'choices': it takes start, "),
+        (["--option", "marginal=1"], "bl.solve without a named device has no option 'marginal': it takes start, "),
+        (["--option", "choices=1"], "'choices' is an option in Python only: "),
         (["--option", "a=1", "--option", "a=2"], "option 'a' is given twice"),
         (["--option", "tol=1"], "'tol' is not an option of a device or method: use --tol"),
         (["--gird", "5"], "unrecognized arguments: --gird"),
@@ -385,10 +386,10 @@ def test_plot_is_refused(
 
 
 def test_plot_of_what_the_result_has_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    coarse = bl.solve(bl.rbc(grid=16), tol=1e-4, device="cpu", progress=False).save(tmp_path / "a.npz")
+    coarse = bl.solve(bl.rbc(grid=16, states=1), tol=1e-4, device="cpu", progress=False).save(tmp_path / "a.npz")
     assert main(["plot", str(coarse), "--kind", "irf"]) == 2
     printed = capsys.readouterr()
-    assert printed.err.startswith("beltline plot: on this grid of 16 points the long run depends on the start: ")
+    assert printed.err.startswith("beltline plot: an impulse response needs at least 2 exogenous states")
     assert os.listdir(tmp_path) == ["a.npz"]
 
 

@@ -80,7 +80,7 @@ def test_the_gateware_has_the_bits_of_its_model() -> None:
 
 
 def test_lives_follow_policy_and_chain(life: bl.Result) -> None:
-    lives = bl.life_paths(life, people=4000, seed=3, start=7)
+    lives = bl.life_paths(life, people=4000, seed=3, start=7, choices="grid")
     assert lives.points.shape == lives.states.shape == (4000, 5)
     assert (lives.points[:, 0] == 7).all()
     for age in range(4):
@@ -98,7 +98,7 @@ def test_lives_follow_policy_and_chain(life: bl.Result) -> None:
     assert lives.at_top == sum(
         int((life.policy[age, lives.points[:, age], lives.states[:, age]] == 119).sum()) for age in range(5)
     )
-    again = bl.life_paths(life, people=4000, seed=3, start=7)
+    again = bl.life_paths(life, people=4000, seed=3, start=7, choices="grid")
     assert (again.points == lives.points).all()
     assert str(lives).splitlines()[0] == "Lives of life cycle, 120 grid points x 3 states"
 
