@@ -7,9 +7,6 @@ a sweep without proof of the concave problem of the same size. The last column i
 
 Lines ``measure`` compare the share with 10% if the RBC model has its default size, and the clocks of the sweeps of
 problems with several peaks with twice those of the concave one. The command returns 1 if a measure does not hold.
-
-With ``--costs`` the problems are saving with taxes and bonuses, and bonds whose price falls with debt, on a build with
-costs; the first has no cost and is solved by a build without.
 """
 
 from __future__ import annotations
@@ -17,9 +14,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-
-import numpy as np
+from dataclasses import dataclass
 
 from beltline.host.bench.measures import HEADLINE, at_most
 from beltline.host.models.rbc import rbc
@@ -29,7 +24,7 @@ from beltline.hw.interface.parameters import ROW_WORDS, MachineParameters
 from beltline.hw.interface.registers import Engine, Mode, Status
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
-from docs.tables.several_peaks import POINTS, STATES, savings, wealths
+from docs.tables.several_peaks import savings, wealths
 
 HEADER = (
     "| problem | lanes | sweeps | of them proven | the last | evaluations per state and sweep | of them the proofs' | "
@@ -71,12 +66,11 @@ class Solved:
 
 
 def solved(problem: Problem, lanes: int, tol: float, mode: Mode = Mode.SPARSE) -> Solved:
-    """Solve on the software model of the smallest build with ``lanes`` lanes, with costs if the problem has one."""
+    """Solve on the software model of the smallest build with ``lanes`` lanes."""
     image = fixed_point(problem, tol)
     grid = max(ROW_WORDS * lanes, 1 << (problem.points - 1).bit_length())
     states = 1 << (problem.states - 1).bit_length()
-    costs = problem.cost is not None
-    sizes = MachineParameters(grid, states, engine=Engine.SWEEP, lanes=lanes, proof=True, costs=costs)
+    sizes = MachineParameters(grid, states, engine=Engine.SWEEP, lanes=lanes, proof=True)
     build = SweepParameters.of(sizes)
     machine = SweepSoftwareMachine(build, logged=True)
     _load(machine, image, mode)
@@ -100,10 +94,7 @@ def solved(problem: Problem, lanes: int, tol: float, mode: Mode = Mode.SPARSE) -
 def _load(machine: SweepSoftwareMachine, image: Image, mode: Mode) -> None:
     points, states = image.start.shape
     work = points * states
-    if machine.build.costs:
-        machine.x.reshape(-1, machine.build.states)[:points, :states] = image.grid
-    else:
-        machine.x[:points] = image.grid
+    machine.x[:points] = image.grid
     machine.w[:work], machine.v[:work] = image.wealth.ravel(), image.start.ravel()
     machine.q.reshape(machine.build.states, -1)[:states, :states] = image.transition
     machine.start(points, states, mode, 10_000, image.epsilon, image.constants)
@@ -146,30 +137,6 @@ def table(problems: Mapping[str, Problem], lanes: int, tol: float) -> float:
     return worst
 
 
-def with_costs(points: int = POINTS) -> dict[str, Problem]:
-    """Return problems with costs by name; the first is concave and has none."""
-    plain = savings(wealths(points)["concave"])
-    saved = plain.grid
-    debt = np.linspace(-1.0, 0.0, points)
-    income = np.linspace(1.1, 1.6, STATES)
-    price = 0.97 / (1.0 + np.exp(-12.0 * (debt[:, None] + income - 0.7)))
-    bonds = replace(
-        plain,
-        grid=debt,
-        wealth=debt[:, None] + income,
-        start=np.zeros((points, STATES)),
-        cost=price * debt[:, None],
-        beta=0.9,
-    )
-    return {
-        "no cost": plain,
-        "a tax above 20": replace(plain, cost=saved + 0.02 * np.maximum(saved - 20.0, 0.0)),
-        "a bonus above 20": replace(plain, cost=saved - 0.02 * np.maximum(saved - 20.0, 0.0)),
-        "a bonus at each 5": replace(plain, cost=saved - 0.1 * np.floor(saved / 5.0)),
-        "bonds, price falls with debt": bonds,
-    }
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Solve and print."""
     parser = argparse.ArgumentParser(prog="python -m docs.tables.sweep_proof", description=__doc__)
@@ -180,7 +147,6 @@ def main(arguments: list[str] | None = None) -> int:
         "--lanes", type=int, default=LANES, help="lanes for the RBC model, a power of two (default: %(default)s)"
     )
     parser.add_argument("--few", type=int, default=4, help="lanes for the other models (default: %(default)s)")
-    parser.add_argument("--costs", action="store_true", help="problems with costs, on the lanes of --few")
     given = parser.parse_args(arguments)
     try:
         for lanes, grid in ((given.lanes, given.grid), (given.few, 2_048)):
@@ -189,17 +155,14 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(str(error))
     print(HEADER)
     print("|---|" + "---:|" * (HEADER.count("|") - 2), flush=True)
-    if given.costs:
-        worst = table(with_costs(), given.few, TOL)
-    else:
-        problem = rbc(grid=given.grid)
-        done, every = (solved(problem, given.lanes, 1e-10, mode) for mode in (Mode.SPARSE, Mode(0)))
-        print(row(problem, "RBC", given.lanes, done, done.plain, every), flush=True)
-        worst = table({name: savings(wealth) for name, wealth in wealths().items()}, given.few, TOL)
+    problem = rbc(grid=given.grid)
+    done, every = (solved(problem, given.lanes, 1e-10, mode) for mode in (Mode.SPARSE, Mode(0)))
+    print(row(problem, "RBC", given.lanes, done, done.plain, every), flush=True)
+    worst = table({name: savings(wealth) for name, wealth in wealths().items()}, given.few, TOL)
     print()
     what = "clocks of a sweep with several peaks over those of a concave one, the largest"
     holds = at_most(what, MOST_TIMES, worst)
-    if not given.costs and (given.grid, given.lanes) == (HEADLINE, LANES):
+    if (given.grid, given.lanes) == (HEADLINE, LANES):
         holds &= at_most("share of proofs in the clocks of the headline solve", MOST_SHARE, done.share)
     return 0 if holds else 1
 

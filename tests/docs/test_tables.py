@@ -42,7 +42,6 @@ COMMANDS: list[tuple[str, str, str]] = [
     ("several_peaks", "--repeats 1 --problems 5 --points 200", r"random grids: 5 of 5 problems solved and verified\n"),
     ("start_up", "--grid 64 --repeats 1", r"\nreturned +[\d.]+ s, "),
     ("sweep_acceleration", "--grid 256 --lanes 4 --tol 1e-6 --start flat --shift point", r"\nflat +point +0 +\d+"),
-    ("sweep_proof", "--grid 64 --lanes 4 --few 2 --costs", r"price falls with debt \| 2 \| \d+ \| \d+ \| yes \|"),
 ]  # fmt: skip
 
 

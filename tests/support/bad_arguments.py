@@ -201,6 +201,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "Workers": Call(bl.Workers, {"count": 1}),
         "Result.save": Call(result.save, {"path": folder / "saved.npz"}, {"path": "out"}),
         "Result.plot": Call(result.plot, plotted, {"path": "plot"}),
+        "Refined.of": Call(bl.Refined.of, {"result": result}),
         "Result.taken": Call(result.taken, {"alternative": "save"}),
         "DiscreteProblem.state_name": Call(discrete.state_name, {"number": 1}),
         "rbc": Call(bl.rbc, {
@@ -226,6 +227,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "aiyagari.capital": Call(economy.capital, {"interest": 0.03, "productivity": 1.0}),
         "aiyagari.wage": Call(economy.wage, {"interest": 0.03, "productivity": 1.0}),
         "aiyagari.rate": Call(economy.rate, {"capital": 5.0, "productivity": 1.0}),
+        "aiyagari.at": Call(economy.at, {"interest": 0.03, "wage": 1.2, "start": np.zeros((24, 2))}),
         "aiyagari.problem": Call(economy.problem, {"interest": 0.03, "start": np.zeros((24, 2))}),
         "aiyagari_path": Call(bl.aiyagari_path, {"grid": 24, "shock": -0.01, "persistence": 0.9, "periods": 5}),
         "aiyagari_path, given": Call(bl.aiyagari_path, {"productivity": np.array([0.9, 1.0, 1.1])}),

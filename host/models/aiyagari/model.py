@@ -20,6 +20,7 @@ from beltline.host.models.model_result import reading
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, check_progress, flag
 from beltline.host.problem.concavity import concave_majorant
+from beltline.host.problem.model_parameters import POSITIVE
 from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import GRID_END_SHARE, Outcome
 from beltline.host.results.result import Result
@@ -262,6 +263,7 @@ class Aiyagari(Calibration, Model):
         for name in ("checkpoint", "checkpoint_every"):
             if more.pop(name, None) is not None:
                 raise ProblemError(f"{name} must be None: an economy is many solves, which have no checkpoints")
+        tol = POSITIVE("tol", tol)
         with Market(self, tol, max_sweeps, device, verify, progress, more) as market:
             return market.clear()
 

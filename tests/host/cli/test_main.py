@@ -335,7 +335,7 @@ def test_an_unknown_kind_is_answered_with_the_kinds_of_the_result(
 
 
 EVERY_KIND = (
-    "'policy', 'regions', 'consumption', 'euler', 'distribution', 'irf', 'ages', 'life', 'lorenz', 'market', 'path', "
+    "'policy', 'regions', 'consumption', 'euler', 'distribution', 'irf', 'ages', 'life', 'path', 'market', 'lorenz', "
     "'inequality', 'shares', 'default', 'prices', 'paths', 'law', 'wealth', 'band', 'hazard', 'investment', "
     "'threshold', 'probability'"
 )
