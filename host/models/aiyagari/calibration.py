@@ -114,6 +114,8 @@ class Calibration(Declared):
         """Return the household's problem at any interest rate and wage, from a first guess of the value."""
         units, transition = self._labour
         assets = self.assets
+        real("interest", interest, "a number above -1", lambda v: -1 < v < math.inf)
+        POSITIVE("wage", wage)
         wealth = (1 + interest) * assets[:, None] + wage * units
         return Problem(
             grid=assets,
