@@ -114,7 +114,7 @@ class Calibration(Declared):
         """Return the household's problem at any interest rate and wage, from a first guess of the value."""
         units, transition = self._labour
         assets = self.assets
-        real("interest", interest, "a number above -1", lambda v: -1 < v < math.inf)
+        real("interest", interest, "a number above -1 and below 1000", lambda v: -1 < v < 1000)
         POSITIVE("wage", wage)
         wealth = (1 + interest) * assets[:, None] + wage * units
         return Problem(
