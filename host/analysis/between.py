@@ -41,7 +41,7 @@ CLOSE = 2.0**-27
 EVALUATIONS, REST = 4, 1e-3
 """Largest number of corrections of a value after each maximisation, and the share of the first gap that may be left."""
 
-PASSES, NEARLY = 100, 0.1
+PASSES, NEARLY = 100, 0.3
 """Largest number of passes over the grid of a correction, and the share of the gap that the last may move."""
 
 
