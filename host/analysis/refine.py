@@ -346,6 +346,8 @@ def _refined(result: Result, tol: float, max_steps: int) -> Refined:
     """Refine a result whose states have choices, as :func:`refine` says."""
     begin, problem, change = time.perf_counter(), result.problem, 0.0
     if problem.horizon is None:
+        # Values so large that their rounding exceeds the tolerance cannot meet it.
+        tol = max(tol, 2 * ROUNDING * float(np.abs(result.value).max()))
         choices, value, change, steps = _settled(Between(problem), result.tables.value, tol, max_steps)
         backwards, values = [choices], value
         success, status, message = _ended(result, change, tol, steps)

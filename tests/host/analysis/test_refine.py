@@ -6,6 +6,7 @@ import itertools
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from scipy.interpolate import PchipInterpolator
 
 import beltline as bl
 from beltline.gpu_ref.utility import crra_utility
-from beltline.host.analysis.between import best_in_cell, maximise, monotone_cubics, straight
+from beltline.host.analysis.between import Between, best_in_cell, maximise, monotone_cubics, straight
 from beltline.host.analysis.grid_error import bounds, concave_wealth
 from beltline.host.bench.random_problems import random_problem
 from docs.tables.refine import closed, savings
@@ -74,6 +75,59 @@ def test_choices_are_the_best_of_a_dense_mesh(seed: int, pieces: str) -> None:
             scale = size + abs(own)
             assert found.value[x, s] == pytest.approx(own, abs=1e-12 * scale)
             assert found.value[x, s] >= best - 1e-12 * scale
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_choices_of_alternatives_are_the_best_of_a_dense_mesh(seed: int) -> None:
+    """Also with costs that rise and fall, bounds, another chain and discount factor, and linear utility."""
+    rng = np.random.default_rng(seed)
+    given = drawn(rng, points=9 + seed % 7, states=1 + seed % 3)
+    low = np.sort(rng.integers(0, 3, given.points))
+    chain = rng.dirichlet(np.ones(given.states), given.states)
+    linear = seed % 4 == 3
+    problem = replace(
+        given, eta=0.0 if linear else given.eta, negative=linear, taste=0.3 * (seed % 2),
+        alternatives=[
+            bl.Alternative(name="first", cost=given.grid + 0.3 * rng.normal(size=given.points).cumsum() / given.points),
+            bl.Alternative(name="second", low=np.repeat(low[:, None], given.states, 1), high=given.points - 2,
+                           transition=chain / chain.sum(axis=1, keepdims=True), beta=0.8, kappa=-0.1,
+                           wealth=given.wealth + given.grid[-1]),
+            bl.Alternative(name="third", value=np.full(given.wealth.shape, -1e3)),
+        ],
+    )  # fmt: skip
+    value = problem.start[None]
+    found, grid = Between(problem).improve(value), problem.grid
+    mesh = np.unique(np.concatenate([np.linspace(a, b, 201) for a, b in itertools.pairwise(grid)]))
+    for d, one in enumerate(problem.form.alternatives[:2]):
+        tables: Any = one.at()
+        ahead = tables.beta * (problem.start @ tables.transition.T) + tables.kappa
+        for s, x in itertools.product(range(problem.states), range(problem.points)):
+            ev = PchipInterpolator(grid, ahead[:, s])
+
+            def objective(y: Array, ev: Any = ev, tables: Any = tables, x: int = x, s: int = s) -> Array:
+                spent = tables.wealth[x, s] - np.interp(y, grid, tables.cost[:, s])
+                return np.asarray((spent if linear else crra_utility(spent, problem.eta)) + ev(y))
+
+            inside = mesh[(mesh >= grid[tables.low[x, s]]) & (mesh <= grid[tables.high[x, s]])]
+            best, own = objective(inside).max(), found.values[d, x, s]
+            scale = np.abs(ahead).max() + 1.0 + np.abs(own if np.isfinite(own) else 0.0)
+            if np.isfinite(own):
+                assert own == pytest.approx(float(objective(found.choice[d, x, s])), abs=1e-11 * scale)
+                assert grid[tables.low[x, s]] - 1e-12 <= found.choice[d, x, s] <= grid[tables.high[x, s]] + 1e-12
+            # Beside a point that cannot be afforded, a falling cost may make some of a cell affordable.
+            assert own >= best - 1e-11 * scale or (np.diff(tables.cost[:, s]) < 0).any()
+    total = found.probability.sum(axis=0)
+    assert total == pytest.approx(np.ones(total.shape))
+
+
+def test_values_too_large_for_the_tolerance_converge_to_rounding() -> None:
+    given = savings(60)
+    problem = replace(given, grid=given.grid * 1e-8, wealth=given.wealth * 1e-8)
+    result = bl.solve(problem, progress=False)
+    assert np.abs(result.value).max() > 1e8
+    found = bl.refine(result, tol=1e-12)
+    assert found.success == result.success
+    assert found.change <= found.tol
 
 
 @pytest.mark.parametrize(("room", "inside"), [(2.0, 1), (1.05, 2)])
