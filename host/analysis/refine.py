@@ -21,7 +21,7 @@ import os
 import time
 import warnings
 import weakref
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -391,8 +391,11 @@ def _best(problem: Problem, choices: Choices) -> tuple[Array, NDArray[np.int32]]
     return np.take_along_axis(choices.choice, number.astype(np.intp), axis=0), number
 
 
-_CACHED: weakref.WeakKeyDictionary[Result, Refined] = weakref.WeakKeyDictionary()
-"""The refinement of each result that is still in use, so that several analyses of one result compute it once."""
+_CACHED: weakref.WeakKeyDictionary[Result, dict[str, Any]] = weakref.WeakKeyDictionary()
+"""The fields of the refinement of each result that is still in use, so that several analyses compute it once.
+
+Without the result, which would otherwise stay in use for ever.
+"""
 
 
 def answer_of(given: Any, choices: str | None) -> Any:
@@ -417,8 +420,9 @@ def answer_of(given: Any, choices: str | None) -> Any:
     if not solved or not (problem.general or (given.policy >= 0).all()):
         return given
     if given not in _CACHED:
-        _CACHED[given] = _refined(given, given.tol, MAX_STEPS)
-    found = _CACHED[given]
+        found = _refined(given, given.tol, MAX_STEPS)
+        _CACHED[given] = {field.name: getattr(found, field.name) for field in fields(found) if field.name != "result"}
+    found = Refined(result=given, **_CACHED[given])
     if given.success and not found.success:
         warnings.warn(f"choices on the grid are followed, because those between points failed: {found.message}",
                       stacklevel=3)  # fmt: skip

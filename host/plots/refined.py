@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from beltline.host.plots.figures import colours, drawn, finish, legend_labels, size_of, units
+from beltline.host.problem.checks import ProblemError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,18 +22,20 @@ def plot(refined: Refined, path: str | os.PathLike[str] | None = None) -> Figure
     Raises
     ------
     ProblemError
-        As :func:`beltline.host.plots.figures.check_plot`.
+        The problem has several regimes; or as :func:`beltline.host.plots.figures.check_plot`.
     """
     problem = refined.problem
-    tables = refined.result.choice, refined.choice, refined.consumption
+    if len(problem.regimes) > 1:
+        raise ProblemError(f"a figure of choices between grid points is for one regime, and {problem.name} has several")
+    tables = refined.result.choice, refined.result.consumption, refined.choice, refined.consumption
     of = "" if problem.horizon is None else ", first age"
-    on_grid, choice, consumption = tables if problem.horizon is None else (table[0] for table in tables)
+    on_grid, spent, choice, consumption = tables if problem.horizon is None else (table[0] for table in tables)
     grid = problem.grid
 
     def draw(figure: Figure) -> None:
         left, right = figure.subplots(1, 2)
         for s, (colour, label) in enumerate(zip(colours(problem.states), legend_labels(problem), strict=True)):
-            left.plot(grid, (problem.wealth - on_grid)[:, s], color=colour, alpha=0.35, linewidth=0.8)
+            left.plot(grid, spent[:, s], color=colour, alpha=0.35, linewidth=0.8)
             left.plot(grid, consumption[:, s], color=colour, label=label, linewidth=1.4)
             right.plot(grid, on_grid[:, s] - grid, color=colour, alpha=0.35, linewidth=0.8)
             right.plot(grid, choice[:, s] - grid, color=colour, label=label, linewidth=1.4)

@@ -174,6 +174,14 @@ def test_figures_of_every_form(result: bl.Result) -> None:
         else:
             assert result.plot(kind=kind).axes
     assert result.plot().axes
+    refined = bl.refine(result)
+    assert set(refined.to_xarray().data_vars) >= {"refined_choice", "refined_value", "lower", "upper"}
+    assert "between grid points of" in str(refined)
+    if several:
+        with pytest.raises(bl.ProblemError, match="is for one regime"):
+            refined.plot()
+    else:
+        assert refined.plot().axes
 
 
 def test_first_order_conditions_name_what_is_in_the_way(result: bl.Result) -> None:

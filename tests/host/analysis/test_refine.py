@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import re
+import weakref
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ import beltline as bl
 from beltline.gpu_ref.utility import crra_utility
 from beltline.host.analysis.between import Between, best_in_cell, maximise, monotone_cubics, straight
 from beltline.host.analysis.grid_error import bounds, concave_wealth
+from beltline.host.analysis.refine import answer_of
 from beltline.host.bench.random_problems import random_problem
 from docs.tables.refine import closed, savings
 
@@ -118,6 +121,18 @@ def test_choices_of_alternatives_are_the_best_of_a_dense_mesh(seed: int) -> None
             assert own >= best - 1e-11 * scale or (np.diff(tables.cost[:, s]) < 0).any()
     total = found.probability.sum(axis=0)
     assert total == pytest.approx(np.ones(total.shape))
+
+
+def test_a_result_is_refined_once_and_then_forgotten() -> None:
+    """Several analyses share one refinement, which does not keep the result in memory."""
+    result = solved(savings(60))
+    first, again = answer_of(result, None), answer_of(result, None)
+    assert first.policies is again.policies
+    assert answer_of(first, "grid") is result
+    gone = weakref.ref(result)
+    del result, first, again
+    gc.collect()
+    assert gone() is None
 
 
 def test_values_too_large_for_the_tolerance_converge_to_rounding() -> None:
