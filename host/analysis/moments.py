@@ -227,6 +227,13 @@ def _tables(answer: Result | Refined, of: Any) -> dict[str, Array]:
     return tables | _given(of, known, shape, answer.value.shape)
 
 
+class _Known(dict[str, Array]):
+    """Variables by name; one that is not there is named in a sentence."""
+
+    def __missing__(self, name: object) -> Array:
+        raise ProblemError(f"there is no variable {shown(name)}: there are {', '.join(map(repr, self))}")
+
+
 def _given(of: Any, known: dict[str, Array], shape: tuple[int, ...], plain: tuple[int, ...]) -> dict[str, Array]:
     """Return the variables of ``of``, of ``shape``: functions of what is ``known``, or arrays of shape ``plain``.
 
@@ -242,16 +249,12 @@ def _given(of: Any, known: dict[str, Array], shape: tuple[int, ...], plain: tupl
     found = {}
     for name, one in of.items():
         what = f"of[{shown(name)}]"
-        given = one(dict(known)) if callable(one) else one
+        given = one(_Known(known)) if callable(one) else one
         values = numbers_of(what, 1.0 * given if np.asarray(given).dtype.kind == "b" else given).astype(np.float64)
-        if not callable(one) and values.shape == plain and len(plain) < len(shape):
-            values = values[..., None, :, :]
-        try:
-            values = np.broadcast_to(values, shape)
-        except ValueError:
-            raise ProblemError(
-                f"{what} must have shape {plain}, or what its function gets, not {values.shape}"
-            ) from None
+        if values.shape == plain and len(plain) < len(shape):
+            values = np.broadcast_to(values[..., None, :, :], shape)
+        if values.shape != shape:
+            raise ProblemError(f"{what} must have shape {plain}, or that of what its function gets, not {values.shape}")
         if not np.isfinite(values).all():
             where = first(~np.isfinite(values))
             raise ProblemError(f"{what} must be finite, but {place('its value', where)} is {values[where]}")

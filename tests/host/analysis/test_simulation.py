@@ -155,6 +155,21 @@ def test_another_chain_that_really_happens(small: bl.Result) -> None:
         bl.moments(small, physical=happens * 2)
 
 
+def test_variables_that_are_none_are_refused(small: bl.Result) -> None:
+    for of, sentence in (
+        ({"a": lambda known: known["nothing"]}, "there is no variable 'nothing': there are 'output', 'consumption', "),
+        ({"a": np.ones(3)}, r"of\['a'\] must have shape \(60, 3\), or that of what its function gets, not \(3,\)"),
+        ({"a": np.full((60, 3), np.nan)}, r"of\['a'\] must be finite, but its value\[0, 0, 0\] is nan"),
+        (3, "of must be a mapping of names to functions or arrays, not 3"),
+    ):
+        with pytest.raises(bl.ProblemError, match=f"^{sentence}"):
+            bl.moments(small, of=of)  # type: ignore[arg-type]
+    with pytest.raises(bl.ProblemError, match="^choices is for a Problem: a model of class Aiyagari has its own$"):
+        bl.solve(bl.aiyagari(grid=30), choices="continuous")
+    with pytest.raises(bl.ProblemError, match="^agents must be a whole number from 1 to "):
+        bl.simulate(small, agents=0)
+
+
 def test_a_panel_has_the_stationary_distribution(small: bl.Result) -> None:
     """Many people who begin in the long run stay in it, and each moves by the lottery of a choice."""
     panel = bl.simulate(small, agents=20_000, periods=8, seed=4)
