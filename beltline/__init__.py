@@ -200,6 +200,8 @@ __all__ = [
     "FirmEconomy",
     "KrusellSmith",
     "LumpyInvestmentResult",
+    "MarketEquilibrium",
+    "MarketPath",
     "Model",
     "Prices",
     "Problem",
@@ -207,6 +209,7 @@ __all__ = [
     "Refined",
     "Result",
     "RetirementResult",
+    "SequenceJacobian",
     "Session",
     "Solutions",
     "Store",
@@ -222,6 +225,7 @@ __all__ = [
     "certify",
     "cohort",
     "concave_majorant",
+    "equilibrium",
     "euler_errors",
     "euler_report",
     "from_discrete_dp",
@@ -246,6 +250,7 @@ __all__ = [
     "refine",
     "retirement",
     "rouwenhorst",
+    "sequence_jacobian",
     "simulate",
     "solve",
     "solve_family",
@@ -253,6 +258,7 @@ __all__ = [
     "stationary_distribution",
     "tauchen",
     "to_discrete_dp",
+    "transition",
 ]
 
 

@@ -228,7 +228,7 @@ def _tables(answer: Result | Refined, of: Any) -> dict[str, Array]:
 
 
 class _Known(dict[str, Array]):
-    """Variables by name; one that is not there is named in a sentence."""
+    """Variables by name; one that does not exist is named in a sentence."""
 
     def __missing__(self, name: object) -> Array:
         raise ProblemError(f"there is no variable {shown(name)}: there are {', '.join(map(repr, self))}")
