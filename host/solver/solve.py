@@ -289,7 +289,7 @@ def _models_solve_themselves(function: Callable[..., Any]) -> Callable[..., Any]
             if isinstance(problem, DiscreteProblem):
                 raise ProblemError("choices='continuous' needs a grid of amounts, and this problem is discrete")
             return service("Refined.of")(function(problem, *arguments, **more))
-        if "choices" in more:
+        if "choices" in more and "choices" not in inspect.signature(problem.solve).parameters:
             raise ProblemError(f"choices is for a Problem: a model of class {type(problem).__name__} has its own")
         given = signature.bind(problem, *arguments, **more).arguments
         check_progress(given.get("progress"))
