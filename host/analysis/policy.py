@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from beltline.compiled import njit
 from beltline.gpu_ref.general.form import Branch
+from beltline.host.analysis.chain import chain_distribution
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.checks import ProblemError, shown, table
+from beltline.host.problem.checks import ProblemError, shown, table, whole
 from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.problem.general import extras
 from beltline.host.problem.problem import ROW_SUM_TOLERANCE, Problem
@@ -83,6 +84,11 @@ class Policy:
     chain: Array
     mix: Array
     share: Array | None = None
+
+    @property
+    def shares(self) -> Array:
+        """``share``, and zeros if all choices are on the grid."""
+        return np.zeros(self.choice.shape) if self.share is None else self.share
 
     def forward(self, mass: Array) -> Array:
         """Return the distribution one period later, ``(N_r, N_k, N_z)``; who ends the problem is left out."""
@@ -366,17 +372,27 @@ def chain_of(problem: Problem, physical: Any) -> Array | None:
     return chain
 
 
-def first_chain(problem: Problem, physical: Array | None) -> Array:
-    """Return the Markov matrix of the first age, or ``physical``."""
-    if physical is not None:
-        return physical
-    return problem.transition if problem.transition.ndim == 2 else np.asarray(problem.transition[0])
+def policies_by_age(
+    answer: Answer, what: str, endless: str, start: int, physical: Any
+) -> tuple[list[Policy], Array, int]:
+    """Return the policies of all ages, the distribution of the exogenous state at the first, and ``start``, checked.
 
+    ``endless`` is the sentence for a problem without a horizon; ``start`` is the index of everybody's first grid point.
 
-def check_ages(answer: Answer, what: str) -> int:
-    """Return the number of ages of an answer with a horizon, after checking that all were solved."""
+    Raises
+    ------
+    ProblemError
+        There is no horizon, an age was not solved, or an argument is out of range.
+    """
+    problem = answer.problem
+    if problem.horizon is None:
+        raise ProblemError(endless)
     usable(answer, what, stacklevel=4)
-    ages, horizon = answer.value.shape[0], answer.problem.horizon
-    if ages != horizon:
-        raise ProblemError(f"{what} needs all {horizon} ages, and of this result only {ages} were solved")
-    return ages
+    ages = answer.value.shape[0]
+    if ages != problem.horizon:
+        raise ProblemError(f"{what} needs all {problem.horizon} ages, and of this result only {ages} were solved")
+    start = whole("start", start, f"a whole number from 0 to {problem.points - 1}", lambda v: 0 <= v < problem.points)
+    chain = chain_of(problem, physical)
+    first = problem.transition if chain is None else chain
+    policies = [policy_of(answer, age, chain) for age in range(ages)]
+    return policies, chain_distribution(first if first.ndim == 2 else first[0]), start

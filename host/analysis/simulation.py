@@ -15,17 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.compiled import njit, prange
-from beltline.host.analysis.chain import chain_distribution
 from beltline.host.analysis.policy import (
     PERIODS_LIMIT,
     Policy,
     by_alternative,
     chain_of,
-    check_ages,
     check_result,
-    first_chain,
     followed,
     heading,
+    policies_by_age,
     policy_of,
 )
 from beltline.host.analysis.refine import Refined, answer_of
@@ -301,19 +299,16 @@ def life_paths(
     answer = answer_of(result, choices)
     check_result(answer, "a simulation of lives")
     problem: Problem = answer.problem
-    if problem.horizon is None:
-        raise ProblemError("life_paths needs a problem with a horizon, and this one has none: use simulate")
-    ages = check_ages(answer, "a simulation")
+    endless = "life_paths needs a problem with a horizon, and this one has none: use simulate"
+    policies, first, start = policies_by_age(answer, "a simulation", endless, start, physical)
+    ages = len(policies)
     most = LIVES_LIMIT // ages
     people = whole("people", people, f"a whole number from 1 to {most}", lambda v: 1 <= v <= most)
     seed = whole("seed", seed, "a whole number that is not negative", lambda v: v >= 0)
-    start = whole("start", start, f"a whole number from 0 to {problem.points - 1}", lambda v: 0 <= v < problem.points)
-    random, chain = np.random.default_rng(seed), chain_of(problem, physical)
-    policies = [policy_of(answer, age, chain) for age in range(ages)]
+    random = np.random.default_rng(seed)
     begin = np.zeros((3, people), np.int32)
     begin[1] = start
-    first = np.cumsum(chain_distribution(first_chain(problem, chain)))
-    begin[2] = np.minimum(np.searchsorted(first, random.random(people), side="right"), problem.states - 1)
+    begin[2] = np.minimum(np.searchsorted(np.cumsum(first), random.random(people), side="right"), problem.states - 1)
     path = follow(policies, random, begin, ages)
     return _simulation(answer, policies, path, 0, seed, "Lives", False)
 
@@ -335,7 +330,7 @@ def follow(
     taken = np.stack([one.by_regime()[1] for one in policies])
     chain, mix = (np.cumsum([getattr(one, name)[order] for one in policies], axis=-1) for name in ("chain", "mix"))
     choice = np.stack([one.choice[order] for one in policies]).astype(np.int32)
-    share = np.stack([np.zeros(one.choice.shape) if one.share is None else one.share[order] for one in policies])
+    share = np.stack([one.shares[order] for one in policies])
     people = start.shape[1]
     path = np.full((4, people, periods), -1, np.int32)
     block = max(1, BLOCK // periods)
@@ -362,7 +357,7 @@ def _simulation(
     if aged:
         at = (np.arange(path.shape[2]), *at)
     # After the end of a life the indices are -1, and what is found there is not used.
-    chosen = np.stack([one.choice if one.share is None else one.choice + (one.share >= 1.0) for one in policies])
+    chosen = np.stack([one.choice + (one.shares >= 1.0) for one in policies])
     chosen = (chosen if aged else chosen[0])[at]
     gone = (points < 0) | (chosen < 0)
     series = {name: np.where(gone, np.nan, table[at]) for name, table in by_alternative(answer).items()}

@@ -11,10 +11,10 @@ from scipy import sparse
 from beltline.compiled import njit
 from beltline.host.analysis.chain import chain_distribution
 from beltline.host.analysis.long_run import MASS_MOVES, PERIODS, stationary_of
-from beltline.host.analysis.policy import Policy, chain_of, check_ages, check_result, first_chain, followed, policy_of
+from beltline.host.analysis.policy import Policy, chain_of, check_result, followed, policies_by_age, policy_of
 from beltline.host.analysis.refine import Refined, answer_of
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.checks import ProblemError, whole
+from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.results.result import Result
 
@@ -206,22 +206,19 @@ def age_distribution(
     answer = answer_of(result, choices)
     check_result(answer, "a distribution by age")
     problem = answer.problem
-    if problem.horizon is None:
-        raise ProblemError("age_distribution needs a horizon, and this problem has none: use stationary_distribution")
-    ages = check_ages(answer, "a distribution by age")
-    start = whole("start", start, f"a whole number from 0 to {problem.points - 1}", lambda v: 0 <= v < problem.points)
-    chain = chain_of(problem, physical)
-    mass = np.zeros((ages, len(problem.regimes), problem.points, problem.states))
-    mass[0, 0, start] = chain_distribution(first_chain(problem, chain))
-    for age in range(1, ages):
-        mass[age] = policy_of(answer, age - 1, chain).forward(mass[age - 1])
+    endless = "age_distribution needs a horizon, and this problem has none: use stationary_distribution"
+    policies, first, start = policies_by_age(answer, "a distribution by age", endless, start, physical)
+    mass = np.zeros((len(policies), len(problem.regimes), problem.points, problem.states))
+    mass[0, 0, start] = first
+    for age, policy in enumerate(policies[:-1]):
+        mass[age + 1] = policy.forward(mass[age])
     return mass.reshape(answer.value.shape)
 
 
-def stationary_mass(policy: Policy, start: Array | None = None) -> Array:
+def stationary_mass(policy: Policy) -> Array:
     """Return the stationary distribution of a policy without ends, ``(N_r, N_k, N_z)``.
 
-    Passes begin from ``start``, by default from even shares of grid points.
+    Passes begin from even shares of grid points.
 
     Raises
     ------
@@ -232,8 +229,7 @@ def stationary_mass(policy: Policy, start: Array | None = None) -> Array:
     regimes, totals = policy.mix.shape[1], np.empty(0)
     if (policy.chain == policy.chain[0]).all():
         totals = chain_distribution(policy.chain[0])
-    share = np.zeros(policy.choice.shape) if policy.share is None else policy.share
-    matrix = None
+    share, matrix = policy.shares, None
     if not _surely_unique(policy, totals, share):
         matrix = policy.matrix()
         mass, unique = stationary_of(matrix)
@@ -242,7 +238,7 @@ def stationary_mass(policy: Policy, start: Array | None = None) -> Array:
         if not unique:
             raise ProblemError(_SEVERAL)
     even = np.full((regimes, points, states), 1.0 / (regimes * points * states))
-    found = even * (totals * states if totals.size else 1.0) if start is None else start.copy()
+    found = even * (totals * states if totals.size else 1.0)
     moved = _balanced(
         policy.regime, np.ascontiguousarray(policy.choice), np.ascontiguousarray(share),
         np.ascontiguousarray(policy.probability), policy.chain, policy.mix, totals, found, PASSES,

@@ -232,8 +232,6 @@ def _options(given: Sequence[str]) -> dict[str, Any]:
             raise ProblemError(f"option must be NAME=VALUE, not {shown(text)}")
         if name in found:
             raise ProblemError(f"option {shown(name)} is given twice")
-        if name == "choices":
-            raise ProblemError("'choices' is an option in Python only: bl.solve(problem, choices='continuous')")
         if name in inspect.signature(solve).parameters:
             raise ProblemError(f"{name!r} is not an option of a device or method: use --{name.replace('_', '-')}")
         try:
@@ -407,6 +405,8 @@ def _solve(given: argparse.Namespace) -> int:
         own = isinstance(problem, Model) and problem.kinds
         check_kind(given.kind, own or tuple(KINDS), problem if isinstance(problem, Problem) else None)
     options = _options(given.option)
+    if "choices" in options:
+        raise ProblemError("'choices' is an option in Python only: bl.solve(problem, choices='continuous')")
     if given.device is not None:
         options["device"] = given.device
     saving = None if given.checkpoint is None else Checkpoint(given.checkpoint, stays=True)

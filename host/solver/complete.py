@@ -209,7 +209,7 @@ class Completed:
 def _result(completed: Completed, report: Progress | None) -> Result:
     work, done = completed.work, completed.run
     problem, image, options = work.problem, work.image, work.options
-    tables = _tables(problem, image, done)
+    tables = _tables(image, done)
     if problem.horizon is not None:
         # Sweeps go backwards in age: the first one solves the last age.
         tables = tables._replace(**{name: np.ascontiguousarray(part[::-1]) for name, part in tables._asdict().items()})
@@ -239,7 +239,7 @@ def _result(completed: Completed, report: Progress | None) -> Result:
     )
 
 
-def _tables(problem: Problem, image: Image, done: Run) -> Tables:
+def _tables(image: Image, done: Run) -> Tables:
     """Return the solution of a run in units of utility, with an axis of sweeps for a problem with a horizon."""
     if image.products is not None:
         # Here, because it compiles.

@@ -54,6 +54,7 @@ def household_jacobian(setup: Setup, rest: Rest, name: str, dates: int, both: bo
     size = STEP * max(abs(rest.prices[name]), 1e-2)
     tables = setup.amounts(rest.problem, rest.period.choice, rest.prices)
     now = {each: np.zeros(dates) for each in tables}
+    unmoved = rest.period.carry(mass, chain)
     moved = np.zeros((dates, *mass.shape))
     for change, weight in ((size, 0.5), (-size, 0.5)) if both else ((size, 1.0),):
         prices, ahead = Named({**rest.prices, name: rest.prices[name] + change}), rest.period
@@ -62,7 +63,7 @@ def household_jacobian(setup: Setup, rest: Rest, name: str, dates: int, both: bo
             ahead = setup.choose(problem, ahead)
             for each, now_has in setup.amounts(problem, ahead.choice, prices).items():
                 now[each][u] += weight / change * float((mass * (now_has - tables[each])).sum())
-            moved[u] += weight / change * (ahead.carry(mass, chain) - rest.period.carry(mass, chain))
+            moved[u] += weight / change * (ahead.carry(mass, chain) - unmoved)
             problem, prices = rest.problem, rest.prices
     found = {}
     for each, at_rest in tables.items():
@@ -154,10 +155,10 @@ class SequenceJacobian:
         excess = np.zeros(next(iter(self.market.values())).shape[0])
         changes: dict[str, Array] = {}
         for name, path in paths_of(shocks, self.shocks).items():
-            changes[name] = path
             if path.shape != (self.periods,):
-                raise ProblemError(f"shocks[{name!r}] must have shape ({self.periods},), not {changes[name].shape}")
-            excess += self.market[name] @ changes[name]
+                raise ProblemError(f"shocks[{name!r}] must have shape ({self.periods},), not {path.shape}")
+            changes[name] = path
+            excess += self.market[name] @ path
         slopes = np.concatenate([self.market[name] for name in self.prices], axis=1)
         found = -solved(slopes, excess, free_dates(self.prices, self.predetermined, self.periods))
         changes |= dict(zip(self.prices, np.split(found, len(self.prices)), strict=True))

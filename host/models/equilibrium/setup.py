@@ -113,10 +113,8 @@ class Setup:
         return np.array(found)
 
 
-def setup_of(
-    household: Any, markets: Any, prices: Sequence[str], given: Any, variables: Any, method: Any, sequence: bool = False
-) -> Setup:
-    """Return the functions of an economy after checking them; with ``sequence`` it has dates."""
+def setup_of(household: Any, markets: Any, prices: Sequence[str], given: Any, variables: Any, method: Any) -> Setup:
+    """Return the functions of an economy after checking them."""
     if not callable(household):
         raise ProblemError(f"household must be a function of prices that returns a Problem, not {shown(household)}")
     if callable(markets):

@@ -340,8 +340,10 @@ def transition(
     fixed = predetermined_of(predetermined, setup.prices)
     given = _paths(setup, shocks)
     begin, timing = time.perf_counter(), dict[str, float]()
-    rests = [Rest.of(setup_of(household, markets, one.model.prices, one.model.given, variables, one.model.method), one)
-             for one in (before, after)]  # fmt: skip
+    rests = [Rest.of(setup, before)] * 2
+    if after is not before:
+        others = setup_of(household, markets, after.model.prices, after.model.given, variables, after.model.method)
+        rests[1] = Rest.of(others, after)
     with reporting(progress) as report:
         best, steps = clear(setup, rests[0], rests[1], given, fixed, max_steps, report)
     timing["path"] = time.perf_counter() - begin

@@ -533,6 +533,7 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         (["--option", "magic=1"], "household 'euler' has no options, but 'magic' is given"),
         (["--discard", "1099"], "1 periods are too few: 0 of them are in the bad state, whose law needs 3"),
         (["--option", "seed=1"], "'seed' is not an option of a device or method: use --seed"),
+        (["--option", "choices=100"], "'choices' is not an option of a device or method: use --choices"),
         (["--agent", "5"], "unrecognized arguments: --agent 5"),
     ],
 )
