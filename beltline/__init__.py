@@ -77,7 +77,6 @@ if TYPE_CHECKING:
     from beltline.host.models.krusell_smith.model import krusell_smith as krusell_smith
     from beltline.host.models.krusell_smith.panel import panel_errors as panel_errors
     from beltline.host.models.krusell_smith.result import Equilibrium as Equilibrium
-    from beltline.host.models.krusell_smith.result import load_equilibrium as load_equilibrium
     from beltline.host.models.life_cycle import life_cycle as life_cycle
     from beltline.host.models.lumpy_investment.model import LumpyInvestmentResult as LumpyInvestmentResult
     from beltline.host.models.lumpy_investment.model import lumpy_investment as lumpy_investment
@@ -161,7 +160,6 @@ _HOMES = {
     "life_cycle": "beltline.host.models.life_cycle",
     "life_paths": "beltline.host.analysis.simulation",
     "load": "beltline.host.results.load",
-    "load_equilibrium": "beltline.host.models.krusell_smith.result",
     "lorenz": "beltline.host.analysis.inequality",
     "lumpy_investment": "beltline.host.models.lumpy_investment.model",
     "moments": "beltline.host.analysis.moments",
@@ -240,7 +238,6 @@ __all__ = [
     "life_cycle",
     "life_paths",
     "load",
-    "load_equilibrium",
     "lorenz",
     "lumpy_investment",
     "moments",

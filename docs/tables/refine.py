@@ -10,18 +10,19 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from beltline.gpu_ref.published import interpolation
 from beltline.gpu_ref.published.endogenous_grid import Endogenous, marginal_wealth
-from beltline.host.analysis.between import maximise, monotone_cubics, straight
+from beltline.host.analysis.between import Between, straight
 from beltline.host.analysis.euler import errors_between, summary
-from beltline.host.analysis.policy import refined as parabola
-from beltline.host.analysis.refine import refine, settle
+from beltline.host.analysis.refine import refine, settled
 from beltline.host.models.rbc import rbc
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.grids import grid_polynomial
 from beltline.host.problem.markov import tauchen
 from beltline.host.problem.problem import Problem
+from beltline.host.problem.utility import utility
 from beltline.host.results.result import Result
 from beltline.host.solver.solve import solve
 
@@ -93,6 +94,29 @@ def exact(make: Callable[[int], Problem], points: int = FINE) -> Array:
     return endogenous(problem)
 
 
+def parabola(problem: Problem, value: Array, policy: NDArray[np.int32]) -> Array:
+    """Return an approximation of the best ``x'`` between grid points, ``(N_k, N_z)``.
+
+    It is the maximum of the parabola through the objective at the chosen point and at its two neighbours, at most half
+    way to these. The chosen point itself is returned at an end of the grid, and where a neighbour is not affordable.
+    """
+    x, eta = problem.grid, problem.eta
+    if x.size < 3:
+        return np.asarray(x[policy])
+    ahead = problem.beta * value @ problem.transition.T
+    at = np.clip(policy, 1, problem.points - 2)
+    points = [x[at + j] for j in (-1, 0, 1)]
+    objective = [utility(problem.wealth - points[j], eta) + np.take_along_axis(ahead, at + j - 1, 0) for j in range(3)]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        left = (objective[1] - objective[0]) / (points[1] - points[0])
+        right = (objective[2] - objective[1]) / (points[2] - points[1])
+        curvature = (right - left) / (points[2] - points[0])
+        top = (points[0] + points[1]) / 2 - left / (2 * curvature)
+        inner = (policy == at) & np.isfinite(objective[0]) & np.isfinite(objective[2]) & (curvature < 0)
+    low, high = (points[0] + points[1]) / 2, (points[1] + points[2]) / 2
+    return np.where(inner, np.clip(top, low, high), x[policy])
+
+
 def choices(result: Result) -> dict[str, Array]:
     """Return the choice of each method by its heading, ``(N_k, N_z)``, in units of the grid."""
     problem = result.problem
@@ -101,8 +125,8 @@ def choices(result: Result) -> dict[str, Array]:
     found = (
         result.choice,
         parabola(problem, result.value, result.policy),
-        maximise(problem, result.value, monotone_cubics).choice,
-        settle(problem, result.value, straight, TOL, 100)[0].choice,
+        Between(problem).improve(result.value[None]).choice[0],
+        settled(Between(problem, pieces=straight), result.value[None], TOL, 100)[0].choice[0],
         refine(result).choice,
         interpolation.candidates(problem.grid, 1000)[searched.policy],
         problem.wealth - endogenous(problem),

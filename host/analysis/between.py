@@ -1,42 +1,25 @@
-"""The best choice between grid points, given a continuation value that is a cubic polynomial on each interval.
+"""The Bellman operator with choices between grid points, and the value of following choices for ever.
 
-The objective of a state is ``O(y) = U(W(x, s) - G(y, s)) + EV(y, s)`` for ``X_low <= y <= X_high``, where consumption
-is above 0 and the cost ``G`` is linear between grid points. Within a cell, from one grid point to the next, ``O''`` is
-concave in ``y``: the second derivative of ``U`` is, as ``U'''' < 0``, and that of a cubic is linear. So ``O''`` is
-positive on at most one interval, ``O`` has at most two local maxima in a cell, and where ``O'''`` and ``O''`` change
-sign is known or found by bisection, so that Newton's method finds both. Nothing is assumed about the objective across
-cells: a cell is skipped only if the utility of its cheaper end and the larger expectation of both, which together bound
-the objective in it because each piece is monotone, do not exceed the best objective found so far.
-
-The objective has increasing differences in ``x`` and ``y`` for every ``EV`` and ``G``, because ``U`` is concave and
-``W`` is non-decreasing. So the lowest maximiser is non-decreasing in ``x``, and rows are searched by divide and
-conquer, each between the cells of neighbours that are solved already (:mod:`beltline.gpu_ref.exact` has the argument,
-which also holds for choices between grid points).
+Expectations are cubic polynomials on each interval; :mod:`beltline.host.analysis.cells` finds the best choices.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.compiled import njit, prange
+from beltline.compiled import njit
 from beltline.gpu_ref.general.form import Branch
-from beltline.gpu_ref.utility import crra
+from beltline.host.analysis.cells import search
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.problem import Problem
 
 Pieces = Callable[[Array, Array], Array]
 """Returns coefficients, ``(rows, 4, N_k - 1)``, the cubic ones first, from the grid and a table ``(rows, N_k)``."""
-
-HALVINGS = 60
-"""Largest number of steps of a search in an interval, after which bisection leaves one rounding error."""
-
-CLOSE = 2.0**-27
-"""Newton step, as a share of the end of the interval, after which a peak is found: the error is of its square."""
-
 
 EVALUATIONS, REST = 4, 1e-3
 """Largest number of corrections of a value after each maximisation, and the share of the first gap that may be left."""
@@ -44,184 +27,12 @@ EVALUATIONS, REST = 4, 1e-3
 PASSES, NEARLY = 100, 0.3
 """Largest number of passes over the grid of a correction, and the share of the gap that the last may move."""
 
-
-@njit(cache=True, error_model="numpy")
-def _marginal(c: float, eta: float) -> float:
-    """Return marginal utility; a division where ``eta`` is 1 or 2, which is much faster than a power."""
-    if eta == 2.0:
-        return 1.0 / (c * c)
-    if eta == 1.0:
-        return 1.0 / c
-    if eta == 0.0:
-        return 1.0
-    return c**-eta
-
-
-@njit(cache=True, error_model="numpy")
-def _slope(t: float, room: float, price: float, eta: float, c1: float, c2: float, c3: float) -> float:
-    """Return ``O'`` at a distance ``t`` above the cell's lower point, where ``room`` is consumption at that point."""
-    return c1 + t * (2.0 * c2 + t * 3.0 * c3) - price * _marginal(room - price * t, eta)
-
-
-@njit(cache=True, error_model="numpy")
-def _second(t: float, room: float, price: float, eta: float, c2: float, c3: float) -> float:
-    """Return ``O''``; arguments as of :func:`_slope`."""
-    if eta == 0.0:
-        return 2.0 * c2 + 6.0 * c3 * t
-    c = room - price * t
-    return 2.0 * c2 + 6.0 * c3 * t - eta * price * price * _marginal(c, eta) / c
-
-
-@njit(cache=True, error_model="numpy")
-def _peak(low: float, high: float, room: float, price: float, eta: float, c1: float, c2: float, c3: float) -> float:
-    """Return where ``O`` is largest between ``low`` and ``high``, between which ``O'`` is decreasing."""
-    linear = eta == 0.0
-    if _slope(low, room, price, eta, c1, c2, c3) <= 0.0:
-        return low
-    if (linear or room - price * high > 0.0) and _slope(high, room, price, eta, c1, c2, c3) >= 0.0:
-        return high
-    close = CLOSE * high
-    t = 0.5 * (low + high)
-    for _ in range(HALVINGS):
-        before, c = t, room - price * t
-        if linear or c > 0.0:
-            cost = price * _marginal(c, eta)
-            slope = c1 + t * (2.0 * c2 + t * 3.0 * c3) - cost
-            second = 2.0 * c2 + 6.0 * c3 * t - (0.0 if linear else eta * price * cost / c)
-            low, high = (t, high) if slope > 0.0 else (low, t)
-            t -= slope / second if second < 0.0 else np.inf
-        else:
-            high = t
-        # An end may be the peak itself.
-        if not low <= t <= high:
-            t = 0.5 * (low + high)
-        if abs(t - before) <= close:
-            break
-    return t if linear or room - price * t > 0.0 else low
-
-
-@njit(cache=True, error_model="numpy")
-def _inflection(negative: float, positive: float, room: float, price: float, eta: float, c2: float, c3: float) -> float:
-    """Return where ``O''``, not above 0 at the first end and above 0 at the second, changes its sign."""
-    for _ in range(HALVINGS):
-        middle = 0.5 * (negative + positive)
-        if (eta == 0.0 or room - price * middle > 0.0) and _second(middle, room, price, eta, c2, c3) > 0.0:
-            positive = middle
-        else:
-            negative = middle
-    return negative
-
-
-@njit(cache=True, error_model="numpy")
-def best_in_cell(
-    room: float, width: float, price: float, eta: float, c0: float, c1: float, c2: float, c3: float
-) -> tuple[float, float]:
-    """Return the largest objective in a cell, and at which distance from the cell's lower point.
-
-    If two local maxima are equal, the lower one is returned. ``room`` is consumption at the lower point, above 0 unless
-    ``eta`` is 0; ``price`` is the slope of the cost; ``EV = c0 + c1 t + c2 t**2 + c3 t**3`` at a distance ``t``.
-    """
-    end, short = width, False
-    if eta > 0.0 and price * width >= room:
-        end, short = room / price, True
-    # Where O'' is largest.
-    top = 0.0
-    if c3 * price > 0.0 and eta > 0.0:
-        if 6.0 * c3 > eta * (eta + 1.0) * price**3 * _marginal(room, eta) / (room * room) or price < 0.0:
-            least = (eta * (eta + 1.0) * price**3 / (6.0 * c3)) ** (1.0 / (eta + 2.0))
-            top = min(max((room - least) / price, 0.0), end)
-    elif c3 > 0.0 or (price < 0.0 and eta > 0.0):
-        top = end
-    at = -1.0
-    if (short and top >= end) or _second(top, room, price, eta, c2, c3) <= 0.0:
-        at = _peak(0.0, end, room, price, eta, c1, c2, c3)
-    if at >= 0.0:
-        return crra(room - price * at, eta) + c0 + at * (c1 + at * (c2 + at * c3)), at
-    first = 0.0
-    if _second(0.0, room, price, eta, c2, c3) <= 0.0:
-        inflection = _inflection(0.0, top, room, price, eta, c2, c3)
-        first = _peak(0.0, inflection, room, price, eta, c1, c2, c3)
-    second = end
-    if short or _second(end, room, price, eta, c2, c3) <= 0.0:
-        inflection = _inflection(end, top, room, price, eta, c2, c3)
-        second = _peak(inflection, end, room, price, eta, c1, c2, c3)
-    best = crra(room - price * first, eta) + c0 + first * (c1 + first * (c2 + first * c3))
-    other = -np.inf
-    if eta == 0.0 or room - price * second > 0.0:
-        other = crra(room - price * second, eta) + c0 + second * (c1 + second * (c2 + second * c3))
-    return (other, second) if other > best else (best, first)
-
-
-@njit(cache=True, error_model="numpy")
-def _row(
-    X: Array, G: Array, wealth: float, eta: float, negative: bool, ev: Array, pieces: Array, low: int, high: int,
-    u: Array,
-) -> tuple[float, int, float]:  # fmt: skip
-    """Return the largest objective from grid point ``low`` to ``high``, its cell, -1 without one, and its distance from
-    the lower point.
-
-    ``pieces``, ``(4, N_k - 1)``, has the coefficients of ``EV`` in each cell, the cubic one first; ``u`` is a work
-    array.
-    """
-    best, cell, at = -np.inf, -1, 0.0
-    for j in range(low, high + 1):
-        c = wealth - G[j]
-        u[j] = crra(c, eta) if c > 0.0 or negative else -np.inf
-        if u[j] + ev[j] > best:
-            best, cell = u[j] + ev[j], j
-    # The best grid point is the lower end of its cell, or the upper end of the last one.
-    if cell == X.size - 1:
-        cell, at = cell - 1, X[cell] - X[cell - 1]
-    for j in range(low, high):
-        # Consumption must be positive at the lower end, unless the cost falls: then at both.
-        if u[j] == -np.inf or (G[j + 1] < G[j] and u[j + 1] == -np.inf):
-            continue
-        if not max(u[j], u[j + 1]) + max(ev[j], ev[j + 1]) > best or ev[j] == -np.inf or ev[j + 1] == -np.inf:
-            continue
-        width = X[j + 1] - X[j]
-        price = (G[j + 1] - G[j]) / width
-        found, where = best_in_cell(
-            wealth - G[j], width, price, eta, pieces[3, j], pieces[2, j], pieces[1, j], pieces[0, j]
-        )
-        if found > best and (negative or wealth - (G[j] + price * where) > 0.0):
-            best, cell, at = found, j, where
-    return best, cell, at
-
-
-@njit(parallel=True, cache=True, error_model="numpy")
-def _search(
-    X: Array, G: Array, W: Array, low: NDArray[np.int32], high: NDArray[np.int32], eta: float, negative: bool,
-    ev: Array, pieces: Array, value: Array, cell: NDArray[np.int32], at: Array,
-) -> None:  # fmt: skip
-    """Find the best choices of all states; arrays are ``(rows, N_k)``, and ``value``, ``cell``, ``at`` are filled."""
-    rows, grid = W.shape
-    for s in prange(rows):
-        u = np.empty(grid)
-        end, stride = grid - 1, 1
-        while stride < end:
-            stride *= 2
-        for x, other in ((end, -1), (0, end)):
-            least, most = low[s, x], high[s, x]
-            if other >= 0 and cell[s, other] >= 0:
-                most = min(most, cell[s, other] + 1)
-            value[s, x], cell[s, x], at[s, x] = _row(X, G[s], W[s, x], eta, negative, ev[s], pieces[s], least, most, u)
-        while stride > 1:
-            stride //= 2
-            for x in range(stride, end, 2 * stride):
-                least, most = low[s, x], high[s, x]
-                above = cell[s, min(x + stride, end)]
-                least = max(least, cell[s, x - stride])
-                if above >= 0:
-                    most = min(most, above + 1)
-                value[s, x], cell[s, x], at[s, x] = _row(
-                    X, G[s], W[s, x], eta, negative, ev[s], pieces[s], least, most, u
-                )
+SMALLEST_SHARE = 1e-10
+"""Smallest share of a mass at the farther of two points; that of a rounding error makes long runs singular."""
 
 
 def straight(grid: Array, ev: Array) -> Array:
-    """Return the coefficients of linear interpolation of ``ev`` in each cell, in the form that :func:`maximise`
-    takes.
-    """
+    """Return the coefficients of linear interpolation of ``ev`` in each cell."""
     pieces = np.zeros((ev.shape[0], 4, grid.size - 1))
     pieces[:, 3] = ev[:, :-1]
     pieces[:, 2] = np.diff(ev) / np.diff(grid)
@@ -300,16 +111,14 @@ def _followed(
                         j = cell[d, x, s]
                         if regime[d] != r or j < 0 or probability[d, x, s] == 0.0:
                             continue
-                        above = share[d, x, s]
+                        above, row = share[d, x, s], chain[d, s]
                         for to in range(regimes):
                             weight = probability[d, x, s] * mix[d, to]
                             if weight == 0.0:
                                 continue
-                            ahead = 0.0
-                            for t in range(states):
-                                ahead += chain[d, s, t] * (
-                                    (1.0 - above) * found[to, j, t] + above * found[to, j + 1, t]
-                                )
+                            ahead, ours, next_ours = 0.0, found[to, j], found[to, j + 1]
+                            for t in range(row.size):
+                                ahead += row[t] * (ours[t] + above * (next_ours[t] - ours[t]))
                             total += weight * ahead
                             if to == r and (j == x or j + 1 == x):
                                 own += weight * chain[d, s, s] * ((1.0 - above) if j == x else above)
@@ -325,38 +134,74 @@ def _followed(
 
 
 @njit(cache=True)
+def _ahead(value: Array, chain: Array, kappa: Array, mix: Array) -> Array:
+    """Return what follows each alternative, ``(N_d N_z, N_k)``, given a value ``(N_r, N_k, N_z)``."""
+    count, states = kappa.shape
+    found = np.empty((count * states, value.shape[1]))
+    for d in range(count):
+        for s in range(states):
+            own = found[d * states + s]
+            own[:] = kappa[d, s]
+            for r in range(mix.shape[1]):
+                for t in range(states):
+                    weight = mix[d, r] * chain[d, s, t]
+                    if weight != 0.0:
+                        for x in range(own.size):
+                            own[x] += weight * value[r, x, t]
+    return found
+
+
+@njit(cache=True)
 def _expected(
-    pieces: Array,
-    steps: Array,
-    cell: NDArray[np.int32],
-    share: Array,
-    probability: Array,
-    regime: NDArray[np.int64],
-    found: Array,
-) -> None:
-    """Add to ``found``, ``(N_r, N_k, N_z)``, what follows the choices; ``pieces`` is ``(N_d N_z, 4, N_k - 1)``."""
+    grid: Array, value: Array, chain: Array, kappa: Array, mix: Array, regime: NDArray[np.int64], probability: Array,
+    cell: NDArray[np.int32], share: Array,
+) -> Array:  # fmt: skip
+    """Return what follows the choices, ``(N_r, N_k, N_z)``, given the next period's ``value``."""
     count, points, states = cell.shape
+    pieces, found = monotone_cubics(grid, _ahead(value, chain, kappa, mix)), np.zeros(value.shape)
     for d in range(count):
         for x in range(points):
             for s in range(states):
                 j, weight, row = cell[d, x, s], probability[d, x, s], d * states + s
                 if j >= 0 and weight > 0.0:
-                    t = share[d, x, s] * steps[j]
+                    t = share[d, x, s] * (grid[j + 1] - grid[j])
                     slope = pieces[row, 2, j] + t * (pieces[row, 1, j] + t * pieces[row, 0, j])
                     found[regime[d], x, s] += weight * (pieces[row, 3, j] + t * slope)
+    return found
+
+
+@njit(cache=True)
+def _evaluated(
+    grid: Array, value: Array, gap: Array, improved: Array, chain: Array, kappa: Array, mix: Array,
+    regime: NDArray[np.int64], probability: Array, cell: NDArray[np.int32], share: Array,
+) -> Array:  # fmt: skip
+    """Return nearly the value of following choices for ever, as :meth:`Between.evaluate` says."""
+    now = improved - _expected(grid, value, chain, kappa, mix, regime, probability, cell, share)
+    first = largest = np.abs(gap).max()
+    for _ in range(EVALUATIONS):
+        value = value + _followed(gap, regime, probability, cell, share, chain, mix, NEARLY * largest, PASSES)
+        gap = now + _expected(grid, value, chain, kappa, mix, regime, probability, cell, share) - value
+        before, largest = largest, np.abs(gap).max()
+        if not REST * first < largest < before:
+            break
+    return value
+
+
+def rounded(share: Array) -> Array:
+    """Return shares between 0 and 1; those within :data:`SMALLEST_SHARE` of either are that."""
+    return np.where(share > 1.0 - SMALLEST_SHARE, 1.0, np.where(share < SMALLEST_SHARE, 0.0, share))
 
 
 @dataclass(frozen=True, eq=False)
 class Choices:
     """The best choices between grid points of all states.
 
-    With all axes arrays are ``(N_d, N_k, N_z)`` and ``value`` has an axis of regimes, ``(N_r, N_k, N_z)``; those of
-    :func:`maximise` have neither axis.
+    Arrays are ``(N_d, N_k, N_z)`` but for the first.
 
     Parameters
     ----------
     value : float64 array
-        Value of the choices, in units of utility.
+        Value of the choices by regime, ``(N_r, N_k, N_z)``, in units of utility.
     choice : float64 array
         The choices in units of the grid; nan without one.
     below : int32 array
@@ -374,10 +219,6 @@ class Choices:
     share: Array
     values: Array
     probability: Array
-
-    def alone(self) -> Choices:
-        """Return the choices of a single alternative without its axis."""
-        return Choices(*(getattr(self, field.name)[0] for field in fields(self)))
 
 
 class Between:
@@ -418,30 +259,32 @@ class Between:
         for name in ("_wealth", "_cost", "_low", "_high"):
             setattr(self, name, getattr(self, name).reshape(-1, points))
 
-    def _ahead(self, value: Array) -> Array:
-        """Return what follows each alternative, ``(N_d N_z, N_k)``, given a value ``(N_r, N_k, N_z)``."""
-        following = np.tensordot(self.mix, value.transpose(0, 2, 1), 1)
-        ahead = np.matmul(self.chain, following) + self._kappa[..., None]
-        return np.ascontiguousarray(ahead.reshape(-1, value.shape[1]))
+    def near(self, choices: Choices) -> Between:
+        """Return the operator whose choices are at most one cell away from ``choices``."""
+        found = copy.copy(self)
+        below = choices.below.transpose(0, 2, 1).reshape(self._low.shape)
+        found._low = np.where(below >= 0, np.maximum(self._low, below - 1), self._low).astype(np.int32)
+        found._high = np.where(below >= 0, np.minimum(self._high, below + 2), self._high).astype(np.int32)
+        return found
 
-    def improve(self, value: Array) -> Choices:
-        """Return the best choices of all states, given the next period's ``value``, ``(N_r, N_k, N_z)``."""
+    def improve(self, value: Array, guess: NDArray[np.int32] | None = None) -> Choices:
+        """Return the best choices of all states, given the next period's ``value``, ``(N_r, N_k, N_z)``.
+
+        The search starts from the cells ``guess``, ``(N_d, N_k, N_z)``, which affect its time only.
+        """
         problem, grid = self.problem, self.problem.grid
         count, states = self._kappa.shape
-        ev = self._ahead(value)
-        found, cell, at = np.empty(ev.shape), np.empty(ev.shape, np.int32), np.empty(ev.shape)
-        _search(
+        ev = _ahead(value, self.chain, self._kappa, self.mix)
+        values, choice, share = np.empty((3, count, problem.points, states))
+        below = np.full(values.shape, -1, np.int32) if guess is None else np.minimum(guess, problem.points - 2)
+        search(
             grid, self._cost, self._wealth, self._low, self._high, problem.eta, problem.negative, ev,
-            self._pieces(grid, ev), found, cell, at,
+            self._pieces(grid, ev), values, choice, below, share,
         )  # fmt: skip
-        size = (count, states, -1)
-        values, below, off = (part.reshape(size).transpose(0, 2, 1).copy() for part in (found, cell, at))
         for d, table in self._outside.items():
             values[d], below[d] = table, -1
-        share = np.where(below >= 0, np.clip(off / np.diff(grid)[below], 0.0, 1.0), 0.0)
-        choice = np.where(below >= 0, grid[below] + off, np.nan)
         best, probability = self._taken(values)
-        return Choices(best, choice, below, share, values, probability)
+        return Choices(best, choice, below, rounded(share), values, probability)
 
     def _taken(self, values: Array) -> tuple[Array, Array]:
         """Return the value of each regime, and the probability of each alternative in it, the first of equal ones."""
@@ -468,31 +311,7 @@ class Between:
         What a gap adds up to along choices is found with lotteries in place of interpolation, which leaves a smaller
         gap; this is repeated until a gap is :data:`REST` times the first.
         """
-        now = choices.value - self._applied(choices, value, np.zeros(value.shape))
-        first = largest = float(np.abs(gap).max())
-        for _ in range(EVALUATIONS):
-            value = value + _followed(
-                gap, self.regime, choices.probability, choices.below, choices.share, self.chain, self.mix,
-                NEARLY * largest, PASSES,
-            )  # fmt: skip
-            gap = self._applied(choices, value, now) - value
-            before, largest = largest, float(np.abs(gap).max())
-            if not REST * first < largest < before:
-                break
-        return value
-
-    def _applied(self, choices: Choices, value: Array, now: Array) -> Array:
-        """Return ``now`` and what follows the choices, given the next period's ``value``."""
-        found, grid = now.copy(), self.problem.grid
-        pieces = self._pieces(grid, self._ahead(value))
-        _expected(pieces, np.diff(grid), choices.below, choices.share, choices.probability, self.regime, found)
-        return found
-
-
-def maximise(problem: Problem, value: Array, pieces: Pieces) -> Choices:
-    """Find the best choices between grid points of all states, given the next period's ``value``, ``(N_k, N_z)``.
-
-    ``pieces`` interpolates expectations between grid points: :func:`straight` or :func:`monotone_cubics`. The problem
-    has the simple form.
-    """
-    return Between(problem, pieces=pieces).improve(value[None]).alone()
+        return _evaluated(
+            self.problem.grid, value, gap, choices.value, self.chain, self._kappa, self.mix, self.regime,
+            choices.probability, choices.below, choices.share,
+        )  # fmt: skip

@@ -39,7 +39,7 @@ import numpy as np
 from beltline.gpu_ref.exact import divide_and_conquer
 from beltline.gpu_ref.methods import largest_value, sweep_rounding
 from beltline.gpu_ref.utility import DOUBLE
-from beltline.host.analysis.between import maximise, straight
+from beltline.host.analysis.between import Between, straight
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.concavity import START_ROUNDING, concave_majorant
 from beltline.host.problem.problem import Problem
@@ -173,11 +173,11 @@ def _concave_ages(problem: Problem, ages: int) -> tuple[Array, Array]:
 
 def _swept(problem: Problem, value: Array) -> tuple[Array, Array, float, float]:
     """Return a sweep from ``value``, its marginal utilities, and rounding errors: of the sweep, and due to ``W``."""
-    found = maximise(problem, value, straight)
-    price = marginal_utility(problem.wealth - found.choice, problem.eta)
+    found = Between(problem, pieces=straight).improve(value[None])
+    price = marginal_utility(problem.wealth - found.choice[0], problem.eta)
     # The chords of cash on hand are treated as exact, so that the rounding of its entries is added here.
     of_wealth = 8 * DOUBLE * float((price * np.abs(problem.wealth)).max())
-    return found.value, price, _rounding(problem, found.value, value), of_wealth
+    return found.value[0], price, _rounding(problem, found.value[0], value), of_wealth
 
 
 def _discounted(problem: Problem, shift: Array, side: float) -> Array:

@@ -57,7 +57,7 @@ class ImpulseResponse:
         lines = [f"  {'period':<{width}}" + "".join(f"{t:>10}" for t in shown_at)]
         for name in self.names:
             response = self.percent(name)
-            lines.append(f"  {name:<{width}}" + "".join(f"{response[t]:>9.3f}%" for t in shown_at))
+            lines.append(f"  {name:<{width}}" + "".join(f"{round(response[t], 3) + 0.0:>9.3f}%" for t in shown_at))
         return "\n".join([self.title, *lines])
 
     __repr__ = __str__

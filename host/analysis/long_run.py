@@ -10,7 +10,6 @@ from scipy.sparse import csr_matrix, identity, vstack
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 from scipy.sparse.linalg import splu
 
-from beltline.compiled import njit
 from beltline.host.problem.arrays import Array
 
 MASS_MOVES = 1e-13
@@ -29,88 +28,13 @@ SOLVED_STATES = 40_000
 """Largest number of states for which linear equations are solved; with more, the distribution is iterated."""
 
 
-@njit(cache=True)
-def _carry(
-    mass: Array, policy: NDArray[np.int32], above: Array, chain: Array, tolerance: float, limit: int
-) -> tuple[Array, float]:
-    """Iterate on the distribution ``mass``, ``(N_k, N_z)``, until a period changes it by less than ``tolerance``.
-
-    ``above`` is the share of each mass that goes to the point above its ``policy``. Returns the distribution and the
-    total variation of the last change.
-    """
-    points, states = mass.shape
-    ahead = np.empty((points, states))
-    moved = np.empty((points, states))
-    distance = np.inf
-    for _ in range(limit):
-        moved[:] = 0.0
-        for x in range(points):
-            for s in range(states):
-                moved[policy[x, s], s] += (1.0 - above[x, s]) * mass[x, s]
-                if above[x, s] > 0.0:
-                    moved[policy[x, s] + 1, s] += above[x, s] * mass[x, s]
-        distance = 0.0
-        total = 0.0
-        for x in range(points):
-            for t in range(states):
-                share = 0.0
-                for s in range(states):
-                    share += moved[x, s] * chain[s, t]
-                ahead[x, t] = share
-                total += share
-                distance += abs(share - mass[x, t])
-        # Without this, rounding errors would accumulate over thousands of periods.
-        mass[:] = ahead / total
-        distance /= 2.0
-        if distance <= tolerance:
-            break
-    return mass, distance
-
-
-def long_run(
-    policy: NDArray[np.int32], chain: Array, mass: Array, share: Array | None = None
-) -> tuple[Array, float, bool]:
-    """Compute the long-run distribution of households that follow ``policy`` for ever.
+def stationary_of(step: Any) -> tuple[Array | None, bool]:
+    """Compute the stationary distribution of a Markov matrix, ``(n, n)``.
 
     States that can all reach each other, and no other state, form a closed class. If there is exactly one, the
     stationary distribution is unique and zero outside it; its equations are solved by sparse elimination in the order
     of the grid (choices are near ``x``, so that the factors stay sparse). The time does not depend on how slowly the
-    distribution converges. With several closed classes, or more than ``SOLVED_STATES`` states in the class, the
-    distribution is iterated from ``mass``.
-
-    Parameters
-    ----------
-    policy : (N_k, N_z) int32 array
-        Index of the chosen grid point.
-    chain : (N_z, N_z) array
-        Markov matrix of the exogenous state.
-    mass : (N_k, N_z) array
-        Distribution from which the iteration starts, if one is needed.
-    share : (N_k, N_z) array, optional
-        For choices between grid points: the share of each mass, from 0 to 1, that goes to the point above ``policy``,
-        which is then at most ``N_k - 2``.
-
-    Returns
-    -------
-    mass : (N_k, N_z) float64 array
-        Probability of each state; adds up to 1.
-    moves : float
-        Total variation distance between ``mass`` and the distribution one period later.
-    unique : bool
-        Whether there is exactly one closed class.
-    """
-    step = step_of(policy, chain, share)
-    found, unique = stationary_of(step)
-    if found is not None:
-        return found.reshape(policy.shape), 0.5 * float(np.abs(found @ step - found).sum()), unique
-    mass, moves = _carry(
-        mass.copy(), policy, np.zeros(policy.shape) if share is None else share, chain, MASS_MOVES, PERIODS
-    )
-    return mass, moves, unique
-
-
-def stationary_of(step: Any) -> tuple[Array | None, bool]:
-    """Compute the stationary distribution of a Markov matrix, ``(n, n)``, as :func:`long_run` explains.
+    distribution converges.
 
     Returns
     -------
@@ -187,19 +111,3 @@ def _reached(step: csr_matrix, first: Array) -> NDArray[np.intp]:
     ahead, size = vstack([csr_matrix(first[None]), step.tocsr()]).tocsr(), first.size + 1
     padded = csr_matrix((ahead.data, ahead.indices + 1, ahead.indptr), shape=(size, size))
     return np.asarray(breadth_first_order(padded, 0, return_predecessors=False)[1:] - 1)
-
-
-def step_of(policy: NDArray[np.int32], chain: Array, share: Array | None = None) -> csr_matrix:
-    """Return the transition matrix of all states, ``(N_k N_z, N_k N_z)``, one row for each state of today."""
-    points, states = policy.shape
-    size = points * states
-    ahead = policy.reshape(-1, 1).astype(np.int64) * states + np.arange(states)
-    chances = np.tile(chain, (points, 1))
-    if share is not None:
-        above = share.reshape(-1, 1)
-        ahead = np.concatenate([ahead, ahead + states], axis=1)
-        chances = np.concatenate([(1.0 - above) * chances, above * chances], axis=1)
-    ends = np.arange(0, ahead.size + 1, ahead.shape[1])
-    step = csr_matrix((chances.ravel(), ahead.ravel(), ends), shape=(size, size))
-    step.eliminate_zeros()
-    return step

@@ -176,9 +176,7 @@ def moments(
                 if aged:
                     # The next period of the last age is missing, so that there is no autocorrelation.
                     return np.full(values.shape, np.nan)
-                by_regime = np.zeros_like(mass[0])
-                np.add.at(by_regime, policy.regime, policy.probability * values)
-                return policy.ahead(by_regime)
+                return policy.ahead(policy.by_state(values))
 
             # Mass within MEETING of the stationary distribution can give a constant this standard deviation.
             noise = {name: math.sqrt(10 * MEETING) * float(np.ptp(values)) for name, values in tables.items()}

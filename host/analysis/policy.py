@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +12,13 @@ from numpy.typing import NDArray
 
 from beltline.compiled import njit
 from beltline.gpu_ref.general.form import Branch
+from beltline.host.analysis.between import rounded
 from beltline.host.analysis.chain import chain_distribution
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, shown, table, whole
 from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.problem.general import extras
 from beltline.host.problem.problem import ROW_SUM_TOLERANCE, Problem
-from beltline.host.problem.utility import utility
 from beltline.host.results.result import Result
 from beltline.host.results.variables import consumption_of, variables
 
@@ -85,6 +86,12 @@ class Policy:
     mix: Array
     share: Array | None = None
 
+    @classmethod
+    def single(cls, choice: NDArray[Any], chain: Array) -> Policy:
+        """Return the policy of one alternative with choices on the grid, ``(N_k, N_z)``."""
+        one = np.ones((1, 1))
+        return cls(np.zeros(1, np.intp), choice[None], np.ones((1, *choice.shape)), chain[None], one)
+
     @property
     def shares(self) -> Array:
         """``share``, and zeros if all choices are on the grid."""
@@ -110,6 +117,15 @@ class Policy:
             expected = np.tensordot(self.mix[d], values, 1) @ self.chain[d].T
             for choice, weight in self._ends(d, taken=False):
                 found[d] += weight * np.take_along_axis(expected, np.maximum(choice, 0).astype(np.intp), axis=0)
+        return found
+
+    def by_state(self, values: Array) -> Array:
+        """Return the mean of ``values``, ``(N_d, N_k, N_z)``, over the alternatives of each state, ``(N_r, N_k,
+        N_z)``.
+        """
+        found = np.zeros((self.mix.shape[1], *values.shape[1:]))
+        for d, regime in enumerate(self.regime):
+            found[regime] += self.probability[d] * values[d]
         return found
 
     def by_regime(self) -> tuple[NDArray[np.intp], Array]:
@@ -213,8 +229,8 @@ def _spent(problem: Problem, below: NDArray[np.int32], share: Array, age: int) -
     found = np.full(share.shape, np.nan)
     for d, one in enumerate(problem.form.alternatives):
         if isinstance(one, Branch):
-            tables, at = one.at(age), np.maximum(below[d], 0).astype(np.intp)
-            low, high = (np.take_along_axis(tables.cost, at + step, axis=0) for step in (0, 1))
+            tables, at, states = one.at(age), np.maximum(below[d], 0), np.arange(problem.states)
+            low, high = tables.cost[at, states], tables.cost[at + 1, states]
             found[d] = np.where(below[d] >= 0, tables.wealth - ((1.0 - share[d]) * low + share[d] * high), np.nan)
     return found
 
@@ -237,31 +253,7 @@ def lottery(grid: Array, chosen: Array) -> tuple[NDArray[np.int32], Array]:
         Share of the mass that goes to the point above, such that the mean of the two is the choice.
     """
     below = np.clip(np.searchsorted(grid, chosen, side="right") - 1, 0, grid.size - 2).astype(np.int32)
-    share: Array = np.clip((chosen - grid[below]) / np.diff(grid)[below], 0.0, 1.0)
-    return below, share
-
-
-def refined(problem: Problem, value: Array, policy: NDArray[np.int32]) -> Array:
-    """Return an approximation of the best ``x'`` between grid points, ``(N_k, N_z)``.
-
-    It is the maximum of the parabola through the objective at the chosen point and at its two neighbours, at most half
-    way to these. The chosen point itself is returned at an end of the grid, and where a neighbour is not affordable.
-    """
-    x, eta = problem.grid, problem.eta
-    if x.size < 3:
-        return np.asarray(x[policy])
-    ahead = problem.beta * value @ problem.transition.T
-    at = np.clip(policy, 1, problem.points - 2)
-    points = [x[at + j] for j in (-1, 0, 1)]
-    objective = [utility(problem.wealth - points[j], eta) + np.take_along_axis(ahead, at + j - 1, 0) for j in range(3)]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        left = (objective[1] - objective[0]) / (points[1] - points[0])
-        right = (objective[2] - objective[1]) / (points[2] - points[1])
-        curvature = (right - left) / (points[2] - points[0])
-        top = (points[0] + points[1]) / 2 - left / (2 * curvature)
-        inner = (policy == at) & np.isfinite(objective[0]) & np.isfinite(objective[2]) & (curvature < 0)
-    low, high = (points[0] + points[1]) / 2, (points[1] + points[2]) / 2
-    return np.where(inner, np.clip(top, low, high), x[policy])
+    return below, rounded((chosen - grid[below]) / np.diff(grid)[below])
 
 
 def check_result(answer: object, what: str, wanted: str = "a Result") -> None:
@@ -370,6 +362,14 @@ def chain_of(problem: Problem, physical: Any) -> Array | None:
             f"{chain[off.argmax()].sum():.15g} and the lowest entry is {chain.min():.6g}"
         )
     return chain
+
+
+def followed_by_age(policies: Sequence[Policy], mass: Array) -> Array:
+    """Return the distribution at each age, given all policies and that at the first age, ``(N_r, N_k, N_z)``."""
+    found = [mass]
+    for policy in policies[:-1]:
+        found.append(policy.forward(found[-1]))
+    return np.stack(found)
 
 
 def policies_by_age(

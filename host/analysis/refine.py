@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.host.analysis.between import Between, Choices, Pieces
+from beltline.host.analysis.between import Between, Choices
 from beltline.host.analysis.grid_error import Bounds, bounds, bounds_of_ages
 from beltline.host.analysis.policy import by_alternative, check_result, usable
 from beltline.host.problem.arrays import Array
@@ -50,6 +50,9 @@ MAX_STEPS = 100
 
 ROUNDING = 4e-16
 """Change of values, as a share of the largest, that is rounding."""
+
+FAST = 0.02
+"""Share of the change before that a change may be, if values are to count as converged at the first below ``tol``."""
 
 SLOW = 4
 """Number of sweeps in which the change must halve; otherwise choices are no longer evaluated."""
@@ -348,15 +351,15 @@ def _refined(result: Result, tol: float, max_steps: int) -> Refined:
     if problem.horizon is None:
         # Values so large that their rounding exceeds the tolerance cannot meet it.
         tol = max(tol, 2 * ROUNDING * float(np.abs(result.value).max()))
-        choices, value, change, steps = _settled(Between(problem), result.tables.value, tol, max_steps)
-        backwards, values = [choices], value
+        choices, change, steps = settled(Between(problem), result.tables.value, tol, max_steps, result.tables.policy)
+        backwards, values = [choices], choices.value
         success, status, message = _ended(result, change, tol, steps)
     else:
         backwards, steps = [], result.value.shape[0]
         first = problem.horizon - steps
         ahead = np.broadcast_to(problem.start, (len(problem.regimes), problem.points, problem.states))
         for age in reversed(range(steps)):
-            backwards.append(Between(problem, first + age).improve(ahead))
+            backwards.append(Between(problem, first + age).improve(ahead, result.tables.policy[age]))
             ahead = backwards[-1].value
         values = np.stack([choices.value for choices in reversed(backwards)])
         success, status, message = result.success, result.status, "Every age has choices between grid points."
@@ -383,7 +386,9 @@ def _refined(result: Result, tol: float, max_steps: int) -> Refined:
 
 def _best(problem: Problem, choices: Choices) -> tuple[Array, NDArray[np.int32]]:
     """Return the choice of the best alternative of each regime, and the number of that, ``(N_r, N_k, N_z)``."""
-    number = np.empty(choices.value.shape, np.int32)
+    number = np.zeros(choices.value.shape, np.int32)
+    if len(choices.values) == 1:
+        return choices.choice, number
     regimes = [one.regime for one in problem.form.alternatives] if problem.general else [0]
     for r in range(len(number)):
         which = np.flatnonzero(np.array(regimes) == r)
@@ -430,32 +435,20 @@ def answer_of(given: Any, choices: str | None) -> Any:
     return found
 
 
-def settle(
-    problem: Problem, value: Array, pieces: Pieces, tol: float, max_steps: int
-) -> tuple[Choices, Array, float, int]:
-    """Iterate the operator with choices between grid points from ``value`` until it converges, as :func:`refine` says.
+def settled(
+    operator: Between, value: Array, tol: float, max_steps: int, cells: NDArray[np.int32] | None = None
+) -> tuple[Choices, float, int]:
+    """Iterate ``operator`` from ``value``, ``(N_r, N_k, N_z)``, until it converges, as :func:`refine` says.
 
-    Returns
-    -------
-    choices : Choices
-        Of the last sweep.
-    value : (N_k, N_z) array
-        Value of the last sweep plus the mid-point of the bounds on what further sweeps would add.
-    change : float
-        Half the largest range over ``x`` of the last change.
-    steps : int
-        Number of sweeps that maximise.
+    Returns the choices of the last sweep, whose value, of a single alternative, includes the mid-point of the bounds on
+    what further sweeps would add; the last change; and the number of sweeps that maximise. The first search starts from
+    the ``cells`` given, which affect its time only.
     """
-    choices, found, change, steps = _settled(Between(problem, pieces=pieces), value[None], tol, max_steps)
-    return choices.alone(), found[0], change, steps
-
-
-def _settled(operator: Between, value: Array, tol: float, max_steps: int) -> tuple[Choices, Array, float, int]:
-    """Iterate ``operator`` from ``value``, ``(N_r, N_k, N_z)``, as :func:`settle` does for any problem."""
     changes: list[float] = []
     alone = operator.chain.shape[0] == 1
     for step in range(1, max_steps + 1):
-        choices = operator.improve(value)
+        choices = operator.improve(value, cells)
+        cells = choices.below
         moved = choices.value - value
         if alone:
             # What the same change of all x adds up to is known.
@@ -467,15 +460,18 @@ def _settled(operator: Between, value: Array, tol: float, max_steps: int) -> tup
         else:
             change = float(np.abs(moved).max())
         changes.append(change)
-        # Once more after the tolerance is met: what is left is uneven, and choices follow from slopes.
-        if step == max_steps or max(changes[-2:]) < tol or change <= ROUNDING * float(np.abs(value).max()):
+        # Once more after the tolerance is met, unless the change falls fast: what is left is uneven, and choices follow
+        # from slopes.
+        before = changes[-2] if step > 1 else 0.0
+        met = change < tol and (before < tol or change < FAST * before)
+        if step == max_steps or met or change <= ROUNDING * float(np.abs(value).max()):
             break
         if len(changes) > SLOW and not change < changes[-SLOW - 1] / 2:
             # Near a kink evaluation can go in a circle; sweeps alone do not.
             value = choices.value
         else:
             value = operator.evaluate(choices, value, moved)
-    return choices, choices.value, change, step
+    return choices, change, step
 
 
 def _ended(result: Result, change: float, tol: float, steps: int) -> tuple[bool, str, str]:

@@ -11,7 +11,15 @@ from scipy import sparse
 from beltline.compiled import njit
 from beltline.host.analysis.chain import chain_distribution
 from beltline.host.analysis.long_run import MASS_MOVES, PERIODS, stationary_of
-from beltline.host.analysis.policy import Policy, chain_of, check_result, followed, policies_by_age, policy_of
+from beltline.host.analysis.policy import (
+    Policy,
+    chain_of,
+    check_result,
+    followed,
+    followed_by_age,
+    policies_by_age,
+    policy_of,
+)
 from beltline.host.analysis.refine import Refined, answer_of
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError
@@ -22,7 +30,7 @@ MEETING = 1e-12
 """Error of the total of a stationary distribution, in total variation, that is allowed for."""
 
 PASSES = 2_000
-"""Number of passes over the grid after which linear equations are tried in their place."""
+"""Number of passes over the grid after which the distribution is iterated in their place."""
 
 
 @njit(cache=True)
@@ -88,17 +96,6 @@ def _balanced(
         if moved <= MASS_MOVES:
             break
     return moved
-
-
-@njit(cache=True)
-def _one_end(choice: NDArray[np.int32], share: Array) -> bool:
-    """Return whether the lowest points that a rising policy of one state leads to, ``(N_k,)``, end at one point."""
-    low, high = 0, choice.size - 1
-    for _ in range(choice.size):
-        low, high = choice[low] + (share[low] >= 1.0), choice[high] + (share[high] >= 1.0)
-        if low == high:
-            return True
-    return False
 
 
 def stationary_distribution(result: Result | Refined, choices: str | None = None, physical: Any = None) -> Array:
@@ -208,17 +205,16 @@ def age_distribution(
     problem = answer.problem
     endless = "age_distribution needs a horizon, and this problem has none: use stationary_distribution"
     policies, first, start = policies_by_age(answer, "a distribution by age", endless, start, physical)
-    mass = np.zeros((len(policies), len(problem.regimes), problem.points, problem.states))
-    mass[0, 0, start] = first
-    for age, policy in enumerate(policies[:-1]):
-        mass[age + 1] = policy.forward(mass[age])
-    return mass.reshape(answer.value.shape)
+    mass = np.zeros((len(problem.regimes), problem.points, problem.states))
+    mass[0, start] = first
+    return followed_by_age(policies, mass).reshape(answer.value.shape)
 
 
 def stationary_mass(policy: Policy) -> Array:
     """Return the stationary distribution of a policy without ends, ``(N_r, N_k, N_z)``.
 
-    Passes begin from even shares of grid points.
+    Its equations are solved for up to :data:`~beltline.host.analysis.long_run.SOLVED_STATES` states; with more, passes
+    begin from even shares of grid points.
 
     Raises
     ------
@@ -229,41 +225,29 @@ def stationary_mass(policy: Policy) -> Array:
     regimes, totals = policy.mix.shape[1], np.empty(0)
     if (policy.chain == policy.chain[0]).all():
         totals = chain_distribution(policy.chain[0])
-    share, matrix = policy.shares, None
-    if not _surely_unique(policy, totals, share):
-        matrix = policy.matrix()
-        mass, unique = stationary_of(matrix)
-        if mass is not None:
-            return mass.reshape(regimes, points, states)
-        if not unique:
-            raise ProblemError(_SEVERAL)
+    matrix = policy.matrix()
+    mass, unique = stationary_of(matrix)
+    if mass is not None:
+        found = mass.reshape(regimes, points, states)
+        if totals.size:
+            # Rare changes of the exogenous state are known better than its equations are solved.
+            sums = found.sum(axis=(0, 1))
+            found *= np.where(sums > 0.0, totals / np.where(sums > 0.0, sums, 1.0), 1.0)
+        return found
+    if not unique:
+        raise ProblemError(_SEVERAL)
     even = np.full((regimes, points, states), 1.0 / (regimes * points * states))
     found = even * (totals * states if totals.size else 1.0)
     moved = _balanced(
-        policy.regime, np.ascontiguousarray(policy.choice), np.ascontiguousarray(share),
+        policy.regime, np.ascontiguousarray(policy.choice), np.ascontiguousarray(policy.shares),
         np.ascontiguousarray(policy.probability), policy.chain, policy.mix, totals, found, PASSES,
     )  # fmt: skip
     if moved > MASS_MOVES:
-        return _by_equations(policy.matrix() if matrix is None else matrix, "").reshape(found.shape)
+        return _by_equations(matrix, "").reshape(found.shape)
     return found
 
 
 _SEVERAL = "the long run depends on the start: several groups of states are never left; use a finer grid"
-
-
-def _surely_unique(policy: Policy, totals: Array, share: Array) -> bool:
-    """Return whether a quick test shows that the long run of a policy of one alternative is unique.
-
-    Where an exogenous state that always comes again may stay, and the lowest points that its policy leads to end at one
-    point from both ends of the grid, they do so from all points, because the policy rises: all states lead there.
-    """
-    choice = policy.choice[0]
-    if policy.regime.size > 1 or not totals.size or (np.diff(choice, axis=0) < 0).any():
-        return False
-    return any(
-        totals[s] > 0 and policy.chain[0, s, s] > 0 and _one_end(choice[:, s].copy(), share[0, :, s].copy())
-        for s in range(choice.shape[1])
-    )
 
 
 def _by_equations(step: Any, ends: str) -> Array:

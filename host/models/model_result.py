@@ -17,7 +17,7 @@ from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.report import Report, as_html, as_text, report
 from beltline.host.results import archive, discrete_record, netcdf, record
-from beltline.host.results.archive import Archive
+from beltline.host.results.archive import Archive, axes_of
 from beltline.host.results.dataset import check_xarray
 from beltline.host.results.facts import PARTS, checked
 from beltline.host.results.fields import (
@@ -250,13 +250,16 @@ class ModelResult(Declared):
         arrays, sizes = arrays_of(self), self._sizes()
         for name, field in table_of(type(self)).items():
             if field.dims is not None and name in arrays:
-                wanted = tuple(sizes.get(axis, size) for axis, size in zip(field.dims, arrays[name].shape, strict=True))
+                axes = axes_of(field.dims, arrays[name].ndim)
+                wanted = tuple(sizes.get(axis, size) for axis, size in zip(axes, arrays[name].shape, strict=True))
                 if arrays[name].shape != wanted:
                     raise ProblemError(f"array {name!r} has shape {arrays[name].shape}, not {wanted}")
         if self.success:
             if self.status not in record.SOLVED:
                 raise ProblemError(f"success of its solution must be false with status {self.status!r}, not true")
-            check_finite(arrays)
+            # An alternative that cannot be taken in a state has no choice there.
+            dims = {name: field.dims or () for name, field in table_of(type(self)).items()}
+            check_finite({name: table for name, table in arrays.items() if "alternative?" not in dims.get(name, ())})
 
 
 def _size(problem: Problem) -> tuple[object, ...]:

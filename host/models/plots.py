@@ -98,7 +98,8 @@ def _supply_and_demand(economy: Economy, axes: Axes) -> None:
 @draws("Economy", "distribution", "Wealth", SIZE)
 @draws("MarketEquilibrium", "distribution", "Distribution", SIZE)
 def _density_of_wealth(economy: Any, axes: Axes) -> None:
-    problem, mass = economy.household.problem, economy.distribution
+    problem = economy.household.problem
+    mass = economy.distribution.reshape(-1, problem.points, problem.states).sum(axis=0)
     grid = problem.grid
     last = min(int(np.searchsorted(np.cumsum(mass.sum(axis=1)), SHOWN)), grid.size - 1)
     top = max(float(grid[last]), float(grid[1]))

@@ -80,7 +80,8 @@ class Table:
     dtypes
         Accepted types in NumPy's notation, such as ``"<f8"``.
     shape
-        Size of each axis: a number, or a name for a size that is the same wherever the name occurs in the archive.
+        Size of each axis: a number, or a name for a size that is the same wherever the name occurs in the archive; an
+        axis whose name ends in ``?`` may be missing.
     optional
         Whether the array may be missing.
     """
@@ -286,6 +287,12 @@ def check_checksum(given: object, arrays: Mapping[str, NDArray[Any]]) -> None:
         raise Unsound(CHANGED)
 
 
+def axes_of(dims: tuple[int | str, ...], count: int) -> tuple[Any, ...]:
+    """Return the axes of an array that has ``count`` of those that are declared."""
+    kept = dims if count == len(dims) else [axis for axis in dims if not str(axis).endswith("?")]
+    return tuple(axis.removesuffix("?") if isinstance(axis, str) else axis for axis in kept)
+
+
 def check_tables(tables: Mapping[str, Table], found: Mapping[str, tuple[str, tuple[int, ...]]], room: int) -> None:
     """Check types, shapes and sizes of arrays before they are read.
 
@@ -318,11 +325,12 @@ def check_tables(tables: Mapping[str, Table], found: Mapping[str, tuple[str, tup
         dtype, shape = found[name]
         if dtype not in table.dtypes:
             raise ProblemError(f"array {name!r} has type {dtype}, not {' or '.join(table.dtypes)}")
-        fits = len(shape) == len(table.shape)
-        for size, wanted in zip(shape, table.shape, strict=True) if fits else ():
+        axes = axes_of(table.shape, len(shape))
+        fits = len(shape) == len(axes)
+        for size, wanted in zip(shape, axes, strict=True) if fits else ():
             fits &= size == (wanted if isinstance(wanted, int) else sizes.setdefault(wanted, size))
         if not fits:
-            known = ", ".join(str(sizes.get(size, size) if isinstance(size, str) else size) for size in table.shape)
+            known = ", ".join(str(sizes.get(size, size) if isinstance(size, str) else size) for size in axes)
             raise ProblemError(f"array {name!r} has shape {shown(shape)}, not ({known})")
         total += math.prod(shape) * np.dtype(dtype).itemsize
     if total > room:

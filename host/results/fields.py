@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.host.problem.checks import ProblemError, first, place
-from beltline.host.results.archive import Table
+from beltline.host.results.archive import Table, axes_of
 from beltline.host.results.facts import LIST, PARTS, Rule, checked
 
 Check = Callable[[str, Any], Any]
@@ -48,7 +48,8 @@ class Field:
     unit
         Its unit; empty for texts, flags and numbers without one.
     dims
-        Names of the axes of an array; None for a fact, which is not one.
+        Names of the axes of an array; None for a fact, which is not one. An axis whose name ends in ``?`` may be
+        missing.
     dtypes
         Types that the array may have in a file, in NumPy's notation.
     optional
@@ -224,7 +225,11 @@ def variables_of(made: Any) -> dict[str, tuple[tuple[str, ...], NDArray[Any], di
     """Return the declared arrays of an object as variables of an ``xarray.Dataset``, with names and units."""
     table = table_of(type(made))
     return {
-        name: (table[name].dims or (), values, {"long_name": table[name].text, "units": table[name].unit or "1"})
+        name: (
+            axes_of(table[name].dims or (), values.ndim),
+            values,
+            {"long_name": table[name].text, "units": table[name].unit or "1"},
+        )
         for name, values in arrays_of(made).items()
     }
 

@@ -192,7 +192,6 @@ def calls(folder: Path) -> dict[str, Call]:
         "age_distribution": Call(bl.age_distribution, {"result": ages, "start": 0}),
         "life_paths": Call(bl.life_paths, {"result": ages, "people": 20, "seed": 0, "start": 0}),
         "load": Call(bl.load, {"path": file}),
-        "load_equilibrium": Call(bl.load_equilibrium, {"path": equilibrium.save(folder / "equilibrium.npz")}),
         "panel_errors": Call(bl.panel_errors, {"result": equilibrium}),
         "Store": Call(bl.Store, {"path": store.path}, {"path": "store"}),
         "Store.file": Call(store.file, {"key": first.key}),

@@ -121,10 +121,10 @@ class Market(contextlib.AbstractContextManager["Market"]):
         if trial is not None and status != Outcome.HOUSEHOLD:
             try:
                 bent = None if self._session is not None else trial.periods[0].value
-                found = self._solve(trial.problems[0], self._verify, bent)
+                found = self._solve(trial.periods[0].problem, self._verify, bent)
                 if found.status == Outcome.NOT_VERIFIED.value:
                     # The last value was not concave, so the local search may have ended at another local maximum.
-                    self._solve(trial.problems[0], True, found.value)
+                    self._solve(trial.periods[0].problem, True, found.value)
             except UnsolvedError as ended:
                 status, message = ended.status, str(ended)
         household = self._solves[-1][0]

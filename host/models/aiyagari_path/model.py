@@ -128,7 +128,7 @@ class AiyagariPath(Calibration, Model):
     def _rest(self, found: Trial) -> steady.Rest:
         """Return a steady state as a function of capital."""
         prices = Named(capital=found.aggregates.assets, productivity=found.prices.productivity)
-        return steady.Rest(prices, found.problems[0], found.periods[0], found.masses[0], found.aggregates)
+        return steady.Rest(prices, found.periods[0], found.masses[0], found.aggregates)
 
     def _path(
         self,

@@ -307,7 +307,7 @@ class AiyagariTypes(Declared, Model):
             excess=math.nan if found is None else excess_supply(self.economy, found),
             value=none if found is None else np.stack([period.value for period in found.periods]),
             choice=none if found is None else np.stack([period.choice for period in found.periods]),
-            distribution=none if found is None else found.masses,
+            distribution=none if found is None else np.stack(found.masses),
             success=status == Outcome.SOLVED,
             status=status.value,
             message=message,

@@ -11,8 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from beltline.host.analysis.policy import followed_by_age, policy_of
 from beltline.host.models.aged import AgedModel
-from beltline.host.models.cohort.paths import Paths, carry, summary
+from beltline.host.models.cohort.paths import Paths, summary
 from beltline.host.models.cohort.published import EDUCATION, life_table
 from beltline.host.models.model_result import SolutionResult, reading
 from beltline.host.problem.alternative import Alternative
@@ -140,7 +141,10 @@ class CohortResult(SolutionResult):
     @cached_property
     def distribution(self) -> Array:
         """Share of the cohort in each state by age; the sum over states is the share that is alive."""
-        return carry(self.policy, self.model.chain, self.model.survival, self.model.beginning)
+        policies = [policy_of(self.solution, age) for age in range(len(self.ages))]
+        mass = np.zeros((1, self.model.grid, self.solution.problem.states))
+        mass[0, 0, :-1] = self.model.beginning
+        return np.stack([each[0, :, :-1] for each in followed_by_age(policies, mass)])
 
     @property
     def alive(self) -> Array:

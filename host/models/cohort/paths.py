@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from beltline.host.analysis.inequality import gini, percentiles
-from beltline.host.analysis.policy import carried
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.report import as_html
 
@@ -66,19 +65,6 @@ class Paths:
 
     __repr__ = __str__
     _repr_html_ = as_html
-
-
-def carry(policy: NDArray[np.int32], chain: Array, survival: Sequence[float], beginning: Array) -> Array:
-    """Return the share of a cohort in each state by age, ``(T, N_k, N_s)``; everybody starts at grid point 0.
-
-    ``policy`` is by age, ``chain`` and ``survival`` are from each age to the next, and ``beginning`` is the share of
-    each income state at the first age.
-    """
-    mass = np.zeros(policy.shape)
-    mass[0, 0] = beginning
-    for age, lives in enumerate(survival):
-        mass[age + 1] = carried(mass[age], np.ascontiguousarray(policy[age]), lives * chain[age])
-    return mass
 
 
 def summary(ages: NDArray[np.int64], mass: Array, tables: Mapping[str, Array], shares: Array, title: str) -> Paths:

@@ -11,7 +11,7 @@ import numpy as np
 
 from beltline.gpu_ref.timing import timed
 from beltline.host.analysis.inequality import gini, lorenz
-from beltline.host.models.equilibrium.households import METHODS, UnsolvedError
+from beltline.host.models.equilibrium.households import METHODS, Period, UnsolvedError
 from beltline.host.models.equilibrium.search import MARKET_TOLERANCE, Search, Trial
 from beltline.host.models.equilibrium.setup import Named, Setup, numbers, setup_of
 from beltline.host.models.model_result import STATUS, ModelResult, reading
@@ -67,10 +67,12 @@ class MarketEquilibrium(ModelResult):
     aggregates: dict[str, float] = fact(NUMBERS_BY_NAME, "Means over all households by name")
     excess: dict[str, float] = fact(NUMBERS_BY_NAME, "Excess of each market by name")
     continuous_value: Array = array(
-        "x", "state", text="Value of the choices between grid points", unit="units of utility"
+        "regime?", "x", "state", text="Value of the choices between grid points", unit="units of utility"
     )
-    continuous_choice: Array = array("x", "state", text="Choices between grid points", unit="units of the good")
-    distribution: Array = array("x", "state", text="Share of households in each state; adds up to 1")
+    continuous_choice: Array = array(
+        "alternative?", "x", "state", text="Choices between grid points; nan without one", unit="units of the good"
+    )
+    distribution: Array = array("regime?", "x", "state", text="Share of households in each state; adds up to 1")
     tried: Array = array("step", "price", text="Prices that were tried")
     excesses: Array = array("step", "market", text="Excess of each market at these prices")
     success: bool = fact(FLAG, "Whether the economy is solved")
@@ -79,6 +81,9 @@ class MarketEquilibrium(ModelResult):
     residual: float = fact(ANY_NUMBER, "Largest change of a value between grid points in the last sweep", "utility")
     sweeps: int = fact(COUNT, "Number of sweeps that maximise, at all prices")
     timing: dict[str, float] = fact(SECONDS, "Wall-clock time of the host computer by part of the search", "seconds")
+    probability: Array | None = array(
+        "alternative", "x", "state", text="Probability of each alternative in its regime", optional=True
+    )
 
     @property
     def method(self) -> str:
@@ -93,16 +98,23 @@ class MarketEquilibrium(ModelResult):
     @property
     def at_top(self) -> float:
         """Share of households that choose the highest grid point; if it is not small, the grid is too short."""
-        return float(self.distribution[self.continuous_choice >= self.household.problem.grid[-1]].sum())
+        known = self.household.problem, self.continuous_value, self.continuous_choice, self.probability
+        return Period.known(*known).at_top(self.distribution)
 
     @property
     def gini(self) -> float:
         """Gini coefficient of the endogenous state, which must be at least 0."""
-        return gini(self.household.problem.grid, self.distribution.sum(axis=1))
+        return gini(self.household.problem.grid, self._by_point)
 
     def lorenz(self) -> tuple[Array, Array]:
         """Return the Lorenz curve of the endogenous state in the form of :func:`beltline.lorenz`."""
-        return lorenz(self.household.problem.grid, self.distribution.sum(axis=1))
+        return lorenz(self.household.problem.grid, self._by_point)
+
+    @property
+    def _by_point(self) -> Array:
+        """Share of households at each grid point, ``(N_k,)``."""
+        problem = self.household.problem
+        return self.distribution.reshape(-1, problem.points, problem.states).sum(axis=(0, 2))
 
     def _title(self) -> str:
         return f"Equilibrium of {self.household.problem.name}, {self.household.problem.size}"
@@ -138,16 +150,13 @@ def verdict(trial: Trial, setup: Setup, grid_result: Result | None = None) -> tu
             f"At {setup.text(trial.prices)} the excess of a market is {trial.largest:.3g}, and at most "
             f"{MARKET_TOLERANCE:g} is allowed: lower tol, or raise grid."
         )
-    top = sum(
-        float(weight * mass[period.choice >= problem.grid[-1]].sum())
-        for weight, mass, period, problem in zip(
-            setup.weights, trial.masses, trial.periods, trial.problems, strict=True
-        )
-    )
+    each = zip(setup.weights, trial.masses, trial.periods, strict=True)
+    top = sum(float(weight) * period.at_top(mass) for weight, mass, period in each)
     if top > GRID_END_SHARE:
+        problem = trial.periods[0].problem
         return Outcome.GRID, (
-            f"{top:.2%} of households choose the highest {trial.problems[0].asset_name}, "
-            f"{trial.problems[0].grid[-1]:g}, and at most {GRID_END_SHARE:.2%} may: raise high."
+            f"{top:.2%} of households choose the highest {problem.asset_name}, "
+            f"{problem.grid[-1]:g}, and at most {GRID_END_SHARE:.2%} may: raise high."
         )
     clear = "The market clears" if trial.excess.size == 1 else "All markets clear"
     return Outcome.SOLVED, f"{clear} at {setup.text(trial.prices)}, with an excess of at most {trial.largest:.1e}."
@@ -171,19 +180,20 @@ def equilibrium(
 
     At each set of prices the household's problem is solved with choices between grid points, its stationary
     distribution is computed with lotteries over the two points around a choice, and the markets are evaluated. One
-    price is bracketed and found by Brent's method, several by Newton's method with Broyden's updates.
+    price is found by Brent's method, several by Newton's method with Broyden's updates.
 
     Parameters
     ----------
     household : function
-        Takes prices (``prices.interest`` is ``prices["interest"]``), and returns a :class:`Problem` of the simple form
-        with an infinite horizon.
+        Takes prices (``prices.interest`` is ``prices["interest"]``), and returns a :class:`Problem` with an infinite
+        horizon, which no alternative ends.
     markets : function, or dict of functions
         Each takes aggregates and prices, and returns the excess of a market, 0 in equilibrium, in any unit; a share of
         demand is a good choice, since 1e-6 is allowed. Aggregates are the means over all households of what
         :meth:`beltline.Result.variables` has (such as ``aggregates.consumption``), of the endogenous state under its
-        name (``aggregates.assets`` if ``asset`` is ``"assets a"``), of the choice (``aggregates.next_assets``) and of
-        ``variables``. There must be one market for each price.
+        name (``aggregates.assets`` if ``asset`` is ``"assets a"``), of the choice (``aggregates.next_assets``), of
+        ``variables``, and, under the name of each of several alternatives, the share that takes it. There must be one
+        market for each price.
     guess : dict of float
         First guess of each price by name.
     bounds : dict of (float, float), optional
@@ -192,7 +202,8 @@ def equilibrium(
         Other numbers that ``household`` and ``markets`` read from their prices, such as productivity, which
         :func:`beltline.transition` can change.
     variables : function, optional
-        Takes prices, the problem and the choices, ``(N_k, N_z)``, and returns a dict of more tables of this shape.
+        Takes prices, the problem and the choices, ``(N_k, N_z)``, with several alternatives ``(N_d, N_k, N_z)`` and nan
+        where one cannot be taken, and returns a dict of more tables of this shape.
     method : str
         ``"cubics"`` (default): choices by an exact search over the whole grid, with the next value as a monotone cubic
         between grid points. ``"egm"``: choices by the Euler equation, for problems with ``marginal_wealth`` whose value
@@ -249,12 +260,11 @@ def equilibrium(
     timing: dict[str, float] = {}
     with reporting(progress) as report:
 
-        def on_grid(problem: Problem, start: Array | None, verify: bool) -> Result:
+        def on_grid(problem: Problem, verify: bool) -> Result:
             with timed(timing, "grid"):
-                begin = problem if start is None else replace(problem, start=concave_majorant(start, problem.grid))
-                return solve(begin, progress=False, **{"verify": verify} | more)
+                return solve(problem, progress=False, **{"verify": verify} | more)
 
-        result = on_grid(setup.problems(setup.named(list(first.values())))[0], None, False)
+        result = on_grid(setup.problems(setup.named(list(first.values())))[0], False)
 
         def start(kind: int, problem: Problem, last: Array | None) -> Array:
             return result.value if last is None else last
@@ -268,10 +278,16 @@ def equilibrium(
         except UnsolvedError as ended:
             status, message = ended.status, str(ended)
         if search.trials:
-            result = on_grid(search.best.problems[0], search.best.periods[0].value, True)
+            result = on_grid(_begun(search.best.periods[0]), True)
     if not message:
         status, message = verdict(search.best, setup, result)
     return _result(setup, search, first, result, (status, message), timing)
+
+
+def _begun(period: Period) -> Problem:
+    """Return the problem of a period with its value as the start, which must be concave for the simple form."""
+    problem, value = period.problem, period.value
+    return replace(problem, start=value if problem.general else concave_majorant(value, problem.grid))
 
 
 def _bounds(first: Named, bounds: Mapping[str, tuple[float, float]] | None) -> tuple[Array, Array]:
@@ -298,6 +314,7 @@ def _result(
     setup: Setup, search: Search, first: Named, result: Result, outcome: tuple[Outcome, str], timing: dict[str, float]
 ) -> MarketEquilibrium:
     trial = search.best if search.trials else None
+    period = None if trial is None else trial.periods[0]
     none = np.full(result.value.shape, math.nan)
     prices = first if trial is None else trial.prices
     excess = np.full(len(setup.markets), math.nan) if trial is None else trial.excess
@@ -307,8 +324,8 @@ def _result(
         prices={name: prices[name] for name in setup.prices},
         aggregates={} if trial is None else dict(trial.aggregates),
         excess=dict(zip(setup.markets, map(float, excess), strict=True)),
-        continuous_value=none if trial is None else trial.periods[0].value,
-        continuous_choice=none if trial is None else trial.periods[0].choice,
+        continuous_value=none if period is None else period.value,
+        continuous_choice=none if period is None else period.choice,
         distribution=none if trial is None else trial.masses[0],
         tried=np.array([[each.prices[name] for name in setup.prices] for each in search.trials]).reshape(
             -1, len(first)
@@ -320,6 +337,7 @@ def _result(
         residual=math.nan if trial is None else trial.change,
         sweeps=sum(each.sweeps for each in search.trials),
         timing=search.timing | timing,
+        probability=None if period is None else period.probability,
     )
 
 

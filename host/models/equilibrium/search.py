@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
-from beltline.host.analysis.chain import chain_distribution
 from beltline.host.models.equilibrium.households import Period, UnsolvedError, stationary
 from beltline.host.models.equilibrium.setup import Named, Setup
 from beltline.host.problem.arrays import Array
@@ -36,12 +35,11 @@ SMALLEST_STEP = 1 / 64
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """What households of each type choose at some prices, their distributions, ``(n, N_k, N_z)``, and the markets."""
+    """What households of each type choose at some prices, their distributions, and the markets."""
 
     prices: Named
-    problems: tuple[Problem, ...]
     periods: tuple[Period, ...]
-    masses: Array
+    masses: tuple[Array, ...]
     aggregates: Named
     excess: Array
     change: float
@@ -68,7 +66,7 @@ class Search:
         self.setup, self.trials = setup, list[Trial]()
         self._tol, self._start, self._report = tol, start, report
         self._low, self._high = np.asarray(low, float), np.asarray(high, float)
-        self._last: dict[int, tuple[Array, Array]] = {}
+        self._last: dict[int, Array] = {}
         self._tried: dict[tuple[float, ...], Trial] = {}
 
     @property
@@ -91,25 +89,21 @@ class Search:
 
     def _solved(self, prices: Named) -> Trial:
         setup, where, timing = self.setup, self.setup.text(prices), dict[str, float]()
-        problems = setup.problems(prices)
-        periods, masses, aggregates, most, count = list[Period](), [], Named(), 0.0, 0
-        for kind, problem in enumerate(problems):
-            last, mass = self._last.get(kind, (None, np.full(problem.wealth.shape, 1.0 / problem.points)))
-            if last is None:
-                mass = mass * chain_distribution(problem.transition)
-            value = self._start(kind, problem, last)
-            period, mass, sweeps, change = stationary(problem, value, mass, setup.choose, self._tol, where, timing)
-            self._last[kind] = period.value, mass
+        periods, masses, aggregates, most, count = list[Period](), list[Array](), Named(), 0.0, 0
+        for kind, problem in enumerate(setup.problems(prices)):
+            value = self._start(kind, problem, self._last.get(kind))
+            period, mass, sweeps, change = stationary(problem, value, setup.choose, self._tol, where, timing)
+            self._last[kind] = period.value
             periods.append(period)
             masses.append(mass)
             most, count = max(most, change), count + sweeps
-            for name, table in setup.amounts(problem, period.choice, prices).items():
+            for name, table in period.amounts(prices, setup.extra).items():
                 aggregates[name] = aggregates.get(name, 0.0) + float(setup.weights[kind] * (mass * table).sum())
         excess = setup.excess(aggregates, prices)
         if self._report is not None:
             found = ", ".join(f"{name} {each:+.3g}" for name, each in zip(setup.markets, excess, strict=True))
             self._report(f"steady state, step {len(self.trials) + 1}: {where}, excess of {found}")
-        return Trial(prices, problems, tuple(periods), np.stack(masses), aggregates, excess, most, count, timing)
+        return Trial(prices, tuple(periods), tuple(masses), aggregates, excess, most, count, timing)
 
     def clear(self, guess: Sequence[float], max_steps: int) -> Trial:
         """Return the economy at the prices that clear all markets, searching from ``guess``.
@@ -192,7 +186,7 @@ class Search:
         raise UnsolvedError(
             Outcome.MARKET,
             f"The market does not clear: at {name} = {best.prices[name]:.6g} its excess jumps from "
-            f"{best.excess[0]:+.3g} to {other_side:+.3g}, so that no {name} clears it.",
+            f"{best.excess[0]:+.3g} to {other_side:+.3g}, so that no {name} clears it{self._smooth()}.",
         )
 
     def _newton(self, prices: Array, max_steps: int) -> None:
@@ -227,8 +221,13 @@ class Search:
             Outcome.MARKET,
             f"The markets do not clear: after {len(self.trials)} sets of prices the smallest excess is "
             f"{best.excess[worst]:+.3g}, of {list(self.setup.markets)[worst]!r}, at {at}, and no step from there "
-            f"reduces it: no prices near the guess may clear all markets, or choices jump there.",
+            f"reduces it: no prices near the guess may clear all markets, or choices jump there{self._smooth()}.",
         )
+
+    def _smooth(self) -> str:
+        """Return what to do if households jump from one alternative to another."""
+        jumps = any(len(each.problem.alternatives) > 1 and each.problem.taste == 0 for each in self.best.periods)
+        return ": households jump between alternatives, so raise taste above 0" if jumps else ""
 
     def _inside(self, prices: Array, step: Array) -> float:
         """Return the largest fraction of a step, at most 1, after which prices are between their bounds."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from beltline.host.models.equilibrium.economy import MarketEquilibrium
-from beltline.host.models.equilibrium.households import Period
+from beltline.host.models.equilibrium.households import Period, nearby
 from beltline.host.models.equilibrium.setup import Named, Setup, setup_of
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, shown, table, whole
@@ -28,7 +28,6 @@ class Rest:
     """A steady state of one type of households."""
 
     prices: Named
-    problem: Problem
     period: Period
     mass: Array
     aggregates: Named
@@ -38,43 +37,51 @@ class Rest:
         """Return the steady state of an equilibrium."""
         prices = setup.named([found.prices[name] for name in setup.prices])
         (problem,) = setup.problems(prices)
-        period = setup.choose(problem, Period.of(problem, found.continuous_value, found.continuous_choice))
-        return cls(prices, problem, period, found.distribution, Named(found.aggregates))
+        period = setup.choose(problem, Period.known(problem, found.continuous_value, found.continuous_choice))
+        return cls(prices, period, found.distribution, Named(found.aggregates))
 
 
-def household_jacobian(setup: Setup, rest: Rest, name: str, dates: int, both: bool = True) -> dict[str, Array]:
-    """Return the derivatives, ``(T, T)``, of every aggregate at date ``t`` with respect to the price ``name`` at ``s``.
+Responses = dict[str, dict[str, Array]]
+"""Derivatives, ``(T, T)``, by the name of an aggregate or price and that of what it responds to."""
+
+
+def household_responses(setup: Setup, rest: Rest, names: Sequence[str], dates: int, both: bool = True) -> Responses:
+    """Return the derivatives of every aggregate at date ``t`` with respect to each of the prices ``names`` at ``s``.
 
     In a steady state the response of choices to a price ``u`` dates ahead does not depend on the date, so one backward
     pass gives all of them. Their effect on the distribution follows by iterating backwards on what a household is
     expected to have and do: the fake-news algorithm of Auclert, Bardoczy, Rognlie and Straub (2021). Responses are
     differences of a small change, with ``both`` in both directions.
     """
-    chain, mass = rest.problem.transition, rest.mass
-    size = STEP * max(abs(rest.prices[name]), 1e-2)
-    tables = setup.amounts(rest.problem, rest.period.choice, rest.prices)
-    now = {each: np.zeros(dates) for each in tables}
-    unmoved = rest.period.carry(mass, chain)
-    moved = np.zeros((dates, *mass.shape))
-    for change, weight in ((size, 0.5), (-size, 0.5)) if both else ((size, 1.0),):
-        prices, ahead = Named({**rest.prices, name: rest.prices[name] + change}), rest.period
-        (problem,) = setup.problems(prices)
-        for u in range(dates):
-            ahead = setup.choose(problem, ahead)
-            for each, now_has in setup.amounts(problem, ahead.choice, prices).items():
-                now[each][u] += weight / change * float((mass * (now_has - tables[each])).sum())
-            moved[u] += weight / change * (ahead.carry(mass, chain) - unmoved)
-            problem, prices = rest.problem, rest.prices
-    found = {}
-    for each, at_rest in tables.items():
-        news = np.empty((dates, dates))
-        news[0], expected = now[each], at_rest
-        for t in range(1, dates):
-            news[t] = np.tensordot(moved, expected, axes=2)
-            expected = rest.period.expected(expected, chain)
-        for t in range(1, dates):
-            news[t, 1:] += news[t - 1, :-1]
-        found[each] = news
+    mass, period = rest.mass, rest.period
+    tables = period.amounts(rest.prices, setup.extra)
+    step, unmoved = period.policy.matrix(), period.carry(mass)
+    # What is expected of each state, after each number of dates.
+    expected = np.empty((dates - 1, mass.size, len(tables)))
+    expected[0] = np.stack([table.ravel() for table in tables.values()], axis=1)
+    for t in range(1, dates - 1):
+        expected[t] = step @ expected[t - 1]
+    again = nearby(period.problem, period, setup.choose)
+    found: Responses = {each: {} for each in tables}
+    for name in names:
+        size = STEP * max(abs(rest.prices[name]), 1e-2)
+        now = {each: np.zeros(dates) for each in tables}
+        moved = np.zeros((dates, mass.size))
+        for change, weight in ((size, 0.5), (-size, 0.5)) if both else ((size, 1.0),):
+            prices, ahead = Named({**rest.prices, name: rest.prices[name] + change}), period
+            (problem,) = setup.problems(prices)
+            choose = nearby(problem, period, setup.choose)
+            for u in range(dates):
+                ahead = choose(ahead)
+                for each, now_has in ahead.amounts(prices, setup.extra).items():
+                    now[each][u] += weight / change * float((mass * (now_has - tables[each])).sum())
+                moved[u] += weight / change * (ahead.carry(mass) - unmoved).ravel()
+                choose, prices = again, rest.prices
+        for k, each in enumerate(tables):
+            news = np.concatenate([now[each][None], expected[:, :, k] @ moved.T])
+            for t in range(1, dates):
+                news[t, 1:] += news[t - 1, :-1]
+            found[each][name] = news
     return found
 
 
@@ -94,14 +101,14 @@ def market_slopes(setup: Setup, rest: Rest) -> dict[str, Array]:
     return found | {f"p.{name}": slope(1, name) for name in rest.prices}
 
 
-def market_jacobian(slopes: Mapping[str, Array], aggregates: Mapping[str, Array], name: str, dates: int) -> Array:
+def market_jacobian(slopes: Mapping[str, Array], aggregates: Responses, name: str, dates: int) -> Array:
     """Return the derivatives of the excess of all markets and dates, ``(M T, T)``, with respect to a price by date,
     given those of ``aggregates``.
     """
     found: Array = np.asarray(np.kron(slopes[f"p.{name}"][:, None], np.eye(dates)), np.float64)
-    for each, response in aggregates.items():
+    for each, by in aggregates.items():
         if slopes[f"a.{each}"].any():
-            found += np.kron(slopes[f"a.{each}"][:, None], response)
+            found += np.kron(slopes[f"a.{each}"][:, None], by[name])
     return found
 
 
@@ -291,7 +298,6 @@ def sequence_jacobian(
     fixed = predetermined_of(predetermined, setup.prices)
     rest = Rest.of(setup, at)
     slopes = market_slopes(setup, rest)
-    by_input = {name: household_jacobian(setup, rest, name, dates) for name in rest.prices}
-    market = {name: market_jacobian(slopes, tables, name, dates) for name, tables in by_input.items()}
-    of = {each: {name: by_input[name][each] for name in by_input} for each in rest.aggregates}
+    of = household_responses(setup, rest, tuple(rest.prices), dates)
+    market = {name: market_jacobian(slopes, of, name, dates) for name in rest.prices}
     return SequenceJacobian(of, market, setup.prices, tuple(setup.given), fixed)

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from beltline.host.models.equilibrium.households import METHODS, Choose, Extra, amounts
+from beltline.host.analysis.policy import check_forever
+from beltline.host.models.equilibrium.households import METHODS, Choose, Extra
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, real, shown, word
 from beltline.host.problem.general import extras
@@ -85,16 +86,16 @@ class Setup:
         for problem in problems:
             if not isinstance(problem, Problem):
                 raise ProblemError(f"household must return a Problem, not {shown(problem)}")
-            wanted = "household must return a problem with one choice of x', at the cost x', and an infinite horizon"
-            if problem.general or problem.horizon is not None:
-                raise ProblemError(f"{wanted}, and {problem.name} has {', '.join(extras(problem))}")
+            check_forever(problem, "a household of an economy")
+            for one in problem.alternatives:
+                if one.value is not None:
+                    raise ProblemError(f"households of an economy live for ever, and {one.name!r} ends the problem")
+            if self.method == "egm" and problem.general:
+                has = ", ".join(extras(problem))
+                raise ProblemError(f"method 'egm' needs one choice of x' that costs x', and {problem.name} has {has}")
             if self.method == "egm" and problem.marginal_wealth is None:
                 raise ProblemError(f"method 'egm' needs marginal_wealth, which {problem.name} does not have")
         return problems
-
-    def amounts(self, problem: Problem, choice: Array, prices: Named) -> dict[str, Array]:
-        """Return what households have and do in each state by name, ``(N_k, N_z)``."""
-        return amounts(problem, choice, prices, self.extra)
 
     def excess(self, aggregates: Named, prices: Named) -> Array:
         """Return the excess of each market.

@@ -18,7 +18,7 @@ from beltline.host.models.equilibrium.sequence import (
     Rest,
     check_equilibrium,
     free_dates,
-    household_jacobian,
+    household_responses,
     market_jacobian,
     market_slopes,
     paths_of,
@@ -30,7 +30,7 @@ from beltline.host.models.model_result import STATUS, ModelResult, reading
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, check_progress, whole
 from beltline.host.problem.problem import Problem
-from beltline.host.results.facts import COUNT, FLAG, LIST, MEASURE, SECONDS, TEXT, TEXTS, Rule
+from beltline.host.results.facts import ANY_NUMBER, COUNT, FLAG, LIST, MEASURE, SECONDS, TEXT, TEXTS, Rule
 from beltline.host.results.fields import array, fact
 from beltline.host.results.outcome import GRID_END_SHARE, Outcome
 from beltline.sim.progress import reporting
@@ -52,7 +52,7 @@ class Guess:
     """What households choose at a guess of ``prices``, ``(M, T)``, by date.
 
     ``aggregates`` has each mean by name at every date and, last, in the beginning of the date after; ``excess``, ``(M,
-    T + 1)``, likewise. ``distribution``, ``(T + 1, N_k, N_z)``, is that at the beginning of each date.
+    T + 1)``, likewise. ``distribution`` is that at the beginning of each date, ``T + 1`` of them.
     """
 
     prices: Array
@@ -79,25 +79,23 @@ def respond(setup: Setup, before: Rest, after: Rest, given: Mapping[str, Array],
                **{name: float(path[date]) for name, path in given.items()}})
         for date in range(dates)
     ]  # fmt: skip
-    ahead, periods, problems = after.period, list[Period](), list[Problem]()
+    ahead, periods = after.period, list[Period]()
     for at in reversed(named):
         (problem,) = setup.problems(at)
         ahead = setup.choose(problem, ahead)
         periods.append(ahead)
-        problems.append(problem)
     mass = np.empty((dates + 1, *ahead.value.shape))
     mass[0] = before.mass
     aggregates: dict[str, Array] = {}
     excess = np.empty((len(setup.markets), dates + 1))
-    ends = [*zip(named, problems[::-1], periods[::-1], strict=True), (after.prices, after.problem, after.period)]
-    for date, (at, problem, period) in enumerate(ends):
+    for date, (at, period) in enumerate([*zip(named, periods[::-1], strict=True), (after.prices, after.period)]):
         means = Named()
-        for name, each in setup.amounts(problem, period.choice, at).items():
+        for name, each in period.amounts(at, setup.extra).items():
             means[name] = float((mass[date] * each).sum())
             aggregates.setdefault(name, np.empty(dates + 1))[date] = means[name]
         excess[:, date] = setup.excess(means, at)
         if date < dates:
-            mass[date + 1] = period.carry(mass[date], problem.transition)
+            mass[date + 1] = period.carry(mass[date])
     return Guess(prices, tuple(periods[::-1]), mass, aggregates, excess)
 
 
@@ -126,10 +124,8 @@ def clear(
             report(f"path, step {len(steps)}: largest excess {best.largest:.2e}")
         if slopes is None:
             local = market_slopes(setup, after)
-            slopes = np.concatenate([
-                market_jacobian(local, household_jacobian(setup, after, name, dates, both=False), name, dates)
-                for name in setup.prices
-            ], axis=1)  # fmt: skip
+            of = household_responses(setup, after, setup.prices, dates, both=False)
+            slopes = np.concatenate([market_jacobian(local, of, name, dates) for name in setup.prices], axis=1)
         step = solved(slopes, best.excess[:, :-1].ravel(), free).reshape(best.prices.shape)
         try:
             found = respond(setup, before, after, given, best.prices - share * step)
@@ -168,10 +164,12 @@ class MarketPath(ModelResult):
     given_paths: Array = array("given", "date", text="What was given at each date")
     aggregate_paths: Array = array("aggregate", "date", text="Each aggregate at each date")
     excess: Array = array("market", "beginning", text="Excess of each market at each date; the last is after the path")
-    value: Array = array("date", "x", "state", text="Value of households", unit="units of utility")
-    choice: Array = array("date", "x", "state", text="Choices between grid points", unit="units of the good")
+    value: Array = array("date", "regime?", "x", "state", text="Value of households", unit="units of utility")
+    choice: Array = array(
+        "date", "alternative?", "x", "state", text="Choices between grid points", unit="units of the good"
+    )
     distribution: Array = array(
-        "beginning", "x", "state", text="Share of households in each state at the beginning of each date"
+        "beginning", "regime?", "x", "state", text="Share of households in each state at the beginning of each date"
     )
     success: bool = fact(FLAG, "Whether the path is solved")
     status: str = fact(STATUS, '``"solved"``, or which part of the economy is not')
@@ -179,6 +177,13 @@ class MarketPath(ModelResult):
     steps: tuple[float, ...] = fact(SHARES, "Largest absolute excess after each step of the search")
     sweeps: int = fact(COUNT, "Number of sweeps that maximise")
     timing: dict[str, float] = fact(SECONDS, "Wall-clock time of the host computer", "seconds")
+    at_top: float = fact(
+        ANY_NUMBER, "Largest share of households, over all dates, that choose the highest grid point; nan if not known",
+        default=math.nan,
+    )  # fmt: skip
+    probability: Array | None = array(
+        "date", "alternative", "x", "state", text="Probability of each alternative", optional=True
+    )
 
     @property
     def method(self) -> str:
@@ -205,13 +210,8 @@ class MarketPath(ModelResult):
         """Each aggregate by name at each date, ``(T,)``."""
         return dict(zip(self.aggregate_names, self.aggregate_paths, strict=True))
 
-    @property
-    def at_top(self) -> float:
-        """Largest share of households, over all dates, that choose the highest grid point."""
-        return float((self.distribution[:-1] * (self.choice >= self.grid[-1])).sum(axis=(1, 2)).max())
-
     def _title(self) -> str:
-        dates, points, states = self.value.shape
+        dates, *_, points, states = self.value.shape
         return f"A path of an economy, {dates} dates, {points:,} grid points x {states} states"
 
     def _rows(self) -> list[tuple[str, str]]:
@@ -347,9 +347,8 @@ def transition(
     with reporting(progress) as report:
         best, steps = clear(setup, rests[0], rests[1], given, fixed, max_steps, report)
     timing["path"] = time.perf_counter() - begin
-    grid = rests[1].problem.grid
-    choice = np.stack([period.choice for period in best.periods])
-    top = float((best.distribution[:-1] * (choice >= grid[-1])).sum(axis=(1, 2)).max())
+    grid, alone = rests[1].period.problem.grid, rests[1].period.probability is None
+    top = max(period.at_top(mass) for period, mass in zip(best.periods, best.distribution[:-1], strict=True))
     status, message = path_verdict(best.excess, tuple(setup.markets), top, float(grid[-1]), len(steps))
     return MarketPath(
         model=after.model,
@@ -362,7 +361,9 @@ def transition(
         aggregate_paths=np.stack([each[:-1] for each in best.aggregates.values()]),
         excess=best.excess,
         value=np.stack([period.value for period in best.periods]),
-        choice=choice,
+        choice=np.stack([period.choice for period in best.periods]),
+        probability=None if alone else np.stack([period.choices.probability for period in best.periods]),
+        at_top=top,
         distribution=best.distribution,
         success=status == Outcome.SOLVED,
         status=status.value,

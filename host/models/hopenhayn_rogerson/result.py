@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import diags
 
-from beltline.host.analysis.long_run import renewed, step_of
+from beltline.host.analysis.long_run import renewed
+from beltline.host.analysis.policy import Policy
 from beltline.host.models.hopenhayn_rogerson.calibration import BEFORE, Calibration
 from beltline.host.models.model_result import SolutionResult
 from beltline.host.problem.arrays import Array
@@ -145,7 +146,7 @@ class FirmEconomy(SolutionResult):
     @cached_property
     def _step(self) -> Any:
         """Moves of firms that produce to states in which they produce again, a sparse matrix."""
-        moves, lives = step_of(self.policy, self.model.chain[1]), diags(~self.exits.ravel() * 1.0)
+        moves, lives = Policy.single(self.policy, self.model.chain[1]).matrix(), diags(~self.exits.ravel() * 1.0)
         return (lives @ moves if self.model.exits == BEFORE else moves @ lives).tocsr()
 
     @cached_property

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.gpu_ref.krusell_smith import euler_iteration
-from beltline.host.analysis.policy import refined
+from beltline.host.analysis.between import Between
 from beltline.host.devices import REFERENCES, Progress
 from beltline.host.models.krusell_smith.calibration import Calibration
 from beltline.host.models.krusell_smith.options import Options
@@ -114,7 +114,7 @@ class TableHousehold:
             value, policy = self._by_reference(problem, report)
         else:
             value, policy = self._by_machine(self._session, problem, report, verify=False)
-        chosen = refined(problem, value, policy) if self.refine else self.grid[policy]
+        chosen = Between(problem).improve(value[None]).choice if self.refine else self.grid[policy]
         return chosen.reshape(self.grid.size, self.economy.means, 2, 2)
 
     def check(self, law: Array, report: Progress | None) -> None:

@@ -112,8 +112,7 @@ class KrusellSmith(Calibration, Model):
         choices : int
             Number of grid points of a table, from 0 to ``top`` and closer near 0.
         refine : bool
-            Whether the policy of a table is improved between grid points
-            (:func:`beltline.host.analysis.policy.refined`).
+            Whether the policy of a table is improved between grid points, once, as in :func:`beltline.refine`.
         law : (2, 2) array
             First guess of the law: ``b0`` and ``b1`` of the bad and of the good state.
         seed : int

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,10 +15,8 @@ from beltline.host.models.krusell_smith.law import forecast
 from beltline.host.models.model_result import STATUS, ModelResult
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError
-from beltline.host.results.archive import FileError
 from beltline.host.results.facts import ANY_NUMBER, COUNT, FLAG, POSITIVE, SECONDS, TEXT
 from beltline.host.results.fields import array, contained, fact
-from beltline.host.results.load import load
 
 NEAR_TOP_SHARE = 0.01
 """Largest ``near_top`` at which the grid of ``k`` counts as long enough."""
@@ -194,30 +191,3 @@ class Equilibrium(ModelResult):
         for name in ("aggregate", "employed"):
             if not np.isin(getattr(self, name), (0, 1)).all():
                 raise ProblemError(f"{name} must be 0 or 1 everywhere")
-
-
-def load_equilibrium(path: str | os.PathLike[str]) -> Equilibrium:
-    """Load an :class:`~beltline.Equilibrium` from a file that its ``save`` wrote.
-
-    :func:`beltline.load` does the same and reads all kinds of solutions.
-
-    Parameters
-    ----------
-    path : str or path
-        Name of a ``.npz`` file.
-
-    Raises
-    ------
-    ProblemError
-        The file is damaged, or does not hold an equilibrium.
-    OSError
-        The file does not exist or cannot be opened.
-
-    Examples
-    --------
-    >>> bl.load_equilibrium("economy.npz").law  # doctest: +SKIP
-    """
-    found = load(path)
-    if not isinstance(found, Equilibrium):
-        raise FileError(repr(os.fspath(path)), "does not hold an equilibrium")
-    return found

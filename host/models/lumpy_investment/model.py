@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.host.analysis.long_run import long_run
 from beltline.host.analysis.moments import statistics
+from beltline.host.analysis.policy import Policy
+from beltline.host.analysis.stationary import stationary_mass
 from beltline.host.models.base import Model
 from beltline.host.models.model_result import SolutionResult, reading
 from beltline.host.problem.alternative import Alternative
@@ -178,12 +179,6 @@ class LumpyInvestmentResult(SolutionResult):
         return np.where(self.adjusts, rate, 0.0)
 
     @cached_property
-    def _long_run(self) -> tuple[Array, bool]:
-        even = np.full(self.policy.shape, 1.0 / self.policy.size)
-        mass, _, unique = long_run(self.policy, self.model.chain[1], even)
-        return mass, unique
-
-    @property
     def distribution(self) -> Array:
         """Share of firms in each state in the stationary distribution; adds up to 1.
 
@@ -192,10 +187,15 @@ class LumpyInvestmentResult(SolutionResult):
         ProblemError
             The stationary distribution is not unique.
         """
-        mass, unique = self._long_run
-        if not unique:
-            raise ProblemError("the stationary distribution of firms is not unique: use more steps")
-        return mass
+        return stationary_mass(Policy.single(self.policy, self.model.chain[1]))[0]
+
+    @cached_property
+    def _mass(self) -> Array | None:
+        """:attr:`distribution`; None if it is not unique."""
+        try:
+            return self.distribution
+        except ProblemError:
+            return None
 
     def hazard(self) -> Hazard:
         """Return the adjustment hazard under :attr:`distribution`."""
@@ -215,12 +215,12 @@ class LumpyInvestmentResult(SolutionResult):
         Correlations are nan if a series is constant.
         """
         mass, rate = self.distribution, self.investment_rate
-        owned, chain = mass * self.capital[:, None], self.model.chain[1]
+        owned, moves = mass * self.capital[:, None], Policy.single(self.policy, self.model.chain[1])
         mean, sd, serial, with_shock = statistics(
             {"rate": rate, "shock": np.log(self.productivity) + np.zeros_like(rate)},
             {"rate": 0.0, "shock": 0.0},
             lambda values: float((mass * values).sum()),
-            lambda values: np.take_along_axis(values @ chain.T, self.policy.astype(np.intp), axis=0),
+            lambda values: moves.ahead(values[None])[0],
             "shock",
         )
         return {
@@ -238,7 +238,8 @@ class LumpyInvestmentResult(SolutionResult):
     @property
     def at_ends(self) -> bool:
         """Whether firms reach an end of the grid: the highest capital, or one that cannot depreciate further."""
-        mass, _ = self._long_run
+        if (mass := self._mass) is None:
+            return False
         stuck = mass[: self.model.steps][~self.adjusts[: self.model.steps]].sum() > FIRMS
         ends = (self.policy == 0) | (self.policy == self.model.points - 1)
         return bool(stuck or mass[ends].sum() > FIRMS)
@@ -263,7 +264,7 @@ class LumpyInvestmentResult(SolutionResult):
         band = f"{self.lower[middle]:.4g} to {self.upper[middle]:.4g}, {target} {self.target[middle]:.4g}"
         inaction = f"at capital from {band}, at a productivity of {self.productivity[middle]:.4g}"
         rows = [self._bound(), ("inaction", inaction)]
-        if self._long_run[1]:
+        if self._mass is not None:
             of = self.moments()
             rows.append(("long run", ", ".join(f"{MOMENTS[name]} {of[name]:.1%}" for name in SHARES)))
         return [*rows, *self._spent()]

@@ -15,7 +15,6 @@ from scipy.optimize import brentq
 
 import beltline as bl
 from beltline.host.analysis.chain import chain_distribution
-from beltline.host.analysis.long_run import _carry, long_run
 from beltline.host.cli.main import main
 from beltline.host.models.aiyagari.result import Economy
 from beltline.hw.interface.registers import Command, Status, Table
@@ -158,13 +157,14 @@ def test_near_the_published_rate() -> None:
 
 
 def test_a_distribution_that_does_not_converge_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("beltline.host.analysis.long_run.PERIODS", 5)
+    monkeypatch.setattr("beltline.host.analysis.stationary.PASSES", 1)
+    monkeypatch.setattr("beltline.host.analysis.stationary.PERIODS", 5)
     monkeypatch.setattr("beltline.host.analysis.long_run.SOLVED_STATES", 0)
     found = bl.solve(bl.aiyagari(**SMALL), tol=1e-6, device="cpu", progress=False)
     assert not found.success
     settles = (
-        r"At interest = 0\.0375 no stationary distribution of households was found: it still changes by [\d.e-]+ in a "
-        r"period; raise grid\."
+        r"At interest = 0\.0375 no stationary distribution of households was found: the distribution of 900 states "
+        r"still moves after 5 periods\."
     )
     assert re.fullmatch(settles, found.message)
     assert (len(found.steps), found.distribution.sum()) == (1, 0.0)
@@ -276,27 +276,6 @@ def test_the_chain_is_that_of_the_paper() -> None:
             assert (np.sqrt(variance), serial) == pytest.approx([float(part) for part in cell.split("/")], abs=0.0055)
 
 
-def test_the_long_run_is_unique_where_one_class_is_closed() -> None:
-    chain = np.array([[0.9, 0.1], [0.2, 0.8]])
-    start = np.full((4, 2), 1 / 8)
-    # Choices go one point down in the first state and up in the second, which is a random walk on all points.
-    policy = np.array([[0, 1], [0, 2], [1, 3], [2, 3]], dtype=np.int32)
-    mass, moves, unique = long_run(policy, chain, start)
-    assert unique
-    assert moves < 1e-15
-    assert mass.sum(axis=0) == pytest.approx([2 / 3, 1 / 3], rel=1e-14)
-    carried, _ = _carry(start.copy(), policy, np.zeros((4, 2)), chain, 1e-15, 10_000)
-    assert mass == pytest.approx(carried, abs=1e-13)
-    # Two closed subsets of states: the long run depends on the start.
-    halves = np.array([[0, 1], [0, 1], [2, 3], [2, 3]], dtype=np.int32)
-    mass, moves, unique = long_run(halves, chain, np.where(np.arange(4)[:, None] < 2, 0.05, 0.2))
-    assert not unique
-    assert mass[:2].sum() == pytest.approx(0.2, rel=1e-12)
-    # All mass ends in one absorbing state, at one point.
-    mass, moves, unique = long_run(np.zeros((3, 1), np.int32), np.ones((1, 1)), np.full((3, 1), 1 / 3))
-    assert (mass.ravel().tolist(), moves, unique) == ([1.0, 0.0, 0.0], 0.0, True)
-
-
 def test_little_risk_takes_no_longer() -> None:
     # Near 1/beta - 1 wealth has almost no drift: iterating the distribution would take a day.
     begin = time.perf_counter()
@@ -368,20 +347,3 @@ def test_lorenz_and_gini() -> None:
     ):
         with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}$"):
             bl.gini(*arguments)
-
-
-def test_the_long_run_of_choices_between_points() -> None:
-    chain = np.array([[0.9, 0.1], [0.2, 0.8]])
-    below = np.array([[0, 0], [0, 1], [1, 2], [2, 2]], dtype=np.int32)
-    share = np.array([[0.0, 0.7], [0.5, 0.25], [0.5, 1.0], [0.3, 1.0]])
-    mass, moves, unique = long_run(below, chain, np.full((4, 2), 1 / 8), share)
-    assert unique
-    assert moves < 1e-15
-    moved = np.zeros((4, 2))
-    for s in range(2):
-        for x in range(4):
-            moved[below[x, s], s] += (1 - share[x, s]) * mass[x, s]
-            moved[below[x, s] + 1, s] += share[x, s] * mass[x, s]
-    assert moved @ chain == pytest.approx(mass, abs=1e-15)
-    carried, _ = _carry(np.full((4, 2), 1 / 8), below, share, chain, 1e-15, 10_000)
-    assert mass == pytest.approx(carried, abs=1e-13)

@@ -238,8 +238,21 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"household": 3}, "household must be a function of prices that returns a Problem, not 3"),
     ({"household": lambda p: 3}, "household must return a Problem, not 3"),
     (
-        {"household": lambda p: made(1.02 * GRID[:, None] + UNITS, cost=2.0 * GRID)},
-        "household must return a problem with one choice of x'",
+        {"household": lambda p: made(1.02 * GRID[:, None] + UNITS, cost=2.0 * GRID), "method": "egm"},
+        "method 'egm' needs one choice of x' that costs x', and problem has cost",
+    ),
+    (
+        {"household": lambda p: made(1.02 * GRID[:, None] + UNITS, horizon=9)},
+        "a household of an economy needs an infinite horizon, and this problem has 9 ages",
+    ),
+    (
+        {
+            "household": lambda p: made(
+                1.02 * GRID[:, None] + UNITS,
+                alternatives=[bl.Alternative(name="go"), bl.Alternative(name="stop", value=np.zeros((150, 2)))],
+            )
+        },
+        "households of an economy live for ever, and 'stop' ends the problem",
     ),
     ({"markets": {}}, "markets must be a function of aggregates and prices, or a dict of them by name, not {}"),
     ({"markets": lambda a, p: "x"}, "markets['market'] must return a number, not 'x'"),
