@@ -29,24 +29,157 @@ from beltline.host.results.result import Result
 MEETING = 1e-12
 """Error of the total of a stationary distribution, in total variation, that is allowed for."""
 
-PASSES = 2_000
-"""Number of passes over the grid after which the distribution is iterated in their place."""
+PASSES = 400
+"""Number of passes over the grid after which the equations are solved or iterated in their place."""
+
+GROUPS = 100
+"""Largest number of groups of states whose masses are brought to balance before each pass."""
+
+FLOOR = 1e-11
+"""What two passes may move at most if it falls no further, because of rounding."""
+
+
+@njit(cache=True)
+def _one_class(
+    regime: NDArray[np.int64], choice: NDArray[np.int32], share: Array, probability: Array, chain: Array, mix: Array,
+    meeting: int,
+) -> bool:  # fmt: skip
+    """Return whether every state can reach one and the same state, by moves towards the exogenous state ``meeting``.
+
+    Then there is exactly one closed class. One possible move is followed from each state, so that this may fail where
+    there is one.
+    """
+    count, points, states = choice.shape
+    regimes = mix.shape[1]
+    distance = np.full(states, states)
+    distance[meeting] = 0
+    for _ in range(states):
+        for d in range(count):
+            for s in range(states):
+                for t in range(states):
+                    if chain[d, s, t] > 0.0:
+                        distance[s] = min(distance[s], distance[t] + 1)
+    after = np.empty((regimes, points, states), np.int64)
+    for r in range(regimes):
+        for x in range(points):
+            for s in range(states):
+                d = 0
+                while regime[d] != r or probability[d, x, s] == 0.0:
+                    d += 1
+                to, t = 0, meeting
+                while mix[d, to] == 0.0:
+                    to += 1
+                for other in range(states):
+                    if chain[d, s, other] > 0.0 and (chain[d, s, t] == 0.0 or distance[other] < distance[t]):
+                        t = other
+                # Up where the choice is above this point, down where it is below.
+                j, above = choice[d, x, s], share[d, x, s]
+                j += 1 if above == 1.0 or (j == x and above > 0.0) else 0
+                after[r, x, s] = (to * points + j) * states + t
+    next_, seen, cycles = after.reshape(-1), np.full(after.size, -1), 0
+    for first in range(next_.size):
+        at = first
+        while seen[at] < 0:
+            seen[at] = first
+            at = next_[at]
+        cycles += seen[at] == first
+    return bool(cycles == 1)
+
+
+@njit(cache=True)
+def _shares(step: Array, first: int) -> Array:
+    """Return the stationary distribution of the moves ``step`` between groups, all of which can reach ``first``.
+
+    Elimination without subtraction (Grassmann, Taksar and Heyman 1985); empty where a group is never left.
+    """
+    size = len(step)
+    order = np.arange(size)
+    order[0], order[first] = first, 0
+    table = step[order][:, order].copy()
+    leaving = np.zeros(size)
+    for k in range(size - 1, 0, -1):
+        leaving[k] = table[k, :k].sum()
+        if not leaving[k] > 0.0:
+            return np.empty(0)
+        for i in range(k):
+            if table[i, k] > 0.0:
+                table[i, :k] += table[i, k] / leaving[k] * table[k, :k]
+    found = np.zeros(size)
+    found[0] = 1.0
+    for k in range(1, size):
+        found[k] = (found[:k] * table[:k, k]).sum() / leaving[k]
+    back = np.empty(size)
+    back[order] = found / found.sum()
+    return back
+
+
+@njit(cache=True)
+def _group(
+    regime: NDArray[np.int64], choice: NDArray[np.int32], share: Array, probability: Array, chain: Array, mix: Array,
+    mass: Array, blocks: int,
+) -> None:  # fmt: skip
+    """Bring the masses of groups of neighbouring grid points to balance, given how each is spread inside.
+
+    Each regime and exogenous state has ``blocks`` of them.
+    """
+    count, points, states = choice.shape
+    regimes = mass.shape[0]
+    held, flow = np.zeros((regimes, blocks, states)), np.zeros((count, blocks, states, blocks))
+    for x in range(points):
+        held[:, x * blocks // points] += mass[:, x]
+    for d in range(count):
+        for x in range(points):
+            own = x * blocks // points
+            for s in range(states):
+                weight = probability[d, x, s] * mass[regime[d], x, s]
+                if weight > 0.0:
+                    j, above = choice[d, x, s], share[d, x, s]
+                    flow[d, own, s, j * blocks // points] += (1.0 - above) * weight
+                    if above > 0.0:
+                        flow[d, own, s, (j + 1) * blocks // points] += above * weight
+    step = np.zeros((regimes, blocks, states, regimes, blocks, states))
+    for d in range(count):
+        for own in range(blocks):
+            for s in range(states):
+                for to in range(blocks):
+                    moved = flow[d, own, s, to]
+                    if moved > 0.0:
+                        moved /= held[regime[d], own, s]
+                        for r in range(regimes):
+                            if mix[d, r] > 0.0:
+                                step[regime[d], own, s, r, to] += moved * mix[d, r] * chain[d, s]
+    usual = held.reshape(-1)
+    full = np.flatnonzero(usual > 0.0)
+    moves = step.reshape(usual.size, usual.size)[full][:, full].copy()
+    found = _shares(moves, int(usual[full].argmax()))
+    if found.size:
+        factor = np.ones(usual.size)
+        factor[full] = found / usual[full]
+        by_group = factor.reshape(held.shape)
+        for x in range(points):
+            mass[:, x] *= by_group[:, x * blocks // points]
 
 
 @njit(cache=True)
 def _balanced(
     regime: NDArray[np.int64], choice: NDArray[np.int32], share: Array, probability: Array, chain: Array, mix: Array,
     totals: Array, mass: Array, limit: int,
-) -> float:  # fmt: skip
+) -> bool:  # fmt: skip
     """Bring ``mass``, ``(N_r, N_k, N_z)``, to balance by passes down and up the grid, each with the newest shares.
 
-    ``totals`` are the known shares of exogenous states; empty if they are not known. Returns by how much the last two
-    passes moved shares.
+    Before each pass the masses of groups of states are, in which the slowest movements are seen (Koury, McAllister and
+    Stewart 1984).
+
+    ``totals`` are the known shares of exogenous states; empty if they are not known. Returns whether the last two
+    passes moved nothing but what rounding does.
     """
     count, points, states = choice.shape
-    regimes, moved = mass.shape[0], np.inf
+    regimes, moved, before = mass.shape[0], np.inf, np.inf
     arrived = np.empty((count, points, states))
+    blocks = min(GROUPS // (regimes * states), points)
     for _ in range(limit):
+        if blocks > 1:
+            _group(regime, choice, share, probability, chain, mix, mass, blocks)
         # Computed again every time, so that rounding errors do not add up.
         arrived[:] = 0.0
         for d in range(count):
@@ -57,9 +190,11 @@ def _balanced(
                         arrived[d, j, s] += (1.0 - share[d, x, s]) * weight
                         if share[d, x, s] > 0.0:
                             arrived[d, j + 1, s] += share[d, x, s] * weight
-        moved = 0.0
+        before, moved = moved, 0.0
         for place in range(2 * points):
             x = points - 1 - place if place < points else place - points
+            if not (arrived[:, x].any() or mass[:, x].any()):
+                continue
             for r in range(regimes):
                 for t in range(states):
                     new, own = 0.0, 0.0
@@ -79,6 +214,8 @@ def _balanced(
                         continue
                     # What stays here for several periods is counted at once.
                     change /= 1.0 - own if own < 1.0 else 1.0
+                    # Rounding leaves no mass below 0.
+                    change = max(change, -mass[r, x, t])
                     moved += abs(change)
                     mass[r, x, t] += change
                     for d in range(count):
@@ -93,9 +230,9 @@ def _balanced(
                     mass[:, :, s] *= totals[s] / mass[:, :, s].sum()
         else:
             mass /= mass.sum()
-        if moved <= MASS_MOVES:
-            break
-    return moved
+        if moved <= MASS_MOVES or before <= moved <= FLOOR:
+            return True
+    return False
 
 
 def stationary_distribution(result: Result | Refined, choices: str | None = None, physical: Any = None) -> Array:
@@ -129,15 +266,19 @@ def stationary_distribution(result: Result | Refined, choices: str | None = None
     Notes
     -----
     The stationary ``mu`` solves ``mu = P' mu``. States that can all reach each other, and no other state, form a closed
-    class; ``mu`` is unique if there is exactly one. It is found by Gauss-Seidel passes down and up the grid. A state
-    that saves little leads down and one that saves much leads up, so that one pass moves mass along a whole visit of an
-    exogenous state, however long it lasts. With choices from the grid mass moves between grid points only, and the only
-    errors are rounding errors and what a pass still moves, at most 1e-13.
+    class; ``mu`` is unique if there is exactly one. It is found by Gauss-Seidel passes down and up the grid, between
+    them by the balance of groups of neighbouring points. A state that saves little leads down and one that saves much
+    leads up, so that one pass moves mass along a whole visit of an exogenous state, however long it lasts. With choices
+    from the grid mass moves between grid points only, and the only errors are rounding errors and what a pass still
+    moves, at most 1e-13.
 
     Sources
     -------
     Young (2010), "Solving the incomplete markets model with aggregate uncertainty using the Krusell-Smith algorithm and
-    non-stochastic simulations", Journal of Economic Dynamics and Control 34(1), 36-41.
+    non-stochastic simulations", Journal of Economic Dynamics and Control 34(1), 36-41. Koury, McAllister and Stewart
+    (1984), "Iterative methods for computing stationary distributions of nearly completely decomposable Markov chains",
+    SIAM Journal on Algebraic and Discrete Methods 5(2), 164-186. Grassmann, Taksar and Heyman (1985), "Regenerative
+    analysis and steady state distributions for Markov chains", Operations Research 33(5), 1107-1116.
 
     Examples
     --------
@@ -213,8 +354,9 @@ def age_distribution(
 def stationary_mass(policy: Policy) -> Array:
     """Return the stationary distribution of a policy without ends, ``(N_r, N_k, N_z)``.
 
-    Its equations are solved for up to :data:`~beltline.host.analysis.long_run.SOLVED_STATES` states; with more, passes
-    begin from even shares of grid points.
+    Its equations are solved if the long run is not seen to be the same from every start by moves that are possible, and
+    there are at most :data:`~beltline.host.analysis.long_run.SOLVED_STATES` states; otherwise passes begin from even
+    shares of grid points.
 
     Raises
     ------
@@ -225,25 +367,25 @@ def stationary_mass(policy: Policy) -> Array:
     regimes, totals = policy.mix.shape[1], np.empty(0)
     if (policy.chain == policy.chain[0]).all():
         totals = chain_distribution(policy.chain[0])
-    matrix = policy.matrix()
-    mass, unique = stationary_of(matrix)
-    if mass is not None:
-        found = mass.reshape(regimes, points, states)
-        if totals.size:
-            # Rare changes of the exogenous state are known better than its equations are solved.
-            sums = found.sum(axis=(0, 1))
-            found *= np.where(sums > 0.0, totals / np.where(sums > 0.0, sums, 1.0), 1.0)
-        return found
-    if not unique:
-        raise ProblemError(_SEVERAL)
-    even = np.full((regimes, points, states), 1.0 / (regimes * points * states))
-    found = even * (totals * states if totals.size else 1.0)
-    moved = _balanced(
+    moves = (
         policy.regime, np.ascontiguousarray(policy.choice), np.ascontiguousarray(policy.shares),
-        np.ascontiguousarray(policy.probability), policy.chain, policy.mix, totals, found, PASSES,
+        np.ascontiguousarray(policy.probability), policy.chain, policy.mix,
     )  # fmt: skip
-    if moved > MASS_MOVES:
-        return _by_equations(matrix, "").reshape(found.shape)
+    if not any(_one_class(*moves, meeting) for meeting in (0, states - 1)):
+        mass, unique = stationary_of(policy.matrix())
+        if not unique:
+            raise ProblemError(_SEVERAL)
+        if mass is not None:
+            found = mass.reshape(regimes, points, states)
+            if totals.size:
+                # Rare changes of the exogenous state are known better than its equations are solved.
+                sums = found.sum(axis=(0, 1))
+                found *= np.where(sums > 0.0, totals / np.where(sums > 0.0, sums, 1.0), 1.0)
+            return found
+    found = np.full((regimes, points, states), 1.0 / (regimes * points * states))
+    found *= totals * states if totals.size else 1.0
+    if not _balanced(*moves, totals, found, PASSES):
+        return _by_equations(policy.matrix(), "").reshape(found.shape)
     return found
 
 
