@@ -110,7 +110,7 @@ shell, a processing system or a bridge needs resources in addition.
 - *BRAM, URAM*: every table of 512 words or more is in one of them; an assertion checks this.
 - *levels*: number of LUTs in series on the longest path between registers, where ports count as registers. It is at
   most 8 for everything on this page; an assertion checks this. Machines with a sweep engine are not on this page, and
-  two that no board has have [9 or 10](sweep-engine-clocks.md#area). Carry chains, multiplexers inside a slice, and
+  two that no board has have [9 or 10](sweep-engine.md#area). Carry chains, multiplexers inside a slice, and
   multipliers do not count. On ECP5 the LUTs before a carry count as one level. For a unit with evaluators, the
   evaluators' first and last LUTs are included.
 - *Fmax*: the unit alone on LFE5UM5G-85F, speed grade 8, between registers, placed and routed by nextpnr with one seed.

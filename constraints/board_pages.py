@@ -50,7 +50,7 @@ def sweep(board: Board) -> tuple[int, float]:
     Clocks of a sweep engine depend on the choices that change; these are of a sweep in which none does.
     """
     machine = board.machine
-    clocks = quiet_clocks(machine) if machine.features.lanes else pass_clocks(machine, machine.grid, machine.states)
+    clocks = quiet_clocks(machine) if machine.is_sweep else pass_clocks(machine, machine.grid, machine.states)
     return clocks, clocks / (machine.grid * machine.states)
 
 
@@ -64,13 +64,13 @@ def _sizes(board: Board) -> str:
 
 def _evaluators(machine: MachineParameters) -> int:
     """Return the number of evaluators: one for each lane of a sweep engine; those of an assembly line are counted."""
-    return machine.lanes if machine.features.lanes else blocks(machine).evaluators
+    return machine.lanes if machine.is_sweep else blocks(machine).evaluators
 
 
 def _engine(board: Board) -> tuple[str, str]:
     """Return a row with the engine and its size."""
     machine = board.machine
-    if machine.features.lanes:
+    if machine.is_sweep:
         count = f"{machine.lanes} lane{'s' if machine.lanes > 1 else ''}"
         return "sweep engine", f"{count} with one evaluator{' each' if machine.lanes > 1 else ''}"
     evaluators = _evaluators(machine)
@@ -101,7 +101,7 @@ def _share(used: int, there: int) -> str:
 
 def _sweep_row(board: Board) -> tuple[str, str]:
     clocks, share = sweep(board)
-    if board.machine.features.lanes:
+    if board.machine.is_sweep:
         what, where = "a sweep of the largest problem in which no choice moves", "beltline.hw.sweep.engine.quiet_clocks"
     else:
         what, where = "a sweep of the largest problem", "beltline.hw.line.clocks.pass_clocks"
@@ -113,7 +113,7 @@ def _of_chip(board: Board) -> list[tuple[str, ...]]:
     synthesis.
     """
     chip, more = chip_of(board), []
-    if board.machine.features.lanes:
+    if board.machine.is_sweep:
         entry = sweep_area.recorded()[board.name]
         used = sweep_area.total(entry, board.machine.lanes)
         rows = [("LUTs", f"{_share(used['lut'], chip.lut)}, {_share(used['lut_sites'], chip.lut)} with two to a site")]

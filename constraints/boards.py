@@ -189,9 +189,9 @@ _BOARDS = (
 
 _SWEEPS: dict[str, dict[str, Any]] = {
     "pynq-z2": {"grid": 1024, "clock_hz": 50_000_000},
-    "zcu104": {"grid": 8192, "clock_hz": _fabric_clock(33_333_333, 12), "lanes": 4, "overlap": True},
+    "zcu104": {"grid": 8192, "clock_hz": _fabric_clock(33_333_333, 12), "lanes": 4},
     "kv260": {"grid": 4096, "clock_hz": _fabric_clock(33_333_000, 12), "lanes": 4},
-    "f2": {"grid": 65_536, "clock_hz": 125_000_000, "lanes": 32, "slots": 4, "overlap": True},
+    "f2": {"grid": 65_536, "clock_hz": 125_000_000, "lanes": 32},
     "ecp5": {"grid": 2048, "states": 2, "clock_hz": 60_000_000},
 }
 """Boards that have a second build, with a sweep engine: arguments of :func:`_sweep`."""
@@ -203,5 +203,5 @@ BOARDS: dict[str, Board] = {
 }
 """All builds, by name."""
 
-LINES = {name: board for name, board in BOARDS.items() if not board.machine.features.lanes}
+LINES = {name: board for name, board in BOARDS.items() if not board.machine.is_sweep}
 """Builds with an assembly line; the others have a sweep engine."""

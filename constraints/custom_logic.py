@@ -143,7 +143,7 @@ def _placement(board: Board, mmcm: fabric_clock.Mmcm | None) -> str:
             "set_property CLOCK_DEDICATED_ROUTE ANY_CMT_COLUMN "
             "[get_nets WRAPPER/IO_SHIM/MMCM_CLK_HBM_REF/inst/clk_out1]",
         ]
-    if board.machine.features.lanes:
+    if board.machine.is_sweep:
         lines += _floorplan(board.machine.lanes, mmcm is not None)
     return "\n".join(lines or ["# Placement is left to Vivado."]) + "\n"
 

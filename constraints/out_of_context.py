@@ -141,7 +141,7 @@ def units_of(board: Board) -> dict[str, Callable[[], Unit]]:
         shared = {f"{ram.MODULE}.v": files[f"{ram.MODULE}.v"]}
         return Unit(MEMORY, shared | {f"{MEMORY}.v": memory_wrapper(memory)})
 
-    search = {"lane": module(lane.MODULE)} if board.machine.features.lanes else {"stage": lambda: _stage(board)}
+    search = {"lane": module(lane.MODULE)} if board.machine.is_sweep else {"stage": lambda: _stage(board)}
     return {"evaluator": module(evaluator.MODULE), **search, "memory": deepest}
 
 

@@ -12,7 +12,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ from beltline.sim.yosys import use_yosys
 FILE = Path(__file__).with_suffix(".json")
 """File of the recorded figures."""
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "sweep-engine-clocks.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "sweep-engine.md"
 """Documentation page with the table of figures."""
 
 BEGIN, END = "<!-- area -->\n", "<!-- end of area -->\n"
@@ -68,24 +68,13 @@ PRESETS = {
     **{
         name: Preset(board.machine, chip_of(board), family_of(board), serial=board.flow is Flow.ECP5)
         for name, board in BOARDS.items()
-        if board.machine.features.lanes
+        if board.machine.is_sweep
     },
     "large": Preset(
         MachineParameters(grid=65_536, states=4, bus_bits=512, engine=Engine.SWEEP, lanes=64), CHIPS["xcvu47p"], "xcup"
     ),
-    "proof": Preset(replace(BOARDS["f2-sweep"].machine, proof=True, overlap=False), CHIPS["xcvu47p"], "xcup"),
-    "default": Preset(
-        MachineParameters(
-            grid=256, states=128, bus_bits=512, engine=Engine.SWEEP, lanes=16, slots=4, proof=True, costs=True,
-            alternatives=True, multipliers=16, prices=True,
-        ),
-        CHIPS["xcvu47p"],
-        "xcup",
-    ),
-}  # fmt: skip
-"""Sizes by name: those of the boards; ``large``, for which the documentation models times; the board of F2 with proofs
-in place of ``overlap``; and an engine for sovereign default with prices. No board has the last three.
-"""
+}
+"""Sizes by name: those of the boards, and ``large``, of which no board is, for which the documentation models times."""
 
 
 def instanced(files: Mapping[str, str], top: str, boxes: tuple[str, ...] = ()) -> dict[str, str]:

@@ -55,19 +55,19 @@ def test_faults_of_every_kind() -> None:
 
 
 def test_tests_are_those_that_import_the_file() -> None:
-    tests = importing_tests(ROOT, "hw/sweep/combine.py")
-    assert tests[0] == "tests/hw/sweep/test_combine.py"
-    assert "tests/hw/sweep/test_taste.py" in tests
+    tests = importing_tests(ROOT, "hw/sweep/peak.py")
+    assert tests[0] == "tests/hw/sweep/test_peak.py"
+    assert "tests/hw/sweep/test_check.py" in tests
     assert importing_tests(ROOT, "host/results/files.py")
     assert importing_tests(ROOT, "no/such.py") == ()
 
 
 def test_a_random_few_of_the_faults_of_a_file() -> None:
-    every = chosen("hw/sweep/combine.py", ["t"], 0, 0)
-    some = chosen("hw/sweep/combine.py", ["t"], 5, 1)
+    every = chosen("hw/sweep/peak.py", ["t"], 0, 0)
+    some = chosen("hw/sweep/peak.py", ["t"], 5, 1)
     assert len(every) > len(some) == 5
     assert set(some) < set(every)
-    assert set(chosen("hw/sweep/combine.py", ["t"], 5, 2)) != set(some)
+    assert set(chosen("hw/sweep/peak.py", ["t"], 5, 2)) != set(some)
 
 
 def test_lines_that_changed_since_a_commit(tmp_path: Path) -> None:
@@ -133,8 +133,8 @@ def test_a_fault_is_found_where_a_test_fails_and_nowhere_else(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["docs/api.md"], "docs/api.md must be a Python file of the project, as in hw/sweep/combine.py"),
-        (["hw/none.py"], "hw/none.py must be a Python file of the project, as in hw/sweep/combine.py"),
+        (["docs/api.md"], "docs/api.md must be a Python file of the project, as in hw/sweep/peak.py"),
+        (["hw/none.py"], "hw/none.py must be a Python file of the project, as in hw/sweep/peak.py"),
         ([], "no fault can be made: name Python files, or a commit with --since"),
     ],
 )
@@ -145,7 +145,7 @@ def test_refusals(words: list[str], sentence: str, capsys: pytest.CaptureFixture
 
 
 def test_an_interrupt_leaves_no_process_and_no_file(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tests.mutants", "hw/sweep/combine.py", "--count", "1"]
+    command = [sys.executable, "-m", "tests.mutants", "hw/sweep/peak.py", "--count", "1"]
     process = subprocess.Popen(
         command, cwd=ROOT, env={**os.environ, "TMPDIR": str(tmp_path)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -35,10 +35,8 @@ Start = Literal["flat", "stay", "coarse"]
 
 STARTS: tuple[Start, ...] = get_args(Start)
 
-SHIFTS = ("none", "point", "midpoint")
-"""Shifts after a sweep: none; by the change at one grid point; by the mean of the smallest and the largest change, in
-a build with midpoints.
-"""
+SHIFTS = ("none", "point")
+"""Shifts after a sweep: none, or by the change at one grid point."""
 
 EVALUATION_STEPS = (0, 1, 4, 10)
 """Numbers of policy evaluation steps after each maximising sweep."""
@@ -137,23 +135,15 @@ class Solved:
     others: list[Other]
 
 
-def build_of(grid: int, lanes: int, slots: int = 0, overlap: bool = False) -> SweepParameters:
-    """Return the sweep engine of a machine with this number of lanes, and of lanes that share a bus.
-
-    ``overlap`` is that of :class:`beltline.hw.interface.parameters.MachineParameters`.
+def build_of(grid: int, lanes: int) -> SweepParameters:
+    """Return the sweep engine of a machine with this number of lanes.
 
     Raises
     ------
     ValueError
         No machine has these sizes.
     """
-    machine = MachineParameters(grid=grid, engine=Engine.SWEEP, lanes=lanes, slots=slots, overlap=overlap)
-    return SweepParameters.of(machine)
-
-
-def with_shifts(build: SweepParameters, way: Way) -> SweepParameters:
-    """Return the build that computes the shifts of a way."""
-    return replace(build, midpoints=True) if way.shift == "midpoint" else build
+    return SweepParameters.of(MachineParameters(grid=grid, engine=Engine.SWEEP, lanes=lanes))
 
 
 def begin(
@@ -170,7 +160,7 @@ def begin(
     machine.v[:count] = Fixed(image.value_bits).encode(start_of(problem, way, tol) if start is None else start).ravel()
     for table, words in ((machine.q, image.transition), (machine.shift_weights, shift_weights(image.transition))):
         table.reshape(machine.build.states, -1)[:states, :states] = words
-    mode = (Mode.SHIFT if way.shift != "none" else 0) | way.steps << STEPS_FIELD.start
+    mode = Mode.SPARSE | (Mode.SHIFT if way.shift != "none" else 0) | way.steps << STEPS_FIELD.start
     machine.start(points, states, Mode(mode), LIMIT, image.epsilon, image.constants)
     return image
 
@@ -192,8 +182,8 @@ def solve(
     RuntimeError
         The run did not converge.
     """
-    machine = SweepSoftwareMachine(with_shifts(build, way), logged=True)
-    if way.shift != "midpoint" and point is not None:
+    machine = SweepSoftwareMachine(build, logged=True)
+    if point is not None:
         machine = _Elsewhere(build, logged=True)
         machine.index = point
     image = begin(machine, problem, way, tol, start)

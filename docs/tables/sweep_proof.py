@@ -1,7 +1,7 @@
 """Print the cost of proofs on the sweep engine: ``python -m docs.tables.sweep_proof``.
 
 The RBC model, whose objectives have one local maximum, and the problems of :mod:`docs.tables.several_peaks`
-are solved by the software model with ``proof``, with clocks of the clock model. As in every solve, not all sweeps are
+are solved by the software model, with clocks of the clock model. As in every solve, not all sweeps are
 proven (``Mode.SPARSE``). Each line has the share of the clocks that proofs take, and the clocks of a sweep relative to
 a sweep without proof of the concave problem of the same size. The last column is a run with a proof of every sweep.
 
@@ -70,7 +70,7 @@ def solved(problem: Problem, lanes: int, tol: float, mode: Mode = Mode.SPARSE) -
     image = fixed_point(problem, tol)
     grid = max(ROW_WORDS * lanes, 1 << (problem.points - 1).bit_length())
     states = 1 << (problem.states - 1).bit_length()
-    sizes = MachineParameters(grid, states, engine=Engine.SWEEP, lanes=lanes, proof=True)
+    sizes = MachineParameters(grid, states, engine=Engine.SWEEP, lanes=lanes)
     build = SweepParameters.of(sizes)
     machine = SweepSoftwareMachine(build, logged=True)
     _load(machine, image, mode)

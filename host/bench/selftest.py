@@ -269,7 +269,7 @@ class _Tester:
         build_hash, build = device.read_register("BUILD_HASH"), self._build
         boards = [name for name, known in recorded().items() if known.build_hash == build_hash]
         of = f" ({' or '.join(boards)})" if boards else ""
-        shape = f"{build.lanes} lanes" if build.features.lanes else f"fold {build.fold}"
+        shape = f"{build.lanes} lanes" if build.is_sweep else f"fold {build.fold}"
         made_for = f", {hertz:,} Hz" if hertz else ""
         return (
             f"build {build_hash:016x}{of}: {build.engine.name.lower().replace('_', ' ')}, {shape}, "
@@ -354,7 +354,7 @@ class _Tester:
         if not self._runs:
             raise _Unavailable("needs the solve")
         size = self._runs[-1][1].policy.size
-        if self.build.features.lanes:
+        if self.build.is_sweep:
             size = self._words(table)
             words = read_table(self.device, table, size)
         else:
@@ -401,7 +401,7 @@ class _Tester:
             if found.clocks != right.clocks:
                 raise _Wrong(f"{found.clocks:,} clocks for {found.sweeps} sweeps, which should take {right.clocks:,}")
         clocks = ", ".join(f"{found.clocks:,}" for found, _ in self._runs)
-        return f"{clocks}, as by {'the model' if self.build.features.lanes else 'the formula'}"
+        return f"{clocks}, as by {'the model' if self.build.is_sweep else 'the formula'}"
 
     def clock(self) -> str:
         hertz, device = self.build.clock_hz, self.device

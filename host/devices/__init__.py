@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from beltline.host.devices import f2, pynq, rtl, serial, xdma
@@ -17,18 +16,16 @@ from beltline.host.devices.base import (
     DeviceTimeoutError,
     Progress,
 )
-from beltline.host.devices.made import in_turn, sweep_build
+from beltline.host.devices.made import sweep_build
 from beltline.host.problem.checks import ProblemError, shown, suggestion
 from beltline.host.problem.general import WORKAROUND
 from beltline.hw.interface.parameters import (
+    GENERAL_STATES,
     GRID_LIMIT,
     RESULTS_LIMIT,
-    ROW_WORDS,
     STATES_LIMIT,
-    TURNS_STATES_LIMIT,
     MachineParameters,
 )
-from beltline.hw.interface.registers import Engine
 
 if TYPE_CHECKING:
     # Not imported at run time: it loads compiled code, which takes a second.
@@ -120,8 +117,8 @@ def _too_many_states(problem: Problem, count: int, limit: int) -> str:
     alternatives = max(1, len(problem.alternatives))
     shared = "" if count == alternatives else f", of which {count} differ,"
     needed, advice = count * problem.states, WORKAROUND
-    if limit < needed <= TURNS_STATES_LIMIT:
-        advice = f"give multipliers=4, with which builds hold {TURNS_STATES_LIMIT}, or {WORKAROUND}"
+    if limit < needed <= GENERAL_STATES[1]:
+        advice = f"give general=1, with which builds hold {GENERAL_STATES[1]}, or {WORKAROUND}"
     return (
         f"{alternatives} alternatives{shared} in {problem.states} exogenous states take {needed} "
         f"states of a machine, more than the {limit} that the largest build can hold: {advice}"
@@ -129,7 +126,7 @@ def _too_many_states(problem: Problem, count: int, limit: int) -> str:
 
 
 def smallest_build(
-    problem: Problem, lanes: int | None = None, count: int = 1, multipliers: int = 0, prices: bool = False
+    problem: Problem, lanes: int | None = None, count: int = 1, general: bool = False
 ) -> MachineParameters:
     """Return the parameters of the smallest accelerator that ``problem`` fits.
 
@@ -142,11 +139,8 @@ def smallest_build(
     count
         Number of states of the machine for each exogenous state of the problem: more than 1 if it has several
         alternatives (:mod:`beltline.host.solver.products`).
-    multipliers
-        If the sweep engine needs more than ``STATES_LIMIT`` states: number of multipliers that compute the products of
-        an expectation one after another (:mod:`beltline.hw.sweep.turns`). With 0 more states are refused.
-    prices
-        Whether the machine is to compute prices, for which it has the place of one state more.
+    general
+        Whether the sweep engine is to solve the general form.
 
     Raises
     ------
@@ -159,19 +153,13 @@ def smallest_build(
             f"accelerator can hold: use device 'cpu' or 'gpu'"
         )
     states = problem.states * count
-    limit = TURNS_STATES_LIMIT if multipliers and lanes is not None else STATES_LIMIT
-    if states + prices > limit:
-        raise ProblemError(_too_many_states(problem, count, limit - prices))
-    states += prices
+    limit = GENERAL_STATES[1] if general else STATES_LIMIT
+    if states > limit:
+        raise ProblemError(_too_many_states(problem, count, limit))
     grid = max(4, 1 << (problem.points - 1).bit_length())
-    if lanes is not None and states > STATES_LIMIT:
-        build = MachineParameters(max(grid, ROW_WORDS * lanes), STATES_LIMIT, engine=Engine.SWEEP, lanes=lanes)
-        states = 1 << (states - 1).bit_length()
-        turns = in_turn(multipliers, states)
-        return replace(build, states=states, results=0, proof=True, costs=True, alternatives=True, multipliers=turns)
     if lanes is not None:
         # A sweep engine does not store the values of all ages: the host reads them after each age.
-        return sweep_build(MachineParameters(grid, states), lanes)
+        return sweep_build(MachineParameters(), grid, states, lanes, general)
     results = (problem.horizon or 1) * problem.points * problem.states
     if results > RESULTS_LIMIT:
         raise ProblemError(

@@ -12,21 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.host.problem.checks import ProblemError
-from beltline.hw.interface.features import FEATURES
 from beltline.hw.interface.parameters import MachineParameters, Multiplier
 from beltline.hw.interface.registers import (
-    ALTERNATIVES_ENGINE,
-    BOUNDS_BIT,
-    COSTS_ENGINE,
+    ENGINE_MEANINGS,
+    GENERAL_ENGINE,
     IDENTITY,
-    LINEAR_BIT,
-    MIDPOINTS_ENGINE,
-    OVERLAP_BIT,
-    PRICES_ENGINE,
-    PROVING_ENGINE,
     READABLE,
     REGISTERS,
-    TASTE_ENGINE,
     VERSION,
     WRITABLE,
     Access,
@@ -284,37 +276,18 @@ def built_sizes(device: Device) -> MachineParameters:
         No build has such parameters, or this host does not know the engine.
     """
     word = read_steady(device, "ENGINE")
-    flags = 1 << LINEAR_BIT | 1 << BOUNDS_BIT | 1 << OVERLAP_BIT
-    number, slots, multipliers = word & 0xFFFF, (word & ~flags) >> 16, 0
-    if number & 0xFF in (ALTERNATIVES_ENGINE, PRICES_ENGINE, TASTE_ENGINE):
-        # Its expectation may take multipliers in turn.
-        number, multipliers = number & 0xFF, number >> 8
-    prices, taste = number == PRICES_ENGINE, number == TASTE_ENGINE
-    alternatives = prices or taste or number == ALTERNATIVES_ENGINE
-    costs = alternatives or number == COSTS_ENGINE
-    proof = costs or number == PROVING_ENGINE
-    midpoints = number == MIDPOINTS_ENGINE
-    if proof or midpoints:
-        number = Engine.SWEEP
-    if number not in set(Engine):
-        names = ", ".join(f"{engine.value} ({engine.name})" for engine in Engine)
-        names += f", {PROVING_ENGINE} (SWEEP with proof), {COSTS_ENGINE} (SWEEP with proof and costs)"
-        names += f", {ALTERNATIVES_ENGINE} (SWEEP with proof, costs and alternatives)"
-        names += f", {MIDPOINTS_ENGINE} (SWEEP with midpoints), {PRICES_ENGINE} (SWEEP with prices)"
-        names += f", {TASTE_ENGINE} (SWEEP with taste shocks)"
-        raise DeviceError(f"device {device.name!r} has engine {word}, but this host knows only {names}")
-    sizes: dict[str, Any] = {what: read_steady(device, f"{what.upper()}_MAX") for what in ("grid", "states", "results")}
+    general = word == GENERAL_ENGINE
+    if not general and word not in set(Engine):
+        known = ", ".join(f"{number} ({meaning})" for number, meaning in ENGINE_MEANINGS.items())
+        raise DeviceError(f"device {device.name!r} has engine {word}, but this host knows only {known}")
+    engine = Engine.SWEEP if general else Engine(word)
+    sizes = {what: read_steady(device, f"{what.upper()}_MAX") for what in ("grid", "states", "results")}
     sizes["lanes"] = read_steady(device, "LANES")
-    if FEATURES[Engine(number)].folds:
+    if engine is Engine.ASSEMBLY_LINE:
         sizes |= {what: read_steady(device, what.upper()) for what in ("fold", "evaluators")}
     try:
         multiplier = Multiplier.of(read_steady(device, "MULTIPLIER"))
-        kinds: dict[str, Any] = {"proof": proof, "costs": costs, "alternatives": alternatives, "midpoints": midpoints}
-        kinds |= {"multipliers": multipliers, "slots": slots, "prices": prices, "taste": taste}
-        # Without alternatives it has no meaning, and remains at its default.
-        kinds["linear"] = not alternatives or bool(word >> LINEAR_BIT & 1)
-        kinds |= {"bounds": bool(word >> BOUNDS_BIT & 1), "overlap": bool(word >> OVERLAP_BIT & 1)}
-        return MachineParameters(**sizes, **kinds, engine=Engine(number), multiplier=multiplier)
+        return MachineParameters(**sizes, general=general, engine=engine, multiplier=multiplier)
     except ValueError as error:
         raise DeviceError(f"device {device.name!r} reports sizes that no build has: {error}") from None
 

@@ -103,16 +103,7 @@ def open_rtl(
     fold: int | None = None,
     evaluators: int | None = None,
     lanes: int | None = None,
-    proof: int | None = None,
-    costs: int | None = None,
-    alternatives: int | None = None,
-    midpoints: int | None = None,
-    multipliers: int | None = None,
-    prices: int | None = None,
-    taste: int | None = None,
-    bounds: int | None = None,
-    slots: int | None = None,
-    overlap: int | None = None,
+    general: int | None = None,
 ) -> RtlDevice:
     """Generate and compile the gateware, or load it from the cache, and open its simulation.
 
@@ -122,8 +113,7 @@ def open_rtl(
         Sizes; by default 256 grid points and 4 exogenous states.
     progress
         Called with lines of progress.
-        fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, taste, bounds, slots,
-        overlap
+    fold, evaluators, lanes, general
         Options of the build, which ``beltline.host.devices.made.OPTIONS`` describes.
 
     Raises
@@ -134,11 +124,7 @@ def open_rtl(
     try:
         from beltline.sim.board import SimulatedBoard
 
-        machine = made(
-            parameters or MachineParameters(grid=256), fold, evaluators, lanes,
-            proof=proof, costs=costs, alternatives=alternatives, midpoints=midpoints, multipliers=multipliers,
-            slots=slots, prices=prices, taste=taste, bounds=bounds, overlap=overlap,
-        )  # fmt: skip
+        machine = made(parameters or MachineParameters(grid=256), fold, evaluators, lanes, general)
         files = _verilog(machine, progress)
     except ImportError as error:
         raise DeviceError(missing_package("device 'rtl'", str(error.name), "rtl")) from error

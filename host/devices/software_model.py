@@ -69,7 +69,7 @@ class ModelDevice:
             Table.V: machine.v,
             Table.POLICY: machine.policy,
         }
-        self._in_lanes = self._build.features.lanes
+        self._in_lanes = self._build.is_sweep
         if self._in_lanes:
             self._tables = {t: np.zeros(self._windows.words(t), words.dtype) for t, words in self._tables.items()}
         self._layout: Layout | None = None
@@ -212,7 +212,7 @@ class ModelDevice:
                 mode=Mode(settings["MODE"]),
                 sweep_limit=settings["SWEEP_LIMIT"],
                 epsilon=settings["EPSILON"],
-                constants=UtilityConstants.from_registers(settings, self._machine.parameters.features.linear),
+                constants=UtilityConstants.from_registers(settings, self._machine.parameters.general),
             )
             self._publish()
 
@@ -224,16 +224,7 @@ def open_model(
     fold: int | None = None,
     evaluators: int | None = None,
     lanes: int | None = None,
-    proof: int | None = None,
-    costs: int | None = None,
-    alternatives: int | None = None,
-    midpoints: int | None = None,
-    multipliers: int | None = None,
-    prices: int | None = None,
-    taste: int | None = None,
-    bounds: int | None = None,
-    slots: int | None = None,
-    overlap: int | None = None,
+    general: int | None = None,
 ) -> ModelDevice:
     """Open the emulator: the bit-exact software model of an accelerator.
 
@@ -243,17 +234,12 @@ def open_model(
         Sizes; by default 65,536 grid points and 4 exogenous states.
     progress
         Called with lines of progress.
-        fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, taste, bounds, slots,
-        overlap
+    fold, evaluators, lanes, general
         Options of the build, which ``beltline.host.devices.made.OPTIONS`` describes.
     """
     if progress:
         progress("preparing the software model (it is compiled once and cached)")
-    build = made(
-        parameters or MachineParameters(), fold, evaluators, lanes,
-        proof=proof, costs=costs, alternatives=alternatives, midpoints=midpoints, multipliers=multipliers,
-        slots=slots, prices=prices, taste=taste, bounds=bounds, overlap=overlap,
-    )  # fmt: skip
+    build = made(parameters or MachineParameters(), fold, evaluators, lanes, general)
     from beltline.hw.top.engine_table import ENGINES
 
     return ModelDevice(ENGINES[build.engine].software(build), build)

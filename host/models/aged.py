@@ -18,11 +18,7 @@ def placed(
     called: str,
     device: Any,
     points: int,
-    states: int,
     options: Mapping[str, Any],
-    *,
-    bounds: bool = False,
-    taste: bool = False,
 ) -> tuple[Any, dict[str, Any], bool]:
     """Return the device that solves a model with alternatives, its options, and whether it is of the accelerator.
 
@@ -33,7 +29,7 @@ def placed(
         if device == UNNAMED or device in REFERENCES:
             return check_device(called, device), dict(options), False
         if DEVICES[known(device)].elastic:
-            return device, general_options(points, states, options, bounds, taste), True
+            return device, general_options(points, options), True
     return device, dict(options), True
 
 
@@ -66,6 +62,5 @@ class AgedModel(Model, Generic[Solution]):
             As :func:`beltline.solve`.
         """
         problem = self.problem()
-        states = len(problem.alternatives) * problem.states
-        device, options, _ = placed(self.called, device, problem.points, states, more, taste=problem.taste > 0.0)
+        device, options, _ = placed(self.called, device, problem.points, more)
         return self.solution(self, solve(problem, device=device, progress=progress, **options))

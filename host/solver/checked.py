@@ -286,41 +286,25 @@ def _sum(words: NDArray[np.int64], blocks: Sequence[Words]) -> int:
 
 def check_supported(device: Device, build: MachineParameters, image: Image) -> None:
     """Check that a device with the parameters ``build`` has the tables that an image needs."""
-    states = image.start.shape[1]
-    if image.grid.ndim == 2 and not build.features.costs:
-        raise ProblemError(
-            f"device {device.name!r} has no table of costs, and the problem needs one for what it has of the general "
-            f"form: {WORKAROUND}"
-        )
     single = image.products is None or image.products.single
-    if image.groups is not None and not single and not build.features.alternatives:
-        raise ProblemError(
-            f"device {device.name!r} was built without alternatives, which the problem needs for its alternatives or "
-            f"bounds: {WORKAROUND}"
-        )
-    if image.constants.linear and not build.features.linear:
-        raise ProblemError(
-            f"device {device.name!r} was built by an earlier version, without the linear utility that eta = 0 needs: "
-            f"build it again, or {WORKAROUND}"
-        )
-    if image.bounds is not None and not build.features.bounds:
-        raise ProblemError(
-            f"device {device.name!r} was built without bounds, which the problem needs for bounds of x' that depend "
-            f"on x: {WORKAROUND}"
-        )
-    if image.products is not None and build.features.taste and image.products.arrangement.largest > TERMS:
-        raise ProblemError(
-            f"device {device.name!r} was built for taste shocks, with at most {TERMS} alternatives of a regime, and "
-            f"the problem has {image.products.arrangement.largest}: {WORKAROUND}"
-        )
-    if image.groups is not None and any(image.groups.shocks) and not build.features.taste:
-        raise ProblemError(
-            f"device {device.name!r} was built without taste shocks, which the problem has: {WORKAROUND}"
-        )
-    if image.faces is not None and not (build.features.prices and states < build.states):
-        raise ProblemError(
-            f"device {device.name!r} cannot compute prices, or not for {states} of its {build.states} states"
-        )
+    needs = {
+        "costs of its choices": image.grid.ndim == 2,
+        "alternatives or bounds": image.groups is not None and not single,
+        "linear utility (eta = 0)": image.constants.linear,
+    }
+    for what, needed in needs.items():
+        if needed and not build.general:
+            raise ProblemError(
+                f"the problem has {what}, and the build of device {device.name!r} is not general: {WORKAROUND}"
+            )
+    if image.groups is not None and any(image.groups.shocks):
+        assert image.products is not None
+        largest = image.products.arrangement.largest
+        if largest > TERMS:
+            raise ProblemError(
+                f"a machine takes the log-sum of at most {TERMS} alternatives of a regime, and the problem with taste "
+                f"shocks has {largest}: {WORKAROUND}"
+            )
 
 
 def settled(device: Device, name: str) -> int:
@@ -373,8 +357,6 @@ class Asked:
     epsilon: int
     horizon: bool
     shift: bool
-    peaks: bool
-    updates: bool = False
 
 
 @dataclass(frozen=True)
@@ -410,14 +392,8 @@ class Report:
             return f"{self.clocks:,} clocks for {sweeps:,} sweeps, which take {clocks:,}"
         failed = bool(status & (Status.SATURATED | Status.INFEASIBLE))
         reasons = failed + sum(flag in status for flag in (Status.CONVERGED, Status.LIMIT, Status.STOPPED))
-        seeks = asked.peaks and not failed and Status.STOPPED not in status
-        proven = asked.build.features.proofs and not failed
-        if (
-            reasons != 1
-            or int(status) & ~_ENDED
-            or (Status.PEAKS in status and not seeks)
-            or (Status.PROVEN in status and not proven)
-        ):
+        proven = asked.build.is_sweep and not failed
+        if reasons != 1 or int(status) & ~_ENDED or (Status.PROVEN in status and not proven):
             return f"its status is {status_text(status)}"
         stopped, tested = Status.STOPPED in status, sweeps > 0 and not asked.horizon
         if (
@@ -429,9 +405,8 @@ class Report:
             return f"it made {sweeps:,} sweeps of at most {limit:,} (status {status_text(status)})"
         # A run does not end with a sweep that extrapolates or evaluates a policy, so it can be stopped after one whose
         # change is below the tolerance.
-        # Nor does it converge with a sweep from whose values other prices follow.
         below = self.norm < asked.epsilon
-        may_continue = (asked.shift and stopped) or (asked.updates and below)
+        may_continue = asked.shift and stopped
         if tested and not failed and below != (Status.CONVERGED in status) and not may_continue:
             ends = f"where one below {asked.epsilon} ends it (status {status_text(status)})"
             return f"the last change of V is {self.norm}, {ends}"

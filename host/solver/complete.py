@@ -79,7 +79,7 @@ def _rounding(problem: Problem, image: Image, choices: NDArray[np.int32], larges
     units += products.wealth.shape[1] * 2.0**-65 * largest + 2.0 * DOUBLE * largest
     units += log_sum_error(products.form.sigma, image.value_unit)
     rounding = np.full(choices.shape, units)
-    amount_error = image.amount_unit * (1.0 if image.faces is None else 1.5)
+    amount_error = image.amount_unit
     for d, one in enumerate(products.form.alternatives):
         if not isinstance(one, Branch):
             continue
@@ -103,7 +103,7 @@ def _rounding(problem: Problem, image: Image, choices: NDArray[np.int32], larges
     return rounding
 
 
-def peaked(
+def one_peak(
     problem: Problem, image: Image, value: NDArray[np.int64], change: int = 0, deadline: float = math.inf
 ) -> bool:
     """Return whether every objective of a sweep is proven to have a single peak, so that local search finds it.
@@ -268,12 +268,11 @@ def _certified(completed: Completed, tables: Tables, change: float, report: Prog
     if not options.verify and products:
         note = " The choices of the last sweep are not proven, so the result was verified although verify is False."
     elif not options.verify and not proven:
-        if Status.PEAKS not in done.status and peaked(problem, image, done.value, done.norm, deadline):
+        if one_peak(problem, image, done.value, done.norm, deadline):
             return trust(problem, image, tables, change, proven), ""
-        found = "has several peaks" if Status.PEAKS in done.status else "may have several peaks"
         note = (
-            f" The objective {found}, of which the engine may have found one that is not the highest, so the result "
-            f"was verified although verify is False."
+            " The objective may have several peaks, of which the engine may have found one that is not the highest, so "
+            "the result was verified although verify is False."
         )
     if not options.verify and proven:
         return trust(problem, image, tables, change, proven), ""

@@ -31,7 +31,7 @@ from beltline.host.solver.run import Checkpoint, Run, Saved, continued, of_ages
 from beltline.hw.interface.bounds import words_of
 from beltline.hw.interface.layout import Layout, Words
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import UPDATE_FIELD, Command, Mode, Status, Table, status_text
+from beltline.hw.interface.registers import Command, Mode, Status, Table, status_text
 
 SWEEP_LIMIT_MAX = 2**32 - 1
 """Largest sweep limit that fits the register."""
@@ -85,8 +85,7 @@ class Driver:
         self._build = MachineParameters()
         self._build_hash = UNKNOWN
         self._weights: NDArray[np.uint64] | None = None
-        self._seeks = self._sparse = False
-        self._every = 0
+        self._sparse = False
         # Whether the device still has the choices of the last run that ended.
         self._chosen = False
 
@@ -99,8 +98,6 @@ class Driver:
         timeout: float | None = None,
         checkpoint: Checkpoint | None = None,
         shift: bool = False,
-        peaks: bool = False,
-        update_every: int = 0,
     ) -> Run:
         """Load an image, run it to the end, and read the results.
 
@@ -117,10 +114,6 @@ class Driver:
             run. Not with a horizon.
         shift
             Whether a sweep engine extrapolates ``V`` between its sweeps. Not with a horizon or a checkpoint.
-        peaks
-            Whether a sweep engine looks for objectives with several peaks after its last sweep (flag ``PEAKS``).
-        update_every
-            Number of sweeps after which a device that computes prices updates them; 0 for never.
         """
         if horizon is not None and checkpoint is not None:
             raise ProblemError("checkpoint must be None for a problem with a horizon, which takes few sweeps")
@@ -128,21 +121,19 @@ class Driver:
             raise ProblemError("method 'shift' is for problems without a horizon, and for solves without a checkpoint")
         self._moved = []
         self._check_device(image, horizon)
-        if shift and not self._build.features.shifts:
-            kind = "a sweep engine without alternatives" if self._build.features.alternatives else "a sweep engine"
+        if shift and not self._build.shifts:
+            kind = "a sweep engine that is not general" if self._build.general else "a sweep engine"
             raise ProblemError(f"method 'shift' needs {kind}, which device {self.device.name!r} does not have")
         self._weights = shift_weights(image.transition) if shift else None
-        self._seeks = peaks and self._build.features.peaks
         # The sweeps that are proven depend on where a run is interrupted.
-        self._sparse = self._build.features.sparse and horizon is None and checkpoint is None
-        self._every = update_every if image.faces is not None else 0
+        self._sparse = self._build.shifts and horizon is None and checkpoint is None
         before = checkpoint.load(image) if checkpoint is not None else None
         if before is not None and (before.sweeps >= sweep_limit or before.norm < image.epsilon):
             return self._from_checkpoint(before, image)
         deadline = math.inf if timeout is None else time.monotonic() + timeout
         timing: dict[str, float] = {}
         self._make_idle()
-        if horizon is not None and not self._build.features.ages:
+        if horizon is not None and self._build.is_sweep:
             return self._run_ages(image, horizon, progress, timeout, deadline, timing)
         while True:
             start = image if before is None else replace(image, start=before.value)
@@ -238,7 +229,7 @@ class Driver:
             self._build_hash = read_steady(device, "BUILD_HASH")
         points, states = image.start.shape
         check_supported(device, self._build, image)
-        ages = horizon if horizon is not None and self._build.features.ages else 1
+        ages = horizon if horizon is not None and not self._build.is_sweep else 1
         check_fits(device, self._build, points, states, ages * points * states)
 
     def build(self) -> MachineParameters:
@@ -287,14 +278,12 @@ class Driver:
         points, states = image.start.shape
         stride = build.states
         grid = image.grid
-        if build.features.padded:
+        if not build.is_sweep:
             grid = np.full(build.grid, PADDING, dtype=np.int64)
             grid[:points] = image.grid
-        elif build.features.costs:
+        elif build.general:
             grid = np.zeros((points, stride), dtype=np.int64)
             grid[:, :states] = image.grid if image.grid.ndim == 2 else image.grid[:, None]
-            if image.faces is not None:
-                grid[:, -1] = image.faces
         layout = Layout(build, points, states)
         second = self._weights is not None
         transition = np.zeros((1 + second, stride, stride), dtype=np.int64)
@@ -302,29 +291,24 @@ class Driver:
         if self._weights is not None:
             transition[1, :states, :states] = self._weights.view(np.int64)
         matrices = [Load(Table.Q, transition.reshape(-1), (Words(0, 0, transition.size),))]
-        if build.features.alternatives:
-            # The candidates of each state change with prices, and the transitions do not.
-            rows = image.every_group.rows(stride, build.features.taste).reshape(-1)
+        if build.general:
+            rows = image.every_group.rows(stride).reshape(-1)
             matrices.append(Load(Table.Q, rows, (Words(transition.size, 0, rows.size),), _GROUPS))
         x, w, v = (
             Load(at, words.reshape(-1), layout.blocks(at))
             for at, words in ((Table.X, grid), (Table.W, image.wealth), (Table.V, image.start))
         )
         tables = [x, w, *matrices, v]
-        if build.features.bounds:
+        if build.general:
             tables.append(Load(Table.X, words_of(image.candidates).reshape(-1), layout.bounds, _BOUNDS))
         written = self._tables.load(tables)
         if self._tables.lost:
             self._settings = {}
         self._moved += [load.table.name for load in written]
         mode = (Mode.HORIZON if horizon else Mode(0)) | (Mode(0) if self._weights is None else Mode.SHIFT)
-        mode |= (Mode.PEAKS if self._seeks else Mode(0)) | (Mode.SPARSE if self._sparse else Mode(0))
+        mode |= Mode.SPARSE if self._sparse else Mode(0)
         if self._continues(written, next_age):
             mode |= Mode.CHOICES
-        if self._every:
-            # The device is going to write its costs and lowest candidates.
-            self._tables.forget(Table.X, Table.Q)
-            mode |= Mode(self._every << UPDATE_FIELD.start)
         settings = {
             "MODE": int(mode),
             "GRID": points,
@@ -343,7 +327,7 @@ class Driver:
         """Return whether the next run may begin from the choices of the last one, after ``written`` were loaded."""
         moved = {load.table for load in written if (load.table, load.part) != (Table.Q, _GROUPS)}
         same = next_age or not {Table.W, Table.Q, Table.V} & moved
-        return self._build.features.proofs and self._chosen and same
+        return self._build.is_sweep and self._chosen and same
 
     def _solve(
         self, image: Image, done: int, limit: int, progress: Progress | None, deadline: float, pause: float
@@ -399,8 +383,6 @@ class Driver:
             image.epsilon,
             horizon=age or horizon is not None,
             shift=self._weights is not None,
-            peaks=self._seeks,
-            updates=self._every > 0,
         )
         if cannot := report.contradiction(asked):
             raise DeviceError(f"device {device.name!r} reports a run that is not possible: {cannot}")

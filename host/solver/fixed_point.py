@@ -99,9 +99,6 @@ class Image:
         the same in the run of a horizon's last age.
     products : Products or None
         Of a problem with alternatives, whose exogenous states are then its product states.
-    faces : (N_k,) int64 array or None
-        Of a problem whose prices the accelerator computes: what a bond pays, over the discount factor and the return
-        of a safe bond, in units of amounts (:mod:`beltline.hw.sweep.prices.parameters`).
     bounds : (2, N_k, N_z) int64 array or None
         Of a problem with bounds of ``x'`` that depend on ``x``: the lowest and the highest candidate of each state.
     ages : tuple of Image
@@ -121,7 +118,6 @@ class Image:
     groups: Groups | None = None
     last_groups: Groups | None = None
     products: Products | None = None
-    faces: NDArray[np.int64] | None = None
     bounds: NDArray[np.int64] | None = None
     ages: tuple[Image, ...] = ()
 
@@ -140,7 +136,7 @@ class Image:
 
     @property
     def candidates(self) -> NDArray[np.int64]:
-        """The lowest and the highest candidate of each state for a build with bounds, ``(2, N_k, N_z)``."""
+        """The lowest and the highest candidate of each state for a general build, ``(2, N_k, N_z)``."""
         if self.bounds is not None:
             return self.bounds
         sides = self.every_group.lowest, self.every_group.highest

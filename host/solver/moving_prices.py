@@ -1,10 +1,9 @@
-"""Solution on a machine with prices that depend on the solution, which the host or the machine itself computes.
+"""Solution on a machine with prices that depend on the solution, which the host computes.
 
 After each run the host calls the user's function ``update``, which computes new prices, converts the tables that it
 returns, and writes those that changed, usually only window ``X``, the costs. Values stay on the machine, so the next
 run continues from them. ``update`` is the same function as for a solve on the processor
-(:func:`beltline.gpu_ref.general.solve.solve`). A machine built with ``prices`` knows from its values where bonds are
-paid, and computes the costs of borrowing from it between two sweeps (:mod:`beltline.hw.sweep.prices.parameters`).
+(:func:`beltline.gpu_ref.general.solve.solve`).
 """
 
 from __future__ import annotations
@@ -13,105 +12,34 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.gpu_ref.general.form import Branch, Form
+from beltline.gpu_ref.general.form import Form
 from beltline.gpu_ref.general.outcome import converged, unfinished
-from beltline.gpu_ref.general.prices import BondPrices
 from beltline.gpu_ref.general.solution import Iterate
 from beltline.gpu_ref.general.solve import Update, change_of, with_prices
 from beltline.gpu_ref.general.sweep import Found as Sweep
 from beltline.host.devices.base import Progress
-from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.moved import with_form
 from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
 from beltline.host.solver.complete import INVALID, Completed
-from beltline.host.solver.fixed_point import RANGE, Image
+from beltline.host.solver.fixed_point import Image
 from beltline.host.solver.prepare import Prepared, from_last
 from beltline.host.solver.product_image import found_of, product_image
-from beltline.host.solver.products import check_products, varies
+from beltline.host.solver.products import check_products
 from beltline.host.solver.run import Run
-from beltline.hw.interface.groups import Mark
-from beltline.hw.interface.registers import UPDATE_FIELD, Status
-
-MOST_EVERY = (1 << UPDATE_FIELD.stop - UPDATE_FIELD.start) - 1
-"""Largest number of sweeps after which a machine can be told to update prices."""
-
-
-def unsupported(problem: Problem, update: Any) -> str:
-    """Return why a machine cannot compute the prices of ``update`` itself, as a clause; empty if it can."""
-    if not isinstance(update, BondPrices):
-        return "update is not a BondPrices"
-    form = problem.form
-    if form.negative:
-        return "consumption may be negative"
-    if form.sigma > 0.0:
-        return "there are taste shocks"
-    repay, default = (form.alternatives[d] for d in update.numbers([one.name for one in form.alternatives]))
-    if not isinstance(repay, Branch) or not isinstance(default, Branch) or repay.regime != default.regime:
-        return f"{update.repay!r} and {update.default!r} are not two choices of one regime"
-    tables = repay.at()
-    if not (tables.mix == np.eye(form.shape[0])[repay.regime]).all():
-        return f"{update.repay!r} may lead to another regime"
-    if not (tables.beta == tables.beta[0]).all() or tables.beta[0] <= 0.0:
-        return f"{update.repay!r} has no discount factor above 0 that is the same in every state"
-    if (tables.low > 0).any() or (tables.high < problem.points - 1).any():
-        return f"{update.repay!r} has bounds of x'"
-    return ""
-
-
-def with_machine_prices(
-    problem: Problem, update: BondPrices, image: Image, value_bits: int | None, amount_bits: int | None, tol: float
-) -> Image:
-    """Return the image of a problem whose prices the machine computes."""
-    assert image.products is not None
-    form = image.products.form
-    discounted = _discounted(form, update)
-    safe = np.repeat(update.face[:, None], form.shape[2], axis=1) / (1.0 + update.interest)
-    # At any prices, values are between those at the price of a safe bond and those of a bond without a price.
-    ends = [
-        product_image(problem, tol, value_bits, amount_bits, form.with_tables({update.repay: {"cost": cost}}), image)
-        for cost in (safe, 0.0 * safe)
-    ]
-    values, amounts = (min(getattr(one, f"{of}_bits") for one in (image, *ends)) for of in ("value", "amount"))
-    while float(np.abs(discounted).max()) * 2.0**amounts >= RANGE:
-        amounts -= 1
-    if (values, amounts) != (image.value_bits, image.amount_bits):
-        image = product_image(problem, tol, values, amounts, form, image)
-    products, groups = image.products, image.groups
-    assert products is not None
-    assert groups is not None
-    repay, default = (products.of(d) for d in update.numbers([one.name for one in form.alternatives]))
-    marks, highest = groups.marks.copy(), groups.highest.copy()
-    marks[repay] |= int(Mark.PRICED)
-    marks[default] |= int(Mark.UNPAID)
-    highest[repay] = problem.points - 1
-    faces = np.rint(np.ldexp(discounted, image.amount_bits)).astype(np.int64)
-    return replace(image, groups=replace(groups, marks=marks, highest=highest), faces=faces)
-
-
-def _discounted(form: Form, update: BondPrices) -> Array:
-    """Return what a bond pays, ``(N_k,)``, over the discount factor and the return of a safe bond."""
-    repay = form.alternatives[update.numbers([one.name for one in form.alternatives])[0]]
-    assert isinstance(repay, Branch)
-    found: Array = update.face / (float(repay.at().beta[0]) * (1.0 + update.interest))
-    return found
-
+from beltline.hw.interface.registers import Status
 
 UPDATE_EVERY = 10
 """Default number of sweeps of a run, after which prices are updated.
 
 The first sweep of a run searches every state, because costs have changed; more sweeps of a run spread that cost.
 """
-
-MACHINE_EVERY = 1
-"""Default number of sweeps after which a machine that computes prices itself updates them."""
 
 
 def _together(runs: list[Completed]) -> Completed:
@@ -175,40 +103,6 @@ def solve_moving(
     return replace(result, success=False, status=Outcome.LIMIT.value, message=message)
 
 
-def solve_at_machine_prices(
-    work: Prepared,
-    run: Callable[..., Completed],
-    update: BondPrices,
-    every: int,
-    report: Progress | None = None,
-) -> Result:
-    """Solve a problem with alternatives on a machine that computes the prices of bonds itself, in a single run."""
-    problem, options = work.problem, work.options
-    tol, image = options.tol, work.image
-    image = with_machine_prices(problem, update, image, options.value_bits, options.amount_bits, tol)
-    completed = run(replace(work, image=image), report, update_every=every)
-    last = completed.run
-    if last.status & (INVALID | Status.STOPPED) or not last.sweeps:
-        stopped: Result = completed.result(report)
-        return stopped
-    assert image.products is not None
-    change = math.ldexp(last.norm, -image.value_bits)
-    form, prices = with_prices(image.products.form, update(_iterate(image, last, change)))
-    after = product_image(problem, tol, image.value_bits, image.amount_bits, form, image)
-    options = replace(options, verify=options.verify and last.converged)
-    done = replace(work, image=replace(after, faces=image.faces), options=options)
-    result: Result = replace(completed, work=done).result(report)
-    changed = 0.0 if last.converged else math.inf
-    result = replace(result, prices=prices, price_change=changed, problem=with_form(problem, form))
-    if last.converged:
-        return result if not result.success else replace(result, message=converged(change, 0.0, last.sweeps, True))
-    message = (
-        f"After {last.sweeps} sweeps the value still changed by {change:.3g}, and tol is {tol:g}, or the prices still "
-        "changed. Values and prices that change together need not converge: increase max_sweeps or change update_every."
-    )
-    return replace(result, success=False, status=Outcome.LIMIT.value, message=message)
-
-
 def _reporting(report: Progress | None, sweeps: int) -> Progress | None:
     """Return a function that reports lines of a run, and adds that ``sweeps`` sweeps were made before it."""
     if report is None or not sweeps:
@@ -234,8 +128,6 @@ def _next(
 ) -> Image:
     """Return the image of the problem with the new tables ``form``, with the values of the last run as its start."""
     check_products(problem, form)
-    if before.bounds is None and varies(form):
-        raise ValueError("a machine takes bounds of x' that depend on x only if those of the first tables do")
     try:
         image = product_image(problem, tol, before.value_bits, before.amount_bits, form, before)
     except ProblemError:

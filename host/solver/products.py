@@ -25,7 +25,7 @@ is never needed. In the table it gets the cost of the cheapest higher candidate:
     G'(x', s) = min over y >= x' of G(y, s)
 
 Then costs do not fall, the affordable candidates are those up to a highest one, and the search between the choices of
-neighbouring states proves its choices (``docs/sweep-engine-general.md``). The optimum is unchanged: under ``G'`` a
+neighbouring states proves its choices (``docs/sweep-engine.md``). The optimum is unchanged: under ``G'`` a
 dominated candidate is worth no more than the candidate whose cost it has. If the accelerator chooses it, the two have
 equal continuation values, and the policy is changed to the candidate that is not dominated.
 

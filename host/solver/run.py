@@ -156,8 +156,6 @@ class Run:
 def of_ages(ages: list[Run]) -> Run:
     """Combine the runs of the ages solved so far, in their order, into one."""
     status = ages[-1].status
-    if any(Status.PEAKS in run.status for run in ages):
-        status |= Status.PEAKS
     if not all(Status.PROVEN in run.status for run in ages):
         status &= ~Status.PROVEN
     return replace(

@@ -183,8 +183,7 @@ class Session:
         update : function, optional
             For a problem of the general form: returns new prices after each run of ``update_every`` sweeps (10 by
             default), as on device ``"cpu"`` after each sweep (:mod:`beltline.gpu_ref.general.prices`). Only tables that
-            change are transferred. A device built with ``prices=1`` computes those of a ``BondPrices`` itself, without
-            the host, after ``update_every`` sweeps (1 by default) and when values no longer change.
+            change are transferred.
         **options
             None are accepted: options of a device are set when it is opened.
 
@@ -241,12 +240,8 @@ class Session:
         """Solve a problem whose prices depend on its solution."""
         # Here, because they compile.
         from beltline.host.solver.moving_prices import (
-            MACHINE_EVERY,
-            MOST_EVERY,
             UPDATE_EVERY,
-            solve_at_machine_prices,
             solve_moving,
-            unsupported,
         )
         from beltline.host.solver.solve_general import check_update
 
@@ -262,22 +257,9 @@ class Session:
         if given is not None:
             given = whole("update_every", given, "a whole number from 1", lambda n: n > 0)
         work = self.prepare(problem, options, moving=True)
-        computes = self._computes_prices() and not unsupported(problem, moving["update"])
-        every = (MACHINE_EVERY if computes else UPDATE_EVERY) if given is None else given
-        if computes and every > MOST_EVERY:
-            raise ProblemError(
-                f"update_every must be at most {MOST_EVERY} on a device that computes prices itself, not {every}"
-            )
+        every = UPDATE_EVERY if given is None else given
         with reporting(self._progress if progress is None else progress) as report:
-            if computes:
-                return solve_at_machine_prices(work, self.run, moving["update"], every, report)
             return solve_moving(work, self.run, moving["update"], every, report)
-
-    def _computes_prices(self) -> bool:
-        """Return whether the device of this session computes prices itself."""
-        if self._driver is None:
-            return bool(self._options.get("prices"))
-        return self._driver.build().features.prices
 
     def prepare(self, problem: Problem, options: SolveOptions | None = None, moving: bool = False) -> Prepared:
         """Check a problem and convert its tables to fixed point: the host's work before a run."""
@@ -294,13 +276,11 @@ class Session:
         if self._closed:
             raise DeviceError("the session is closed")
         elastic = self._name is not None and DEVICES[self._name].elastic
-        sizes = self._options.get("lanes"), _product_count(problem), self._options.get("multipliers", 0)
-        prices = bool(self._options.get("prices"))
-        build = smallest_build(problem, *sizes, prices=prices) if elastic else None
-        if options.shift and build is not None and not build.features.shifts:
+        lanes, general = self._options.get("lanes"), bool(self._options.get("general"))
+        build = smallest_build(problem, lanes, _product_count(problem), general) if elastic else None
+        if options.shift and build is not None and not build.is_sweep:
             raise no_lanes(self._name)
-        proves = bool(self._options.get("proof"))
-        image = image_of(problem, options, any_start=proves, general=moving)
+        image = image_of(problem, options, any_start=lanes is not None, general=moving)
         if options.lowers_tol:
             options = replace(options, tol=max(options.tol, SMALLEST_TOLERANCE * image.value_unit))
         return Prepared(problem, image, build, options)
@@ -308,33 +288,18 @@ class Session:
     def _check_general(self, problem: Problem, options: SolveOptions, alternatives: bool) -> None:
         """Check options for a problem of the general form, as far as that is possible before the device is open."""
         # Here, because it compiles.
-        from beltline.host.solver.products import check_products, varies
+        from beltline.host.solver.products import check_products
 
         check_products(problem)
         kind = "alternatives" if alternatives else "discount factors by state or tables by age"
         has = ", ".join(extras(problem))
         if has == "cost":
             has = kind = "a cost"
-        wanted = "proof=1, costs=1 and alternatives=1" if alternatives else "proof=1 and costs=1"
-        named = self._name is not None and DEVICES[self._name].elastic
-        if named and not self._options.get("alternatives" if alternatives else "costs"):
+        if self._name is not None and DEVICES[self._name].elastic and not self._options.get("general"):
             raise ProblemError(
                 f"problem {problem.name!r} has {has}, which device {self._name!r} supports only with the options "
-                f"lanes=, {wanted}: pass these, or {WORKAROUND}"
+                f"lanes= and general=1: pass these, or {WORKAROUND}"
             )
-        bounds, taste = "bounds of x' that depend on x", f"taste = {shown(problem.taste)}"
-        bounded, shocked = varies(problem.form), problem.taste > 0.0
-        if bounded and shocked:
-            raise ProblemError(
-                f"problem {problem.name!r} has {taste} and {bounds}, which no device of the accelerator supports "
-                f"together: {WORKAROUND}"
-            )
-        for needs, option, needed in ((bounds, "bounds", bounded), (taste, "taste", shocked)):
-            if named and needed and not self._options.get(option):
-                raise ProblemError(
-                    f"problem {problem.name!r} has {needs}, which device {self._name!r} supports only with the option "
-                    f"{option}=1: pass it, too, or {WORKAROUND}"
-                )
         if options.shift:
             raise ProblemError(f"method 'shift' does not support problems with {kind}: leave method out")
         if options.start in ("stay", "coarse"):
@@ -345,7 +310,6 @@ class Session:
         work: Prepared,
         report: Progress | None = None,
         saving: Checkpoint | None = None,
-        update_every: int = 0,
     ) -> Completed:
         """Run a prepared problem on the device; errors as of :meth:`solve`."""
         if self._closed:
@@ -367,8 +331,6 @@ class Session:
                 options.timeout,
                 saving,
                 options.shift,
-                peaks=not options.verify,
-                update_every=update_every,
             )
             self._moved = run.moved
             usable = problem.horizon is None and run.sweeps and not run.status & INVALID
@@ -381,11 +343,8 @@ class Session:
         sizes = self._sizes
         if build is not None and sizes is not None:
             grid, states = max(build.grid, sizes.grid), max(build.states, sizes.states)
-            horizons = build.features.ages
-            results = max(build.results, sizes.results, grid * states) if horizons else 0
-            options = ("proof", "costs", "alternatives", "multipliers", "prices")
-            kinds = {name: getattr(build, name) or getattr(sizes, name) for name in options}
-            build = replace(build, grid=grid, states=states, results=results, **kinds)
+            results = 0 if build.is_sweep else max(build.results, sizes.results, grid * states)
+            build = replace(build, grid=grid, states=states, results=results)
         if self._driver is None or (build is not None and build != sizes):
             if self._driver is not None:
                 self._driver.device.close()

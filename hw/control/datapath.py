@@ -32,7 +32,6 @@ _PASSES = (
     "pass_done",
     "take",
     "plain",
-    "peaks",
     "proven",
 )
 
@@ -42,13 +41,13 @@ def settings_of(machine: MachineParameters) -> tuple[str, ...]:
 
     A datapath with lanes compares the norm with ``EPSILON`` itself.
     """
-    return (*_SETTINGS, "EPSILON") if machine.features.lanes else _SETTINGS
+    return (*_SETTINGS, "EPSILON") if machine.is_sweep else _SETTINGS
 
 
 def passes(machine: MachineParameters) -> dict[str, wiring.Member]:
     """Return the ports by which the build's :class:`beltline.hw.control.sequencer.Sequencer` controls a datapath.
 
-    Names and directions are those of the sequencer. Ports of features that the build lacks are left out.
+    Names and directions are those of the sequencer. Ports that the build lacks are left out.
     """
     ports = sequencer_ports(SequencerParameters(machine))
     return {name: ports[name] for name in _PASSES if name in ports}

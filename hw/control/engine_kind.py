@@ -14,7 +14,7 @@ from beltline.hw.interface.parameters import MachineParameters
 
 @dataclass(frozen=True)
 class EngineKind:
-    """An engine: functions that make its parts for a build. The build's ``features`` say what the engine can do.
+    """An engine: functions that make its parts for a build.
 
     Parameters
     ----------

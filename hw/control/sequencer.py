@@ -71,7 +71,6 @@ def check_clocks(multiplier: Multiplier) -> int:
 def sequencer_ports(parameters: SequencerParameters) -> dict[str, wiring.Member]:
     """Return the ports of :class:`Sequencer`, which describes them; those of absent features are left out."""
     machine = parameters.machine
-    features = machine.features
     return {
         "run": In(1),
         "stop": In(1),
@@ -79,16 +78,15 @@ def sequencer_ports(parameters: SequencerParameters) -> dict[str, wiring.Member]
         "grid": In(_WORD),
         "states": In(_WORD),
         "sweep_limit": In(_WORD),
-        **({"below": In(1)} if features.lanes else {"epsilon": In(WIDTH)}),
+        **({"below": In(1)} if machine.is_sweep else {"epsilon": In(WIDTH)}),
         "norm": In(WIDTH),
         "saturated": In(1),
         "infeasible": In(1),
         "retired": In(parameters.retired_bits),
         "pass_done": In(1),
         "take": In(1),
-        **({"plain": In(1)} if features.shifts or features.prices else {}),
-        **({"peaks": In(1)} if features.peaks else {}),
-        **({"proven": In(1)} if features.proofs else {}),
+        **({"plain": In(1)} if machine.shifts else {}),
+        **({"proven": In(1)} if machine.is_sweep else {}),
         "begin": Out(1),
         "first_sweep": Out(1),
         "second_sweep": Out(1),
@@ -140,12 +138,9 @@ class Sequencer(wiring.Component):
         High for one clock with the last expectation of a pass.
     take : in, 1 bit
         The datapath reads a state in this clock, if ``stream`` is high.
-    plain : in, 1 bit; builds with shifts or prices
-        The sweep may end a run as converged: it neither evaluated a policy nor was shifted, or its prices follow from
-        its values.
-    peaks : in, 1 bit; builds that look for further peaks
-        The search has found another peak.
-    proven : in, 1 bit; builds with proofs
+    plain : in, 1 bit; builds with shifts
+        The sweep may end a run as converged: it neither evaluated a policy nor was shifted, and is proven.
+    proven : in, 1 bit; engines with lanes
         From the end of a pass: its choices are proven.
     begin : out, 1 bit
         High for one clock before every pass.
@@ -176,11 +171,9 @@ class Sequencer(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         machine = self.parameters.machine
-        quick = machine.features.lanes
+        quick = machine.is_sweep
         busy = Signal()
-        never = Status.BUSY | (Status(0) if machine.features.peaks else Status.PEAKS)
-        if not machine.features.proofs:
-            never |= Status.PROVEN
+        never = Status.BUSY if quick else Status.BUSY | Status.PROVEN
         flags: dict[Status, Signal] = {flag: Signal(name=flag.name) for flag in Status if flag not in never}
         bits = [flags.get(flag, Const(0, 1)) for flag in Status if flag is not Status.BUSY]
         m.d.comb += self.status.eq(Cat(busy, *bits))
@@ -197,13 +190,7 @@ class Sequencer(wiring.Component):
                 saturated.eq(saturated | self.saturated),
                 infeasible.eq(infeasible | self.infeasible),
             ]
-        of_peaks, of_proof = [], []
-        if machine.features.peaks:
-            peaks = Signal()
-            m.d.sync += peaks.eq((peaks | self.peaks) & busy)
-            of_peaks.append(flags[Status.PEAKS].eq(peaks))
-        if machine.features.proofs:
-            of_proof.append(flags[Status.PROVEN].eq(self.proven))
+        of_proof = [flags[Status.PROVEN].eq(self.proven)] if quick else []
         ends = self._converged(m)
         at_limit, at_last = Signal(), Signal()
         if quick:
@@ -240,8 +227,8 @@ class Sequencer(wiring.Component):
                 [],
                 [flags[Status.SATURATED].eq(saturated_now), flags[Status.INFEASIBLE].eq(infeasible_now)],
             ),
-            (~self.prologue & ~self.horizon & ends, [Status.CONVERGED], [*of_peaks, *of_proof]),
-            (~self.prologue & at_limit, [Status.LIMIT], [*of_peaks, *of_proof]),
+            (~self.prologue & ~self.horizon & ends, [Status.CONVERGED], of_proof),
+            (~self.prologue & at_limit, [Status.LIMIT], of_proof),
             (stopping, [Status.STOPPED], of_proof),
         ]
 
@@ -312,7 +299,7 @@ class Sequencer(wiring.Component):
             p.input(self.states),
             p.input(self.sweep_limit),
         ).value
-        if not machine.features.ages:
+        if machine.is_sweep:
             fits = self.sweep_limit == 1
         good = Signal()
         last_position = Signal.like(self.position)
@@ -321,10 +308,10 @@ class Sequencer(wiring.Component):
 
     def _converged(self, m: Module) -> Value:
         """Return whether a sweep ends the run as converged: its norm is below epsilon, and it is a plain sweep."""
-        features = self.parameters.machine.features
+        machine = self.parameters.machine
         # Norm and epsilon are final many clocks before the decision.
-        converged = self.below if features.lanes else below(m, self.norm, self.epsilon)
-        return converged & self.plain if features.shifts or features.prices else converged
+        converged = self.below if machine.is_sweep else below(m, self.norm, self.epsilon)
+        return converged & self.plain if machine.shifts else converged
 
     @staticmethod
     def _count(m: Module, counter: Signal, event: Signal, clear: object) -> None:

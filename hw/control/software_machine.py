@@ -42,7 +42,7 @@ class SoftwareMachine(ABC):
     policy
         Policy indices, int64, ``(results,)``.
     bounds
-        Of a build with bounds, int64, ``(grid * states,)``, in table order: the candidates of each state
+        Of a general build, int64, ``(grid * states,)``, in table order: the candidates of each state
         (:mod:`beltline.hw.interface.bounds`). ``None`` for other builds.
     status, sweeps, states_done, clocks, norm
         Contents of the registers of these names.

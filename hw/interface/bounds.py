@@ -1,4 +1,4 @@
-"""Contents of the second half of window ``X`` in a build with bounds: the candidates of each state.
+"""Contents of the second half of window ``X`` in a general build: the candidates of each state.
 
 State ``(x, s)`` has a word in the order of ``W``, with its lowest candidate in bits 0 to 15 and its highest one in bits
 16 to 31; the machine chooses among these as if the grid had no others. Neither may fall in ``x``. Those of all points

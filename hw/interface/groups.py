@@ -1,10 +1,9 @@
-"""Contents of the second matrix of window ``Q`` in a build with alternatives: the groups of exogenous states.
+"""Contents of the second matrix of window ``Q`` in a general build: the groups of exogenous states.
 
 An exogenous state of such a build is a *product state*: an alternative in an exogenous state of the problem.
 Neighbouring states, the alternatives between which there is a choice, form a *group*. Row 0 of the matrix has the
 amount that each state adds to its value. Row 1 has its :class:`Mark` in bits 0 to 15, its lowest candidate in bits 16
-to 31, and its highest one in bits 32 to 47. In a
-build with taste shocks the first three words of row 2 are the constants of the log-sum,
+to 31, and its highest one in bits 32 to 47. The first three words of row 2 are the constants of the log-sum,
 :class:`beltline.hw.arithmetic.log_sum_constants.LogSumConstants`. The other rows are not read.
 """
 
@@ -35,12 +34,6 @@ class Mark(enum.IntFlag):
     KEEPS = 4
     """The state keeps its value from before the sweep, whatever its candidates are worth: a table of values."""
 
-    UNPAID = 8
-    """Bonds pay nothing where the alternative of this state is chosen. Only for engines that compute prices."""
-
-    PRICED = 16
-    """The engine computes the costs of this state and its lowest candidate. Only for engines that compute prices."""
-
 
 @dataclass(frozen=True, eq=False)
 class Groups:
@@ -58,8 +51,7 @@ class Groups:
     lowest, highest : (N_z,) int64 arrays
         First and last candidate of each state, grid indexes with ``lowest <= highest``.
     shocks
-        Constants of the log-sum, three words from 0 to ``2**64 - 1``; 0 for a maximum. Only for a build with taste
-        shocks.
+        Constants of the log-sum, three words from 0 to ``2**64 - 1``; 0 for a maximum.
 
     Examples
     --------
@@ -82,25 +74,20 @@ class Groups:
         return cls(none, none + int(Mark.BEGINS | Mark.ENDS), none, none + points - 1)
 
     @classmethod
-    def of(cls, matrix: NDArray[np.uint64], states: int, taste: bool = False) -> Groups:
+    def of(cls, matrix: NDArray[np.uint64], states: int) -> Groups:
         """Return the groups of a problem with ``states`` exogenous states.
 
-        ``matrix`` is the second matrix of window ``Q``: uint64, ``(STATES_MAX, STATES_MAX)``. ``taste`` says that the
-        build has taste shocks.
+        ``matrix`` is the second matrix of window ``Q``: uint64, ``(STATES_MAX, STATES_MAX)``.
         """
         rows = matrix.view(np.int64)[:2, :states]
         lowest, highest = (rows[1] >> shift & 2**CANDIDATE_BITS - 1 for shift in (LOWEST_SHIFT, HIGHEST_SHIFT))
-        shocks = tuple(matrix[2, : len(NO_SHOCKS)].tolist()) if taste else NO_SHOCKS
+        shocks = tuple(matrix[2, : len(NO_SHOCKS)].tolist())
         return cls(rows[0].copy(), rows[1] & sum(Mark), lowest, highest, shocks)
 
-    def rows(self, built: int, taste: bool = False) -> NDArray[np.int64]:
-        """Return the rows of the matrix that a build with ``built`` exogenous states reads.
-
-        They are int64, ``(2, built)``, or ``(3, built)`` for a build with taste shocks (``taste``).
-        """
-        found = np.zeros((2 + taste, built), np.int64)
-        if taste:
-            found[2, : len(self.shocks)] = np.array(self.shocks, np.uint64).view(np.int64)
+    def rows(self, built: int) -> NDArray[np.int64]:
+        """Return the rows of the matrix that a build with ``built`` exogenous states reads: int64, ``(3, built)``."""
+        found = np.zeros((3, built), np.int64)
+        found[2, : len(self.shocks)] = np.array(self.shocks, np.uint64).view(np.int64)
         found[0, : self.kappa.size] = self.kappa
         found[1, : self.marks.size] = self.marks | self.lowest << LOWEST_SHIFT | self.highest << HIGHEST_SHIFT
         return found

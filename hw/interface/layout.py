@@ -44,9 +44,9 @@ class Layout:
     ``l * lane_points`` on. Their words are in block ``l``, from its beginning, in table order. If the problem is as
     large as the build, the whole window is in table order.
 
-    A build with costs has a word of ``X`` for each point and each exogenous state of the build, whatever the problem's
-    ``N_z``: the cost of ``x'`` in state ``s`` is word ``x' * STATES_MAX + s`` of table order. In a build with bounds,
-    the second half of window ``X`` has those of each state's choice, in blocks like those of ``W``.
+    A general build has a word of ``X`` for each point and each exogenous state of the build, whatever the problem's
+    ``N_z``: the cost of ``x'`` in state ``s`` is word ``x' * STATES_MAX + s`` of table order. The second half of its
+    window ``X`` has the bounds of each state's choice, in blocks like those of ``W``.
 
     Parameters
     ----------
@@ -71,11 +71,11 @@ class Layout:
     def blocks(self, table: Table) -> tuple[Words, ...]:
         """Return the blocks of ``table``, other than ``Q``, in its window: as few as possible, in table order."""
         build = self.build
-        if table is Table.X and build.features.padded:
+        if table is Table.X and not build.is_sweep:
             return (Words(0, 0, build.grid),)
         words, block = self.states, build.grid * build.states
         if table is Table.X:
-            words, block = (build.states, block) if build.features.costs else (1, build.grid)
+            words, block = (build.states, block) if build.general else (1, build.grid)
         share, block = self.lane_points * words, block // build.lanes
         total = self.grid * words
         if share == block or build.lanes == 1:

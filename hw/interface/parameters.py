@@ -3,23 +3,10 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from numbers import Integral
 
-from beltline.hw.interface.features import FEATURES, EngineFeatures
-from beltline.hw.interface.registers import (
-    ALTERNATIVES_ENGINE,
-    BOUNDS_BIT,
-    COSTS_ENGINE,
-    LINEAR_BIT,
-    MIDPOINTS_ENGINE,
-    OVERLAP_BIT,
-    PRICES_ENGINE,
-    PROVING_ENGINE,
-    TASTE_ENGINE,
-    Engine,
-)
+from beltline.hw.interface.registers import GENERAL_ENGINE, Engine
 
 CLOCK_HZ = 250_000_000
 """Clock in Hz by which reports convert clocks to time: the target of the boards the machine is meant for.
@@ -33,11 +20,8 @@ GRID_LIMIT = 65_536
 STATES_LIMIT = 16
 """Largest number of exogenous states of a build with a multiplier of the expectation for each of them."""
 
-TURNS_STATES_LIMIT = 128
-"""Largest number of exogenous states of a build whose expectation takes its multipliers in turn."""
-
-MULTIPLIERS_LIMIT = 64
-"""Most multipliers that an expectation takes in turn."""
+GENERAL_STATES = (8, 128)
+"""Fewest and most exogenous states of a general build, whose expectation takes its multipliers in turn."""
 
 RESULTS_LIMIT = 2**24
 """Largest number of words in a build's value memory."""
@@ -57,15 +41,11 @@ LANES_LIMIT = 256
 ROW_WORDS = 8
 """Words of a row: neighbouring grid points in one exogenous state. Lanes read each other's tables by rows."""
 
-SLOTS = (4, 8)
-"""Permitted clocks from one turn of a lane on its row bus to the next, which are also the lanes that share a bus.
+SLOTS = 4
+"""Lanes that share a row bus: clocks from one turn of a lane on its bus to the next.
 
-The least is 4 because a lane learns 3 clocks after its turn whether its request was taken.
+A lane learns 3 clocks after its turn whether its request was taken, so it could not use a turn that comes earlier.
 """
-
-FEW_LANES = 16
-"""A machine with at most this number of lanes has one bus for every 4 lanes, a larger one has one for every 8, unless
-its parameter ``slots`` is set."""
 
 
 def _power_of_two(number: int, least: int, most: int) -> bool:
@@ -83,37 +63,12 @@ def check_lanes(lanes: int, grid: int) -> None:
         )
 
 
-def check_states(states: int, multipliers: int) -> None:
-    """Raise ``ValueError`` if no build has this number of exogenous states with these multipliers taken in turn."""
-    limit = TURNS_STATES_LIMIT if multipliers else STATES_LIMIT
-    if not 1 <= states <= limit:
-        more = "" if multipliers else f", or with multipliers up to {TURNS_STATES_LIMIT}"
-        raise ValueError(f"states of a build must be from 1 to {limit}{more}, not {states}")
-    if multipliers and not _power_of_two(multipliers, 1, min(MULTIPLIERS_LIMIT, states - 1)):
-        raise ValueError(
-            f"multipliers of a build must be a power of two from 1 to {MULTIPLIERS_LIMIT} and below its {states} "
-            f"states, not {multipliers}"
-        )
-
-
-def check_absent(name: str, reasons: Mapping[str, bool]) -> None:
-    """Raise ``ValueError`` if no build can have option ``name``, for the first of ``reasons`` that holds."""
-    for reason, holds in reasons.items():
-        if holds:
-            raise ValueError(f"{name} of a build must be False {reason}")
-
-
-def taste_reasons(alternatives: bool, prices: bool, states: int) -> dict[str, bool]:
-    """Return the reasons for which no build has taste shocks, and whether each holds."""
-    few = f"with fewer than 4 states, here {states}"
-    return {"without alternatives": not alternatives, "with prices": prices, few: states < 4}
-
-
-def bounds_reasons(alternatives: bool, prices: bool, taste: bool) -> dict[str, bool]:
-    """Return the reasons for which no build has bounds, and whether each holds. Bounds and taste were not tested
-    together.
-    """
-    return {"without alternatives": not alternatives, "with prices": prices, "with taste": taste}
+def check_states(states: int, general: bool) -> None:
+    """Raise ``ValueError`` if no build, or no general one, has this number of exogenous states."""
+    least, most = GENERAL_STATES if general else (1, STATES_LIMIT)
+    if not least <= states <= most:
+        of = "a general build" if general else "a build"
+        raise ValueError(f"states of {of} must be from {least} to {most}, not {states}")
 
 
 class Multiplier(enum.Enum):
@@ -173,7 +128,7 @@ class MachineParameters:
     grid
         Largest number of grid points ``N_k``: a power of two from 4 to 65,536.
     states
-        Largest number of exogenous states ``N_z``: 1 to 16, and up to 128 with ``multipliers``.
+        Largest number of exogenous states ``N_z``: 1 to 16, or 8 to 128 with ``general``.
     results
         Words of the value and policy memories, at least ``grid * states``; 0 (the default) stands for
         ``grid * states``. With more words a run with a horizon can store several ages.
@@ -194,38 +149,9 @@ class MachineParameters:
         ``results`` must be ``grid * states``, and ``fold`` and ``evaluators`` must have their defaults.
     lanes
         Lanes of a sweep engine: a power of two from 1 to 256, with at least ``ROW_WORDS`` grid points each.
-    proof
-        Whether a sweep engine proves the choices of its maximising sweeps (all, or some with ``Mode.SPARSE``).
-    costs
-        Whether a candidate has its own cost in each exogenous state, ``G(x', s)``. Requires ``proof``.
-    alternatives
-        Whether the maximum over groups of exogenous states is taken before the expectation. Requires ``costs`` and at
-        least 2 ``states``.
-    midpoints
-        Whether a sweep engine's shifts follow from the smallest and the largest change of each exogenous state, which
-        saves sweeps, and not from the change at the middle point of the grid. Excludes ``proof``.
-    multipliers
-        Multipliers of the expectation that are taken in turn, each for ``states / multipliers`` exogenous states: a
-        power of two below ``states``. 0 (the default) for one multiplier for each exogenous state. Requires
-        ``alternatives``.
-    slots
-        Lanes of a sweep engine that share a row bus, 4 or 8: a lane can fetch a row every ``slots`` clocks. 0 (the
-        default) for 4 with up to ``FEW_LANES`` lanes, and 8 with more. No bit of a result depends on it.
-    prices
-        Whether a sweep engine computes the prices of bonds between sweeps, from the probability that they are paid.
-        Requires ``multipliers``.
-    taste
-        Whether the alternatives may have taste shocks: the log-sum over groups of exogenous states takes the place of
-        the maximum. Requires ``alternatives`` and at least 4 ``states``, and excludes ``prices``.
-    bounds
-        Whether each state of a sweep engine has a lowest and a highest candidate of its own. Requires ``alternatives``,
-        and excludes ``prices``.
-    overlap
-        Whether a sweep engine computes the expected values of points during the local search of others, which saves
-        clocks. No bit of a result depends on it. Excludes ``proof``.
-    linear
-        Whether a build with alternatives takes linear utility (``UtilityForm.LINEAR``). All that are generated do; a
-        device that reports otherwise was generated by an earlier version. Other builds never do.
+    general
+        Whether a sweep engine solves the general form: a cost of each candidate in each exogenous state, alternatives
+        and taste shocks, bounds of each choice, and linear utility. Such a build has no shifts.
 
     Raises
     ------
@@ -243,23 +169,13 @@ class MachineParameters:
     multiplier: Multiplier = Multiplier.DSP48E2
     engine: Engine = Engine.ASSEMBLY_LINE
     lanes: int = 1
-    proof: bool = False
-    costs: bool = False
-    alternatives: bool = False
-    midpoints: bool = False
-    multipliers: int = 0
-    slots: int = 0
-    prices: bool = False
-    bounds: bool = False
-    taste: bool = False
-    linear: bool = True
-    overlap: bool = False
+    general: bool = False
 
     def __post_init__(self) -> None:
         self._check_types()
         if not _power_of_two(self.grid, 4, GRID_LIMIT):
             raise ValueError(f"grid of a build must be a power of two from 4 to {GRID_LIMIT}, not {self.grid}")
-        check_states(self.states, self.multipliers)
+        check_states(self.states, self.general)
         if self.results == 0:
             object.__setattr__(self, "results", self.grid * self.states)
         if self.results < self.grid * self.states:
@@ -276,36 +192,12 @@ class MachineParameters:
             raise ValueError(f"fold of a build must be from 1 to {FOLD_LIMIT}, not {self.fold}")
         if self.evaluators not in EVALUATORS:
             raise ValueError(f"evaluators of a build must be 1, 2 or 4, not {self.evaluators}")
-        if self.features.lanes:
+        if self.is_sweep:
             self._check_sweep()
         elif self.lanes != 1:
             raise ValueError(f"lanes of a build of the assembly line must be 1, not {self.lanes}")
-        elif self.proof:
-            raise ValueError("proof of a build must be False for the assembly line, whose search assumes one peak")
-        if self.costs and not self.proof:
-            raise ValueError(
-                "costs of a build must be False without proof, because with costs objectives have many peaks"
-            )
-        if self.alternatives:
-            own = "because each alternative has its own costs and its own state"
-            check_absent(
-                "alternatives", {f"without costs, {own}": not self.costs, f"with 1 state, {own}": self.states == 1}
-            )
-        for name in ("midpoints", "overlap"):
-            if getattr(self, name):
-                check_absent(name, {"for the assembly line": not self.features.lanes, "with proof": self.proof})
-        if self.multipliers and not self.alternatives:
-            raise ValueError(f"multipliers of a build must be 0 without alternatives, not {self.multipliers}")
-        if self.prices and not self.multipliers:
-            raise ValueError(
-                "prices of a build must be False without multipliers, which compute them between two expectations"
-            )
-        if self.taste:
-            check_absent("taste", taste_reasons(self.alternatives, self.prices, self.states))
-        if self.bounds:
-            check_absent("bounds", bounds_reasons(self.alternatives, self.prices, self.taste))
-        if self.slots not in ((0, *SLOTS) if self.features.lanes else (0,)):
-            raise ValueError(f"slots of a build must be 4, 8 or 0, and 0 for the assembly line, not {self.slots}")
+        elif self.general:
+            raise ValueError("general of a build must be False for the assembly line, whose search assumes one peak")
 
     def _check_types(self) -> None:
         wanted: dict[type, tuple[type, str]] = {
@@ -336,47 +228,39 @@ class MachineParameters:
                 )
 
     @property
-    def features(self) -> EngineFeatures:
-        """Features of the build's engine. A build with ``proof`` cannot look for other peaks."""
-        features = FEATURES[self.engine]
-        if not self.proof:
-            return features
-        features = replace(features, peaks=False, proofs=True, costs=self.costs)
-        if not self.alternatives:
-            return features
-        kinds = {"prices": self.prices, "linear": self.linear, "bounds": self.bounds, "taste": self.taste}
-        return replace(features, shifts=False, alternatives=True, **kinds)
+    def is_sweep(self) -> bool:
+        """Whether the engine is the sweep engine.
+
+        It has lanes, and its tables consist of a block for each (:class:`beltline.hw.interface.layout.Layout`). It
+        proves its choices, and stores the values of one age: a run with a horizon has one sweep. The assembly line
+        stores those of every age, and the host fills its table ``X`` up to the build's grid.
+        """
+        return self.engine is Engine.SWEEP
+
+    @property
+    def shifts(self) -> bool:
+        """Whether ``MODE`` can ask for shifts, policy evaluation sweeps and sweeps without a proof."""
+        return self.is_sweep and not self.general
+
+    @property
+    def matrices(self) -> int:
+        """Matrices in window ``Q``. The second one of a sweep engine has weights of shifts, or groups."""
+        return 1 + self.is_sweep
 
     @property
     def reported(self) -> dict[str, int]:
         """Contents of the registers that describe the build, by name."""
         return {
-            "ENGINE": self._engine,
+            "ENGINE": GENERAL_ENGINE if self.general else int(self.engine),
             "LANES": self.lanes,
             "FOLD": self.fold,
-            "EVALUATORS": self.evaluators if self.features.folds else 1,
+            "EVALUATORS": self.evaluators if not self.is_sweep else 1,
             "CLOCK_HZ": self.clock_hz,
             "GRID_MAX": self.grid,
             "STATES_MAX": self.states,
             "RESULTS_MAX": self.results,
             "MULTIPLIER": self.multiplier.word,
         }
-
-    @property
-    def _engine(self) -> int:
-        """Contents of register ``ENGINE``."""
-        number = COSTS_ENGINE if self.costs else PROVING_ENGINE if self.proof else int(self.engine)
-        if self.alternatives:
-            number = TASTE_ENGINE if self.taste else PRICES_ENGINE if self.prices else ALTERNATIVES_ENGINE
-        elif self.midpoints:
-            number = MIDPOINTS_ENGINE
-        flags = self.features.linear << LINEAR_BIT | self.features.bounds << BOUNDS_BIT | self.overlap << OVERLAP_BIT
-        return number | self.multipliers << 8 | self.slots << 16 | flags
-
-    @property
-    def row_slots(self) -> int:
-        """Lanes that share a row bus of a sweep engine, 4 or 8, also if ``slots`` is 0."""
-        return self.slots or SLOTS[0 if self.lanes <= FEW_LANES else 1]
 
     @property
     def index_bits(self) -> int:

@@ -87,57 +87,19 @@ class Register:
 
 
 class Engine(enum.IntEnum):
-    """Engines, by the contents of register ``ENGINE`` in a build without ``proof``."""
+    """Engines, by the contents of register ``ENGINE``. Numbers 2 to 8 were those of builds of earlier versions."""
 
     ASSEMBLY_LINE = 1
-    SWEEP = 2
+    SWEEP = 9
 
 
-PROVING_ENGINE = 3
-"""Contents of register ``ENGINE`` for a sweep engine that proves the choices of its sweeps."""
-
-COSTS_ENGINE = 4
-"""Contents of register ``ENGINE`` for a sweep engine that also has a table of costs in window ``X``."""
-
-ALTERNATIVES_ENGINE = 5
-"""Contents of register ``ENGINE`` for one that also takes the maximum over alternatives before the expectation.
-
-If its expectation takes its multipliers in turn, bits 8 to 15 of the register are their number.
-"""
-
-MIDPOINTS_ENGINE = 6
-"""Contents of register ``ENGINE`` for a sweep engine whose shifts follow from the extremes of the changes."""
-
-PRICES_ENGINE = 7
-"""Contents of register ``ENGINE`` for one with alternatives that also computes the prices of bonds between sweeps."""
-
-TASTE_ENGINE = 8
-"""Contents of register ``ENGINE`` for one with alternatives that may have taste shocks."""
-
-LINEAR_BIT = 20
-"""Bit of register ``ENGINE`` that says that utility may be linear (:attr:`UtilityForm.linear`).
-
-Engines 5, 7 and 8 have it, except those that were generated before it existed.
-"""
-
-BOUNDS_BIT = 21
-"""Bit of register ``ENGINE`` that says that window ``X`` has a second table: the candidates of each state."""
-
-OVERLAP_BIT = 22
-"""Bit of register ``ENGINE`` that says that a sweep engine computes expected values during local searches.
-
-A driver need not know it: only clocks depend on it.
-"""
+GENERAL_ENGINE = 10
+"""Contents of register ``ENGINE`` for a sweep engine that solves the general form."""
 
 ENGINE_MEANINGS = {
     int(Engine.ASSEMBLY_LINE): "assembly line",
     int(Engine.SWEEP): "sweep engine",
-    PROVING_ENGINE: "sweep engine that proves the choices of its sweeps",
-    COSTS_ENGINE: "as 3, with a table of costs in window `X`",
-    ALTERNATIVES_ENGINE: "as 4, and takes the maximum over alternatives. Only 5, 7 and 8 may have multipliers in turn",
-    MIDPOINTS_ENGINE: "sweep engine whose shifts follow from the least and the largest change of each exogenous state",
-    PRICES_ENGINE: "as 5, with multipliers in turn, and computes the prices of bonds between sweeps",
-    TASTE_ENGINE: "as 5, and with taste shocks takes the log-sum over alternatives in place of the maximum",
+    GENERAL_ENGINE: "sweep engine for the general form: costs, alternatives, taste shocks, bounds, linear utility",
 }
 """What each engine number of register ``ENGINE`` means."""
 
@@ -156,21 +118,14 @@ class Mode(enum.IntFlag):
 
     HORIZON = 1
     SHIFT = 2
-    PEAKS = 4
-    CHOICES = 8
-    SPARSE = 16
+    CHOICES = 4
+    SPARSE = 8
 
 
 STEPS_FIELD = slice(8, 16)
 """Bits of register ``MODE`` with the number of policy evaluation steps after each maximising sweep.
 
 Such a step is a sweep that computes the values of unchanged choices.
-"""
-
-UPDATE_FIELD = STEPS_FIELD
-"""Bits of register ``MODE`` of an engine that computes prices: the number of sweeps after which it updates them.
-
-It also updates them after a sweep whose norm is below ``EPSILON``. With 0 it leaves costs as the host wrote them.
 """
 
 
@@ -181,7 +136,7 @@ class UtilityForm:
     Parameters
     ----------
     negative, log, linear
-        Bits ``NEGATIVE``, ``LOG`` and ``LINEAR`` of the register. Only builds with alternatives read ``LINEAR``.
+        Bits ``NEGATIVE``, ``LOG`` and ``LINEAR`` of the register. Only general builds read ``LINEAR``.
     shift
         Bits ``SHIFT`` of the register, 0 to 63.
     """
@@ -234,8 +189,7 @@ class Status(enum.IntFlag):
     SATURATED = 32
     INFEASIBLE = 64
     BAD_CONFIGURATION = 128
-    PEAKS = 256
-    PROVEN = 512
+    PROVEN = 256
 
 
 def status_text(status: Status) -> str:
@@ -255,8 +209,7 @@ FLAGS: dict[type[enum.IntFlag], dict[enum.IntFlag, str]] = {
     Status: {
         Status.BUSY: "a run is in progress: tables, and registers other than `COMMAND`, cannot be written",
         Status.DONE: "a run has ended",
-        Status.CONVERGED: "the sup norm of the last sweep was below `EPSILON`, and if the engine updates prices, they "
-        "follow from its values",
+        Status.CONVERGED: "the sup norm of the last sweep was below `EPSILON`",
         Status.LIMIT: "the run ended after `SWEEP_LIMIT` sweeps, as a complete run with a horizon does",
         Status.STOPPED: "the run ended because of `STOP` in `COMMAND`",
         Status.SATURATED: "a utility, an expectation or the value of a choice did not fit in 64 bits and was saturated",
@@ -265,10 +218,8 @@ FLAGS: dict[type[enum.IntFlag], dict[enum.IntFlag, str]] = {
         Status.BAD_CONFIGURATION: "no sweep was made, because `GRID` (at least 2), `STATES` (at least 1) or "
         "`SWEEP_LIMIT` (at least 1) is out of range, or because a run with a horizon is too large: more than "
         "`RESULTS_MAX` values or, on a sweep engine, more than one sweep",
-        Status.PEAKS: "`MODE` requested a search for other peaks after the last sweep, and it found one: some choice "
-        "may not be the best",
-        Status.PROVEN: "sweep engine built with `proof`: every choice of the last sweep is proven to be the best of "
-        "all candidates, whatever the value function",
+        Status.PROVEN: "sweep engine: every choice of the last sweep is proven to be the best of all candidates, "
+        "whatever the value function",
     },
     Refused: {
         Refused.REGISTER: "a register was written while busy",
@@ -278,20 +229,16 @@ FLAGS: dict[type[enum.IntFlag], dict[enum.IntFlag, str]] = {
     Mode: {
         Mode.HORIZON: "finite horizon: every sweep stores value and policy in its own slot, and none is tested for "
         "convergence. A sweep engine has one slot, so `SWEEP_LIMIT` must be 1, and the next age is another run",
-        Mode.SHIFT: "sweep engine: values are shifted between sweeps, by the weights after `Q`. Bits 8 to 15 are the "
-        "number of policy evaluation sweeps, which do not change choices, after each maximising sweep. A run converges "
-        "only on a maximising sweep without a shift, and the last sweep before the limit is one",
-        Mode.PEAKS: "sweep engine: after the last sweep of a run that converges or reaches its limit, every state is "
-        "searched twice more, from the lowest candidates and from the highest. `PEAKS` of `STATUS` reports whether a "
-        "search ended at another candidate",
-        Mode.CHOICES: "sweep engine built with `proof`: the searches of the first sweep begin from the choices that "
-        "the last run left in table `POLICY`, and not from each state's own point. That run must have had the same "
-        "`GRID` and `STATES` and have made a sweep; otherwise the number of clocks is undefined. Proven choices do not "
-        "depend on it",
-        Mode.SPARSE: "sweep engine built with `proof` and without alternatives: not every sweep is proven, but the "
-        "first, the last and some between them. 9 sweeps without a proof follow the first one and each that moved a "
-        "choice; any other is followed by twice as many as the one before it, at most 144. A run converges only on a "
-        "sweep with a proof. Ignored with `HORIZON`",
+        Mode.SHIFT: "sweep engine that is not general: values are shifted between sweeps, by the weights after `Q`. "
+        "Bits 8 to 15 are the number of policy evaluation sweeps, which do not change choices, after each maximising "
+        "sweep. A run converges only on a maximising sweep without a shift, and the last sweep before the limit is one",
+        Mode.CHOICES: "sweep engine: the searches of the first sweep begin from the choices that the last run left in "
+        "table `POLICY`, and not from each state's own point. That run must have had the same `GRID` and `STATES` and "
+        "have made a sweep; otherwise the number of clocks is undefined. Proven choices do not depend on it",
+        Mode.SPARSE: "sweep engine that is not general: not every sweep is proven, but the first, the last and some "
+        "between them. 9 sweeps without a proof follow the first one and each that moved a choice; any other is "
+        "followed by twice as many as the one before it, at most 144. A run converges only on a sweep with a proof. "
+        "Ignored with `HORIZON`",
     },
 }
 """Meaning of every bit of each register with flags, for the documentation."""
@@ -320,16 +267,7 @@ def _layout() -> dict[str, Register]:
         ("IDENTITY", 32, Access.READ, False, "0x424C5431, ASCII BLT1"),
         ("VERSION", 32, Access.READ, False, "version of the register map"),
         ("BUILD_HASH", 64, Access.READ, False, "content hash of the build"),
-        (
-            "ENGINE",
-            32,
-            Access.READ,
-            False,
-            "bits 0 to 7: the engine; bits 8 to 15: multipliers of its expectation if it takes them in turn, else 0; "
-            "bits 16 to 19: lanes that share a row bus, 4 or 8; 0 for 4 with up to 16 lanes and 8 with more; "
-            "bit 20: utility may be linear; bit 21: window `X` also has bounds of each state's choice; "
-            "bit 22: expected values are computed during local searches, which changes clocks alone",
-        ),
+        ("ENGINE", 32, Access.READ, False, "the engine"),
         (
             "LANES",
             32,
@@ -364,9 +302,8 @@ def _layout() -> dict[str, Register]:
             32,
             Access.READ_WRITE,
             False,
-            "bit 0: finite horizon, a slot for each sweep's results; bit 1: shifts; bit 2: search for other peaks; "
-            "bit 3: begin from stored choices; bit 4: proofs of some sweeps only; bits 8 to 15: policy evaluation "
-            "sweeps, or with engine 7 the number of sweeps after which prices are updated, 0 for never",
+            "bit 0: finite horizon, a slot for each sweep's results; bit 1: shifts; bit 2: begin from stored choices; "
+            "bit 3: proofs of some sweeps only; bits 8 to 15: policy evaluation sweeps",
         ),
         ("GRID", 32, Access.READ_WRITE, False, "N_k of the problem"),
         ("STATES", 32, Access.READ_WRITE, False, "N_z of the problem"),
@@ -379,8 +316,8 @@ def _layout() -> dict[str, Register]:
             32,
             Access.READ_WRITE,
             False,
-            "bit 0 negative, bit 1 log, bits 8 to 13 shift; bit 2 linear, which only a build with bit 20 of `ENGINE` "
-            "reads: utility is consumption itself, and with bit 0 consumption may be negative",
+            "bit 0 negative, bit 1 log, bits 8 to 13 shift; bit 2 linear, which only a general build reads: utility "
+            "is consumption itself, and with bit 0 consumption may be negative",
         ),
         ("CLOCKS", 64, Access.READ, False, "clocks of the last run, prologue included"),
         ("SWEEPS", 32, Access.READ, False, "sweeps of the last run"),

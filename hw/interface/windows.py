@@ -47,9 +47,9 @@ class WindowParameters:
         """Return the number of 64-bit words of ``table``."""
         machine = self.machine
         return {
-            Table.X: machine.grid * (machine.states if machine.features.costs else 1) * (1 + machine.features.bounds),
+            Table.X: machine.grid * (2 * machine.states if machine.general else 1),
             Table.W: machine.grid * machine.states,
-            Table.Q: machine.states * machine.states * machine.features.matrices,
+            Table.Q: machine.states * machine.states * machine.matrices,
             Table.V: machine.results,
             Table.POLICY: machine.results,
         }[table]

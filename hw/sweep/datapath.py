@@ -9,22 +9,20 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 
-from beltline.hw.arithmetic.numbers import MAXIMUM, WIDTH
+from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline
 from beltline.hw.arithmetic.utility import constant_ports
 from beltline.hw.control.datapath import Datapath
 from beltline.hw.control.register_file import has_flag, utility_constants
 from beltline.hw.interface.parameters import ROW_WORDS, MachineParameters
-from beltline.hw.interface.registers import STEPS_FIELD, UPDATE_FIELD, Mode, Table
+from beltline.hw.interface.registers import STEPS_FIELD, Mode, Table
 from beltline.hw.interface.windows import WORD_BYTES
 from beltline.hw.memory.ram import READ_LATENCY
-from beltline.hw.sweep.extremes import LANE_CLOCKS, Midpoints, MidpointsParameters
 from beltline.hw.sweep.group_table import GroupTable
 from beltline.hw.sweep.intervals import Intervals
 from beltline.hw.sweep.lane.instance import LaneInstance
 from beltline.hw.sweep.lane.parameters import LaneParameters
 from beltline.hw.sweep.parameters import ROW_SHIFT, SHARED_STATES, SweepParameters
-from beltline.hw.sweep.prices.updates import Updates
 from beltline.hw.sweep.row_buses import RowBuses, RowBusesParameters
 from beltline.hw.sweep.scan.rounds import Rounds
 from beltline.hw.sweep.shift import Shift, ShiftParameters, connect_samples
@@ -61,61 +59,32 @@ class SweepDatapath(Datapath):
         for number, lane in enumerate(lanes):
             m.submodules[f"lane{number}"] = lane
         m.submodules.buses = buses = RowBuses(RowBusesParameters(build, build.inner_bits))
-        shift: Shift | None = None
-        if build.alternatives:
+        if build.general:
             m.submodules.groups = self._groups = GroupTable(build)
         else:
-            m.submodules.shift = shift = Shift(ShiftParameters(build))
-        m.submodules.norm = norm = LargestNorm(build)
-        midpoints: Midpoints | None = None
-        sends = Const(0, 1)
-        if build.midpoints:
-            m.submodules.midpoints = midpoints = Midpoints(MidpointsParameters(build, norm.clocks))
-            sends = self._midpoints(m, p, lanes, midpoints)
-            # When the shifts are known, the norm is again that of the lanes.
-            assert ShiftParameters(build).clocks(1) > LANE_CLOCKS + max(norm.clocks, norm.below_clocks)
-        self._evaluates, self._plain_after = Signal(), Signal(init=1)
-        self._intervals: Intervals | None = None
-        if build.sparse:
+            m.submodules.shift = self._shift = Shift(ShiftParameters(build))
             m.submodules.intervals = self._intervals = Intervals()
-        self._seek, self._above, self._again = Signal(), Signal(), Signal()
+            connect_samples(m, p, lanes, self._shift)
+        m.submodules.norm = norm = LargestNorm(build)
+        self._evaluates, self._plain_after = Signal(), Signal(init=1)
         self._point_shift = Signal(range(build.point_bits + 1))
         # Tables stay where a run is broken off.
         self._values = Signal(reset_less=True)
-        if build.shares:
+        if build.general:
             self._last_lane = Signal(build.lane_bits)
         self._problem(m, lanes, buses)
-        self._accesses(m, p, lanes, shift)
-        if midpoints is not None and shift is not None:
-            m.d.comb += [
-                midpoints.states.eq(self.settings.states),
-                midpoints.word.eq(norm.norm),
-                *(
-                    getattr(shift, name).eq(getattr(midpoints, name))
-                    for name in ("sample_valid", "sample_state", "sample")
-                ),
-            ]
-        elif shift is not None:
-            wanted = has_flag(self.settings.mode, Mode.SHIFT) & ~self._seek if build.early else Const(1, 1)
-            connect_samples(m, p, lanes, shift, wanted)
-        go, prologue, cold, half = (Signal(name=name) for name in ("go", "prologue", "cold", "half"))
-        updates: Updates | None = None
-        again, is_cold, seeks = self._again, self.first_sweep & ~self._seek, self._seek
-        if build.prices:
-            m.submodules.updates = updates = Updates(build)
-            again, is_cold, seeks = updates.again, self.first_sweep | updates.cold, updates.pricing
+        self._accesses(m, p, lanes)
+        begin, prologue, cold, half = (Signal(name=name) for name in ("begins", "prologue", "cold", "half"))
+        go = Signal()
         m.d.sync += [
             go.eq(self.begin),
             prologue.eq(self.prologue),
-            cold.eq(is_cold),
+            cold.eq(self.first_sweep),
             half.eq(self.half),
         ]
         # The sequencer gives the kind of a pass one clock after `begin`.
-        begin = Signal()
-        m.d.sync += begin.eq(go | again)
-        restart: Value = begin
-        if build.proof:
-            restart = begin | self._proof(m, p, lanes)
+        m.d.sync += begin.eq(go)
+        restart = begin | self._proof(m, p, lanes)
         m.d.comb += buses.restart.eq(restart)
         for number, lane in enumerate(lanes):
             wiring.connect(m, lane.fetch, buses.lanes[number])
@@ -127,10 +96,8 @@ class SweepDatapath(Datapath):
                 lane.cold.eq(cold),
                 lane.half.eq(half),
                 lane.fixed.eq(self._evaluates),
-                lane.seek.eq(seeks),
-                lane.above.eq(self._above),
-                *self._added(lane, shift),
-                norm.norms[number].eq(lane.norm if midpoints is None else Mux(sends, lane.extreme, lane.norm)),
+                *self._added(lane),
+                norm.norms[number].eq(lane.norm),
             ]
 
         # A pass has ended when all lanes are done. By then the norm is known to be below epsilon or not, and a clock
@@ -141,16 +108,14 @@ class SweepDatapath(Datapath):
         wait = Signal(range(guard + 1))
         ended = Signal()
         m.d.comb += ended.eq(done & (wait == 0))
-        with m.If(self.begin | again):
+        with m.If(self.begin):
             m.d.sync += wait.eq(guard)
         with m.Elif(wait != 0):
             m.d.sync += wait.eq(wait - 1)
-        if shift is not None:
-            self._kinds(m, shift, midpoints, ended)
-        elif updates is not None:
-            self._updates(m, p, lanes, updates, ended)
-        else:
+        if build.general:
             self._one_kind(m, ended)
+        else:
+            self._kinds(m, ended)
 
         retired = [lane.retired for lane in lanes]
         while len(retired) > 1:
@@ -167,8 +132,6 @@ class SweepDatapath(Datapath):
             self.infeasible.eq(joined(p, [lane.infeasible for lane in lanes], any_of, clocks)),
             self.saturated.eq(joined(p, [lane.saturated for lane in lanes], any_of, clocks)),
         ]
-        if self.parameters.features.peaks:
-            m.d.comb += self.peaks.eq(joined(p, [lane.other for lane in lanes], any_of, clocks))
         return m
 
     def _proof(self, m: Module, p: Pipeline, lanes: list[LaneInstance]) -> Value:
@@ -177,7 +140,7 @@ class SweepDatapath(Datapath):
         Connects also which of the two copies of the values a sweep reads.
         """
         clocks = join_clocks(self._build)
-        m.submodules.rounds = rounds = Rounds(ROUND_BEGINS + clocks, self._build.shares, self._build.sparse)
+        m.submodules.rounds = rounds = Rounds(ROUND_BEGINS + clocks, self._build.general)
         m.d.comb += [
             # The sequencer gives the kind of a pass one clock after `begin`.
             rounds.begin.eq(p.valid(p.input(self.begin), 1)),
@@ -186,11 +149,7 @@ class SweepDatapath(Datapath):
         ]
         begins, ends = (p.valid(p.input(flag), ROUND_BEGINS) for flag in (rounds.go, rounds.finish))
         stored = Signal()
-        chosen: Value = has_flag(self.settings.mode, Mode.CHOICES)
-        if self._build.prices:
-            # After a sweep there are choices, also where prices have changed.
-            chosen = chosen | ~self.first_sweep
-        m.d.sync += stored.eq(chosen)
+        m.d.sync += stored.eq(has_flag(self.settings.mode, Mode.CHOICES))
         for number, lane in enumerate(lanes):
             m.d.comb += [
                 lane.round.eq(begins),
@@ -209,9 +168,9 @@ class SweepDatapath(Datapath):
             rounds.moved.eq(joined(p, [lane.better for lane in lanes], any_of, clocks)),
             rounds.crossed.eq(joined(p, [lane.crossed for lane in lanes], any_of, clocks)),
         ]
-        if self._build.shares:
+        if self._build.general:
             self._share(m, p, lanes, rounds, begins)
-        if self._intervals is not None:
+        else:
             m.d.comb += [rounds.skips.eq(~self._intervals.proves), self._intervals.moved.eq(rounds.repaired)]
         return begins
 
@@ -239,32 +198,19 @@ class SweepDatapath(Datapath):
                 lane.given_bracket.eq(bracket),
             ]
 
-    def _midpoints(self, m: Module, p: Pipeline, lanes: list[LaneInstance], midpoints: Midpoints) -> Value:
-        """Connect the lanes' extremes; returns the flag that lanes send extremes in place of norms."""
-        for lane in lanes:
-            m.d.comb += lane.extreme_place.eq(p.register(midpoints.place, 0).value)
-        return p.valid(p.input(midpoints.reading), LANE_CLOCKS)
-
-    def _kinds(self, m: Module, shift: Shift, midpoints: Midpoints | None, ended: Value) -> None:
-        """Control the kinds of the sweeps, their shifts, and the passes that look for other peaks.
+    def _kinds(self, m: Module, ended: Value) -> None:
+        """Control the kinds of the sweeps, and their shifts.
 
         Plain sweeps, that maximise and are not shifted, are the first sweep, the last one before the limit, and those
-        after a sweep whose norm is below ``EPSILON``. An engine with proofs always proves these. If ``MODE`` asks for
-        it, two passes after the last sweep look for other peaks; for the sequencer they are part of that sweep.
+        after a sweep whose norm is below ``EPSILON``; these are always proven.
         """
-        settings = self.settings
+        settings, shift, intervals = self.settings, self._shift, self._intervals
         mode = settings.mode
         wanted = mode[STEPS_FIELD]
         shifts = has_flag(mode, Mode.SHIFT)
         evaluates, plain, left = self._evaluates, Signal(init=1), Signal(8)
         last = Signal()
-        at_limit = Signal()
-        seeks = has_flag(mode, Mode.PEAKS) if self.parameters.features.peaks else Const(0, 1)
-        m.d.sync += [
-            last.eq(self.sweeps + 2 == settings.sweep_limit),
-            at_limit.eq(self.sweeps + 1 == settings.sweep_limit),
-        ]
-        ends = ~self.prologue & (at_limit | (plain & self.below & ~has_flag(mode, Mode.HORIZON)))
+        m.d.sync += last.eq(self.sweeps + 2 == settings.sweep_limit)
         next_plain, next_evaluates, next_left = Signal(), Signal(), Signal(8)
         m.d.comb += [
             self.plain.eq(plain),
@@ -272,69 +218,35 @@ class SweepDatapath(Datapath):
             next_left.eq(Mux(evaluates, left - 1, wanted)),
             next_evaluates.eq(~next_plain & (next_left != 0)),
             shift.states.eq(settings.states),
+            intervals.sparse.eq(has_flag(mode, Mode.SPARSE) & ~has_flag(mode, Mode.HORIZON)),
+            intervals.prologue.eq(self.prologue),
+            intervals.evaluates.eq(evaluates),
+            intervals.may_end.eq(next_plain),
         ]
-        if self._intervals is not None:
-            m.d.comb += [
-                self._intervals.sparse.eq(has_flag(mode, Mode.SPARSE) & ~has_flag(mode, Mode.HORIZON)),
-                self._intervals.prologue.eq(self.prologue),
-                self._intervals.evaluates.eq(evaluates),
-                self._intervals.may_end.eq(next_plain),
-            ]
-        if self._build.early:
-            # A pass does not end before its shifts are known.
-            m.d.comb += shift.begin.eq(self.begin)
-            waits = Signal()
-            m.d.sync += waits.eq(shifts & ~self.prologue & ~shift.ready)
-            ended = ended & ~waits
         with m.FSM():
             with m.State("IDLE"), m.If(self.begin):
                 m.next = "PASS"
             with m.State("PASS"), m.If(ended):
                 m.d.sync += [evaluates.eq(next_evaluates), left.eq(next_left)]
                 # `plain` still describes the sweep that ends, until the sequencer has decided on it.
-                kind_after = next_plain | ~(next_evaluates | shifts)
-                if self._intervals is not None:
-                    m.d.comb += self._intervals.ended.eq(1)
-                    kind_after &= self._intervals.next_proves
-                m.d.sync += self._plain_after.eq(kind_after)
-                with m.If(ends & seeks):
-                    m.d.comb += shift.clear.eq(1)
-                    m.d.sync += [self._seek.eq(1), self._above.eq(0)]
-                    m.next = "AGAIN"
-                with m.Elif(next_plain | ~shifts):
+                m.d.comb += intervals.ended.eq(1)
+                m.d.sync += self._plain_after.eq((next_plain | ~(next_evaluates | shifts)) & intervals.next_proves)
+                with m.If(next_plain | ~shifts):
                     m.d.comb += shift.clear.eq(1)
                     self._finish(m)
                 with m.Else():
-                    if self._build.early:
-                        m.d.comb += shift.take.eq(1)
-                        self._finish(m)
-                    else:
-                        m.d.comb += (shift if midpoints is None else midpoints).start.eq(1)
-                        m.next = "SHIFT" if midpoints is None else "MIDPOINTS"
-            if midpoints is not None:
-                with m.State("MIDPOINTS"), m.If(midpoints.done):
                     m.d.comb += shift.start.eq(1)
                     m.next = "SHIFT"
-            if not self._build.early:
-                with m.State("SHIFT"), m.If(~shift.busy):
-                    self._finish(m)
-            with m.State("AGAIN"):
-                m.d.comb += self._again.eq(1)
-                m.next = "SEEK"
-            with m.State("SEEK"), m.If(ended):
-                m.d.sync += self._above.eq(1)
-                m.next = "AGAIN"
-                with m.If(self._above):
-                    m.d.sync += self._seek.eq(0)
-                    self._finish(m)
+            with m.State("SHIFT"), m.If(~shift.busy):
+                self._finish(m)
         with m.If(self.begin):
             m.d.sync += plain.eq(self._plain_after)
 
-    def _added(self, lane: LaneInstance, shift: Shift | None) -> list[Any]:
+    def _added(self, lane: LaneInstance) -> list[Any]:
         """Return assignments to a lane's ports of shifts, or of ``kappa``, and the marks and candidates of groups."""
-        if shift is not None:
-            return [lane.shift_before.eq(shift.before), lane.shift_after.eq(shift.after)]
-        marks = (getattr(lane, name).eq(getattr(self._groups, name)) for name in (*self._groups.names, "forced"))
+        if not self._build.general:
+            return [lane.shift_before.eq(self._shift.before), lane.shift_after.eq(self._shift.after)]
+        marks = (getattr(lane, name).eq(getattr(self._groups, name)) for name in self._groups.names)
         return [lane.shift_after.eq(self._groups.kappa), *marks]
 
     def _one_kind(self, m: Module, ended: Value) -> None:
@@ -347,45 +259,6 @@ class SweepDatapath(Datapath):
                 m.next = "PASS"
             with m.State("PASS"), m.If(ended):
                 self._finish(m)
-
-    def _updates(self, m: Module, p: Pipeline, lanes: list[LaneInstance], updates: Updates, ended: Value) -> None:
-        """Connect the control of updates of prices, and the chain of the lanes' smallest costs."""
-        least = {name: p.register(getattr(lanes[0], f"lower_{name}"), 0).value for name in ("state", "index")}
-        least_valid = p.valid(p.input(lanes[0].lower_valid), 1)
-        last_state = Signal.like(updates.chain_state)
-        m.d.sync += last_state.eq(self.settings.states - 1)
-        m.d.comb += [
-            updates.begin.eq(self.begin),
-            updates.prologue.eq(self.prologue),
-            updates.ended.eq(ended),
-            updates.below.eq(self.below),
-            updates.differs.eq(joined(p, [lane.differs for lane in lanes], any_of, join_clocks(self._build))),
-            updates.every.eq(self.settings.mode[UPDATE_FIELD]),
-            updates.states.eq(self.settings.states),
-            updates.arrived.eq(least_valid & (least["state"] == last_state)),
-            self.plain.eq(updates.plain),
-            self._groups.least_valid.eq(least_valid),
-            self._groups.least_state.eq(least["state"]),
-            self._groups.least_index.eq(least["index"]),
-        ]
-        for number, lane in enumerate(lanes):
-            m.d.comb += [lane.pricing.eq(updates.pricing), lane.storing.eq(updates.storing)]
-            if number + 1 < len(lanes):
-                above = lanes[number + 1]
-                m.d.comb += [
-                    getattr(lane, f"upper_{name}").eq(getattr(above, f"lower_{name}"))
-                    for name in ("valid", "state", "cost", "index")
-                ]
-            else:
-                m.d.comb += [
-                    lane.upper_valid.eq(updates.chain),
-                    lane.upper_state.eq(updates.chain_state),
-                    lane.upper_cost.eq(MAXIMUM),
-                    lane.upper_index.eq(0),
-                ]
-        m.d.comb += self.pass_done.eq(updates.pass_done)
-        with m.If(updates.pass_done & ~self.prologue):
-            m.d.sync += self._values.eq(~self._values)
 
     def _finish(self, m: Module) -> None:
         """Report the end of a pass to the sequencer, in the present state of an FSM."""
@@ -423,7 +296,7 @@ class SweepDatapath(Datapath):
         m.d.sync += [middle.eq(half & (full - 1)), of_middle.eq(half >> point_shift), reference.eq(middle * states)]
         last_index = Signal(build.index_bits)
         m.d.sync += last_index.eq(grid - 1)
-        if build.shares:
+        if build.general:
             m.d.sync += self._last_lane.eq(last_index >> point_shift)
         m.d.comb += buses.shift.eq(shift)
         constants = utility_constants(settings)
@@ -433,18 +306,18 @@ class SweepDatapath(Datapath):
             m.d.sync += [
                 lane.points.eq(Mux(is_full, full, Mux(has_rest, rest, 0))),
                 lane.count.eq(Mux(is_full, full_count, Mux(has_rest, rest_count, 0))),
-                *([] if build.midpoints else [lane.has_reference.eq(of_middle == number)]),
+                lane.has_reference.eq(of_middle == number),
                 lane.first_point.eq(Const(number, max(1, build.lane_bits)) << point_shift),
             ]
             m.d.comb += [
                 lane.states.eq(states),
                 lane.last_index.eq(last_index),
-                *([] if build.midpoints else [lane.sample_place.eq(reference)]),
+                lane.sample_place.eq(reference),
                 lane.part_shift.eq(part_shift),
-                *(getattr(lane, name).eq(constants[name]) for name in constant_ports(build.alternatives)),
+                *(getattr(lane, name).eq(constants[name]) for name in constant_ports(build.general)),
             ]
 
-    def _accesses(self, m: Module, p: Pipeline, lanes: list[LaneInstance], shift: Shift | None) -> None:
+    def _accesses(self, m: Module, p: Pipeline, lanes: list[LaneInstance]) -> None:
         """Connect the host's accesses: writes through a register for each lane, reads through a tree of registers."""
         build, tables = self._build, self.tables
         state_bits = (build.states - 1).bit_length()
@@ -454,11 +327,11 @@ class SweepDatapath(Datapath):
         q_write = p.register(q_hit & (~of_shift).replicate(WORD_BYTES), 0)
         shift_write = p.register(q_hit & of_shift.replicate(WORD_BYTES), 0)
         q_address = p.register(tables.write_address, 0).value
-        if shift is not None:
-            m.d.comb += [shift.q_write.eq(q_write.value), shift.weight_write.eq(shift_write.value)]
-        else:
+        second: Shift | GroupTable = self._groups if build.general else self._shift
+        if build.general:
             m.d.comb += self._groups.write.eq(shift_write.value)
-        second: Shift | GroupTable = self._groups if shift is None else shift
+        else:
+            m.d.comb += [self._shift.q_write.eq(q_write.value), self._shift.weight_write.eq(shift_write.value)]
         m.d.comb += [
             second.column.eq(q_address[:state_bits]),
             second.row.eq(q_address[state_bits : 2 * state_bits]),
@@ -470,11 +343,11 @@ class SweepDatapath(Datapath):
             for table, (name, bits) in own.items():
                 hit = tables.write_address[bits : bits + build.lane_bits] == number
                 strobes = self.writes(m, table) & hit.replicate(WORD_BYTES)
-                if build.bounds and table is Table.X:
+                if build.general and table is Table.X:
                     # The second half of window `X` is the table of bounds, in the order of `W`.
-                    second = tables.write_address[build.position_bits + build.lane_bits :].any().replicate(WORD_BYTES)
-                    m.d.comb += lane.bounds_write.eq(p.register(strobes & second, 0).value)
-                    strobes = strobes & ~second
+                    bounds = tables.write_address[build.position_bits + build.lane_bits :].any().replicate(WORD_BYTES)
+                    m.d.comb += lane.bounds_write.eq(p.register(strobes & bounds, 0).value)
+                    strobes = strobes & ~bounds
                 m.d.comb += getattr(lane, name).eq(p.register(strobes, 0).value)
             address = p.register(tables.write_address, 0).value
             m.d.comb += [

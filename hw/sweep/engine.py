@@ -9,9 +9,9 @@ from beltline.hw.control.engine_kind import EngineKind
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.sweep.clocks import END_CLOCKS, begin_clocks, pass_clocks
 from beltline.hw.sweep.datapath import SweepDatapath
+from beltline.hw.sweep.dealt import Dealt, SweepLog
 from beltline.hw.sweep.lane import lane
 from beltline.hw.sweep.lane.parameters import LaneParameters
-from beltline.hw.sweep.lane_clocks import Dealt, SweepLog
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.search.parameters import SearchParameters
@@ -36,7 +36,7 @@ def _run_clocks(build: MachineParameters, grid: int, states: int, sweeps: int) -
 
 
 def quiet_clocks(build: MachineParameters) -> int:
-    """Return the clocks of a sweep in which no choice changes and every state chooses its own point.
+    """Return the clocks of a sweep without a proof in which no choice changes and every state chooses its own point.
 
     The problem is the largest of the build.
     """
@@ -50,7 +50,7 @@ def quiet_clocks(build: MachineParameters) -> int:
         probes=np.zeros((build.lanes * dealt.search.contexts, 1), np.int32),
         unchecked=np.zeros(build.lanes, np.bool_),
     )
-    return pass_clocks(dealt, log)
+    return pass_clocks(dealt, log, meets=True)
 
 
 SWEEP = EngineKind(datapath=SweepDatapath, software=_software, modules=_modules, run_clocks=_run_clocks)

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
-from numpy.typing import NDArray
 
 from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline, Timed
 from beltline.hw.interface.parameters import ROW_WORDS
 from beltline.hw.memory.queue import Queue
 from beltline.hw.memory.ram import READ_LATENCY, Ram
-from beltline.hw.sweep.gather_clocks import AHEAD_ROWS, AHEAD_STATES, WINDOW_ROWS, lone_clocks
 from beltline.hw.sweep.parameters import ROW_SHIFT, SweepParameters
 from beltline.hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters, RowPort
 from beltline.hw.sweep.row_windows import RowWindows
+
+WINDOW_ROWS = 8
+"""Rows in the window of each exogenous state."""
+
+AHEAD_STATES = 32
+"""Most states that wait for their rows."""
+
+AHEAD_ROWS = 8
+"""Most requests that wait for a turn on the bus."""
 
 _SLOT_BITS = 3
 _BASE_BITS = _SLOT_BITS + 1
@@ -36,7 +42,7 @@ class GatherParameters:
     before it have left.
 
     If ``i`` does not fall in ``x``, and rises by about one point a point for each ``s``, the unit needs one word a
-    clock. A lane that has its turn on the bus every ``slots`` clocks receives ``ROW_WORDS / slots`` words a clock.
+    clock. A lane, which has its turn on the bus every ``SLOTS`` clocks, receives ``ROW_WORDS / SLOTS`` words a clock.
 
     Parameters
     ----------
@@ -50,33 +56,6 @@ class GatherParameters:
     def latency(self) -> int:
         """Clocks from the one in which a state leaves, because all its rows have arrived, to its words."""
         return 2 + READ_LATENCY + 1
-
-    def clocks(
-        self, states: NDArray[np.int64], indexes: NDArray[np.int64], lane: int, begin: int = 0, opens: int = 0
-    ) -> NDArray[np.int64]:
-        """Return the clock of each output, if a state is always offered and no turn on the bus is lost.
-
-        Parameters
-        ----------
-        states, indexes
-            int64, ``(count,)``: exogenous state ``s`` and choice ``i`` of each state.
-        lane
-            Number of the lane, which determines its turns on the bus.
-        begin
-            Clock from which states are offered. Clocks, like turns, count from the end of the last reset.
-        opens
-            First clock in which more than one state is offered and requests are made; at most ``begin`` for no wait.
-
-        Returns
-        -------
-        NDArray[np.int64]
-            ``(count,)``: clocks.
-        """
-        slots = self.build.slots
-        fetch = RowBusesParameters(self.build, self.build.state_bits).latency
-        turn = lane % slots
-        left = lone_clocks(states, indexes, self.build.grid, self.build.states, turn, slots, fetch, begin, opens)
-        return left + self.latency
 
 
 class Gather(wiring.Component):

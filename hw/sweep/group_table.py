@@ -13,16 +13,13 @@ from beltline.hw.interface.windows import WORD_BYTES
 from beltline.hw.sweep.parameters import SweepParameters
 
 _MARKED = {Mark.BEGINS: "begins", Mark.ENDS: "ends", Mark.KEEPS: "keeps"}
-_OF_PRICES = {Mark.UNPAID: "unpaid", Mark.PRICED: "priced"}
-"""Outputs that only a build with prices has."""
 
 _LIMITS = {"lowest": LOWEST_SHIFT, "highest": HIGHEST_SHIFT}
 
 
 class GroupTable(wiring.Component):
-    """Stores rows 0 and 1 of the second matrix of window ``Q`` (:class:`beltline.hw.interface.groups.Groups`).
-
-    In a build with taste shocks it also stores the first words of row 2, the constants of the log-sum.
+    """Stores rows 0 and 1 of the second matrix of window ``Q`` (:class:`beltline.hw.interface.groups.Groups`), and the
+    first words of row 2, the constants of the log-sum.
 
     Latency: 1 clock from a write to the outputs. Contract: nothing is written during a run. The registers have no
     reset, because the host's tables must survive a run that is aborted.
@@ -48,23 +45,12 @@ class GroupTable(wiring.Component):
         The lowest and the highest candidate of each state, state 0 in the lowest bits.
     forced : out, ``states`` bits
         Whether a state has a single candidate, a clock after these two.
-    unpaid, priced : out, ``states`` bits each
-        Only with prices: the other two marks.
     slope, unit, lift : out; 63, 64 and 6 bits
-        Only with taste shocks: constants of the log-sum.
-    least_valid, least_state, least_index : in, 1 bit, ``state_bits``, ``index_bits``
-        Only with prices: the lowest candidate of a state, which replaces the one that was written if the state has mark
-        ``PRICED``.
+        Constants of the log-sum.
     """
 
     def __init__(self, build: SweepParameters) -> None:
         self.build = build
-        self._marked = _MARKED | (_OF_PRICES if build.prices else {})
-        least = {
-            "least_valid": In(1),
-            "least_state": In(build.state_bits),
-            "least_index": In(build.index_bits),
-        }
         super().__init__(
             {
                 "write": In(WORD_BYTES),
@@ -72,25 +58,24 @@ class GroupTable(wiring.Component):
                 "column": In(build.state_bits),
                 "data": In(WIDTH),
                 "kappa": Out(build.states * WIDTH),
-                **{name: Out(build.states) for name in self._marked.values()},
+                **{name: Out(build.states) for name in _MARKED.values()},
                 **{name: Out(build.index_bits << build.state_bits) for name in _LIMITS},
                 "forced": Out(build.states),
-                **(least if build.prices else {}),
-                **({name: Out(member.shape) for name, member in CONSTANTS.items()} if build.taste else {}),
+                **{name: Out(member.shape) for name, member in CONSTANTS.items()},
             }
         )
 
     @property
     def names(self) -> tuple[str, ...]:
         """Outputs that are inputs of the same name of every lane."""
-        return (*self._marked.values(), *_LIMITS, *(CONSTANTS if self.build.taste else ()))
+        return (*_MARKED.values(), *_LIMITS, *CONSTANTS, "forced")
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         bits = self.build.index_bits
         for s in range(self.build.states):
             added = Signal(WIDTH, reset_less=True, name=f"kappa{s}")
-            marks = Signal(len(self._marked), reset_less=True, name=f"marks{s}")
+            marks = Signal(len(_MARKED), reset_less=True, name=f"marks{s}")
             with m.If((self.row == 0) & (self.column == s)):
                 for byte in range(WORD_BYTES):
                     with m.If(self.write[byte]):
@@ -108,14 +93,11 @@ class GroupTable(wiring.Component):
                             with m.If(self.write[byte]):
                                 m.d.sync += limit[first - shift : last - shift].eq(self.data[first:last])
                 m.d.comb += getattr(self, name).word_select(s, bits).eq(limit)
-                if self.build.prices and name == "lowest":
-                    with m.If(self.least_valid & (self.least_state == s) & self.priced[s]):
-                        m.d.sync += limit.eq(self.least_index)
             candidates = (getattr(self, name).word_select(s, bits) for name in _LIMITS)
             m.d.sync += self.forced[s].eq(next(candidates) == next(candidates))
-            for mark, name in self._marked.items():
+            for mark, name in _MARKED.items():
                 m.d.comb += getattr(self, name)[s].eq(marks[int(mark).bit_length() - 1])
-        for column, name in enumerate(CONSTANTS if self.build.taste else ()):
+        for column, name in enumerate(CONSTANTS):
             word = Signal(WIDTH, reset_less=True, name=f"word_{name}")
             with m.If((self.row == 2) & (self.column == column)):
                 for byte in range(WORD_BYTES):

@@ -5,7 +5,6 @@ If every objective has a single peak, the results are also those of the assembly
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -19,19 +18,16 @@ from beltline.hw.control.software_machine import SoftwareMachine
 from beltline.hw.interface.bounds import bounds_of
 from beltline.hw.interface.groups import Groups, Mark
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import STEPS_FIELD, UPDATE_FIELD, Engine, Mode, Status
-from beltline.hw.sweep.clocks import END_CLOCKS, Round, begin_clocks, pass_clocks, seek_clocks
-from beltline.hw.sweep.combine import CombineParameters
-from beltline.hw.sweep.extremes import midpoints
+from beltline.hw.interface.registers import STEPS_FIELD, Engine, Mode, Status
+from beltline.hw.sweep.clocks import END_CLOCKS, begin_clocks, pass_clocks
+from beltline.hw.sweep.dealt import Dealt, Round, SweepLog
 from beltline.hw.sweep.intervals import after_proof
 from beltline.hw.sweep.lane.parameters import MOST_SHIFT, LaneParameters
-from beltline.hw.sweep.lane_clocks import Dealt, SweepLog
 from beltline.hw.sweep.parameters import SweepParameters
-from beltline.hw.sweep.prices.parameters import PricesParameters
 from beltline.hw.sweep.proof import Proof
 from beltline.hw.sweep.search.parameters import SearchParameters
 from beltline.hw.sweep.shift import ShiftParameters
-from beltline.hw.sweep.software_passes import add_all, check_all, evaluate_all, search_all, search_peaks, whole_grid
+from beltline.hw.sweep.software_passes import add_all, check_all, evaluate_all, search_all, whole_grid
 from beltline.hw.sweep.taste import TasteParameters
 
 _FIRST_CAPACITY = 64
@@ -80,31 +76,26 @@ class SweepSoftwareMachine(SoftwareMachine):
     Attributes
     ----------
     x
-        int64, ``(grid,)`` of the build: the grid. With costs ``(grid * states,)`` of the build: word
-        ``x' * states + s`` is the cost of candidate ``x'`` in exogenous state ``s``. With prices those of the last
-        state are what bonds pay (:class:`beltline.hw.sweep.prices.parameters.PricesParameters`).
+        int64, ``(grid,)`` of the build: the grid. In a general build ``(grid * states,)`` of the build: word
+        ``x' * states + s`` is the cost of candidate ``x'`` in exogenous state ``s``.
     shift_weights
         uint64, ``(states * states,)`` of the build, in the order of ``q``: the second matrix of window ``Q``. It has
-        the weights of the shifts (:class:`beltline.hw.sweep.shift.ShiftParameters`), or in a build with alternatives
-        the groups (:class:`beltline.hw.interface.groups.Groups`).
+        the weights of the shifts (:class:`beltline.hw.sweep.shift.ShiftParameters`), or in a general build the
+        groups (:class:`beltline.hw.interface.groups.Groups`).
     cached
         int64, ``(N_k, N_z, 3)``, in units of value: cached utilities of ``i - 1``, ``i``, ``i + 1`` for the choice
         ``i``. ``INFEASIBLE`` for a candidate that is not on the grid or cannot be afforded.
     checked, searched, patched, evaluations, sweep_clocks
         One number for each sweep of the run: states checked, states searched, states read once more for expectations,
         utilities evaluated, and clocks (only if they are counted).
-    seek_clocks
-        Clocks of each pass that looks for other peaks after the last sweep.
     proven_by
-        Of a build with ``proof``: a :class:`Proven` for each sweep. Its evaluations and clocks are also included in
+        A :class:`Proven` for each sweep. Its evaluations and clocks are also included in
         ``evaluations`` and ``sweep_clocks``.
-    updates
-        Of a build with prices: number of times that prices were updated in the run.
     log
-        The last sweep's :class:`beltline.hw.sweep.lane_clocks.SweepLog`, from which its clocks are computed.
+        The last sweep's :class:`beltline.hw.sweep.dealt.SweepLog`, from which its clocks are computed.
     """
 
-    clocks_source = "modelled by the clock model"
+    clocks_source = "modelled from its work, within 2%"
 
     def __init__(self, build: SweepParameters, contexts: int | None = None, logged: bool = False) -> None:
         self.build = build
@@ -112,10 +103,10 @@ class SweepSoftwareMachine(SoftwareMachine):
         self._logged = logged
         self._capacity = _FIRST_CAPACITY
         self.shift_weights = np.zeros(build.states * build.states, np.uint64)
-        if build.bounds:
+        if build.general:
             self.bounds = np.zeros(build.grid * build.states, np.int64)
         super().__init__(build.grid, build.states, build.grid * build.states)
-        if build.costs:
+        if build.general:
             self.x = np.zeros(build.grid * build.states, np.int64)
 
     @property
@@ -134,15 +125,7 @@ class SweepSoftwareMachine(SoftwareMachine):
             multiplier=build.multiplier,
             engine=Engine.SWEEP,
             lanes=build.lanes,
-            proof=build.proof,
-            costs=build.costs,
-            alternatives=build.alternatives,
-            midpoints=build.midpoints,
-            multipliers=build.multipliers,
-            prices=build.prices,
-            bounds=build.bounds,
-            taste=build.taste,
-            overlap=build.overlap,
+            general=build.general,
         )
 
     @property
@@ -158,9 +141,7 @@ class SweepSoftwareMachine(SoftwareMachine):
         self.patched: list[int] = []
         self.evaluations: list[int] = []
         self.sweep_clocks: list[int] = []
-        self.seek_clocks: list[int] = []
         self.proven_by: list[Proven] = []
-        self.updates = 0
         self._proven = False
         self._rounds: list[Round] = []
         self.log: SweepLog | None = None
@@ -180,32 +161,25 @@ class SweepSoftwareMachine(SoftwareMachine):
     def _begin(self, mode: Mode) -> None:
         self._dealt = Dealt(self.search, self._grid, self._states)
         self._costs = self.x[None]
-        self._every = int(mode) >> UPDATE_FIELD.start & 255 if self.build.prices else 0
-        self._cold, self._since = True, 0
-        self._paid: NDArray[np.bool_] | None = None
-        if self.build.costs:
+        self._groups: Groups | None = None
+        self._limits = whole_grid(self._grid, self._states)
+        self._shift_weights = self._given(self.shift_weights)
+        if self.build.general:
             # The costs of the problem's points in the problem's states, one row for each state.
             costs = self.x.reshape(self.build.grid, -1)[: self._grid, : self._states]
             self._costs = np.ascontiguousarray(costs.T)
-        self._shift_weights = self._given(self.shift_weights)
-        self._groups: Groups | None = None
-        self._limits = whole_grid(self._grid, self._states)
-        if self.build.alternatives:
-            self._groups = Groups.of(self.shift_weights.reshape(self.build.states, -1), self._states, self.build.taste)
+            self._groups = Groups.of(self.shift_weights.reshape(self.build.states, -1), self._states)
             self._keeps = self._groups.has(Mark.KEEPS)
-            self._limits = np.stack([self._groups.lowest, self._groups.highest])[:, None]
-        if self.bounds is not None:
             work = self._grid * self._states
+            assert self.bounds is not None
             self._limits = bounds_of(self.bounds[:work].reshape(self._grid, self._states))
         self._shifts = Mode.SHIFT in mode and self._groups is None
-        # A proof leaves no other peak to look for.
-        self._seeks = Mode.PEAKS in mode and not self.build.proof
-        self._stored = Mode.CHOICES in mode and self.build.proof
+        self._stored = Mode.CHOICES in mode
         if self._stored:
             self._found[:] = self.policy[: self._found.size].reshape(self._found.shape)
         self._steps_wanted = int(mode) >> STEPS_FIELD.start & 255 if self._groups is None else 0
         self._plain, self._evaluates, self._left = True, False, 0
-        self._sparse = Mode.SPARSE in mode and self.build.sparse and not self._horizon
+        self._sparse = Mode.SPARSE in mode and self._groups is None and not self._horizon
         self._proves, self._interval, self._unproven = True, 0, 0
         self._before = self._after = np.zeros(self._states, np.int64)
         self._moves = np.zeros((self.build.lanes, self.search.contexts), np.int64)
@@ -229,52 +203,15 @@ class SweepSoftwareMachine(SoftwareMachine):
                 raised |= raised_status(flags)
         self.norm = NormParameters().model(value, before)
         below = self.norm < self._epsilon
-        last = self.sweeps + 1 == self._limit or (below and self._plain and not self._horizon)
-        self._sought = self._seeks and last
-        peaks = self._sought and (self._seek(False) | self._seek(True))
         self.v[:work] = value.reshape(-1)
         self.policy[:work] = self._found.reshape(-1)
         self.sweeps += 1
         raised |= self._expected(value)
-        differs = self._every > 0 and self._differs(value)
-        self._plain = self._plain and not differs
         ended = self._decide(raised, below and self._plain)
-        if peaks and not raised:
-            self.status |= Status.PEAKS
         if ended and self._proven and not raised:
             self.status |= Status.PROVEN
-        self._since += 1
-        self._cold = differs and (below or self._since >= self._every)
-        if self._cold:
-            self._update_prices(value)
-            self._unchecked[:], self._stored = True, True
         self._prepare(below, value, before)
         return ended
-
-    def _paid_by(self, value: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return where bonds are paid at the values ``value``: bool, ``(N_k, N_z)``."""
-        assert self._groups is not None
-        marks = (self._groups.has(mark) for mark in (Mark.BEGINS, Mark.UNPAID))
-        return CombineParameters(self.build.states, prices=True).paid(value, *marks)
-
-    def _differs(self, value: NDArray[np.int64]) -> bool:
-        """Return whether the costs may not be those that follow from the values ``value``."""
-        return self._paid is None or not np.array_equal(self._paid, self._paid_by(value))
-
-    def _update_prices(self, value: NDArray[np.int64]) -> None:
-        """Replace the costs and the lowest candidates by those that follow from the values ``value``."""
-        assert self._groups is not None
-        self._paid, self._since = self._paid_by(value), 0
-        priced = self._groups.has(Mark.PRICED)
-        table = self.x.reshape(self.build.grid, -1)[: self._grid]
-        costs, lowest = PricesParameters(self.build).model(self._paid, table[:, -1], self._weights)
-        self._costs[priced], self._limits[0, 0, priced] = costs.T[priced], lowest[priced]
-        # The next run finds them in the tables.
-        table[:, : self._states][:, priced] = costs[:, priced]
-        groups = replace(self._groups, lowest=self._limits[0, 0])
-        rows = groups.rows(self.build.states).view(np.uint64)
-        self.shift_weights[: rows.size] = rows.ravel()
-        self.updates += 1
 
     def _finish(self, raised: Status, groups: Groups, value: NDArray[np.int64], before: NDArray[np.int64]) -> Status:
         """Restore the values of states that are marked ``KEEPS``, and add ``kappa`` to all others; returns the flags.
@@ -294,19 +231,15 @@ class SweepSoftwareMachine(SoftwareMachine):
         if self._groups is None:
             return super()._expected(value)
         marks = (self._groups.has(mark) for mark in (Mark.BEGINS, Mark.ENDS))
-        raised = Status(0)
-        if self.build.taste:
-            constants = LogSumConstants.of_words(self._groups.shocks)
-            largest, nothing, over = TasteParameters(self.build.states).model(value, constants, *marks)
-            raised |= Status.SATURATED if over else Status(0)
-        else:
-            largest, nothing = CombineParameters(self.build.states).model(value, *marks)
+        constants = LogSumConstants.of_words(self._groups.shocks)
+        largest, nothing, over = TasteParameters(self.build.states).model(value, constants, *marks)
+        raised = Status.SATURATED if over else Status(0)
         return super()._expected(largest) | raised | (Status.INFEASIBLE if nothing else Status(0))
 
     def _prepare(self, below: bool, value: NDArray[np.int64], before: NDArray[np.int64]) -> None:
         """Determine kind and shifts of the next sweep, and count the clocks of the one that has ended."""
         plain = below or self.sweeps + 1 == self._limit
-        meets = self.build.proof and not self._evaluates
+        meets = not self._evaluates
         if self._proves and not self._evaluates:
             if self._sparse:
                 self._interval = after_proof(self._interval, self.proven_by[-1].searched > 0)
@@ -323,20 +256,14 @@ class SweepSoftwareMachine(SoftwareMachine):
         if shifts:
             middle = self._grid // 2
             change = value[middle] - before[middle]
-            if self.build.midpoints:
-                change = midpoints(value, before)
             self._before, self._after = of_shift.model(change, self._shift_weights, self._weights)
         if self._logged:
             assert self.log is not None
-            # No shifts follow the passes that look for other peaks.
-            shifts = self._shifts if self.build.early else shifts and not self._sought
             of_pass = self._dealt, self.log, shifts
             self.sweep_clocks.append(pass_clocks(*of_pass, self._rounds, meets))
             if meets:
                 clocks = self.sweep_clocks[-1] - pass_clocks(*of_pass)
                 self.proven_by[-1] = self.proven_by[-1]._replace(clocks=clocks)
-            if self._cold:
-                self.sweep_clocks[-1] += PricesParameters(self.build).clocks(self._dealt.points(0), self._states)
             self._clocks += self.sweep_clocks[-1]
 
     def _sweep(self, value: NDArray[np.int64]) -> Status:
@@ -345,7 +272,7 @@ class SweepSoftwareMachine(SoftwareMachine):
         searched = np.ones(last.shape, np.bool_)
         raised = Status(0)
         guesses: NDArray[np.int64] = last
-        cold = self._cold
+        cold = self.sweeps == 0
         if cold and not self._stored:
             # There are no choices to begin from: the guess for each state is its own point.
             guesses = np.repeat(np.arange(self._grid, dtype=np.int64), self._states).reshape(last.shape)
@@ -359,15 +286,12 @@ class SweepSoftwareMachine(SoftwareMachine):
                 check_all(*of_choices, self._unchecked, self._dealt.lane_shift, self._groups is not None, flags)
             raised = raised_status(flags)
         room = self._capacity if self._logged else 0
-        handed = ~self._unchecked if self.build.hands else None
-        before = self.cached.copy() if self._logged and self.build.hands else self.cached
         while True:
             moves = self._moves.copy()
             given = guesses, self._found, self.cached, value, moves
-            done = search_all(self._dealt, *tables, searched, *given, cold, room, limits=self._limits, handed=handed)
+            done = search_all(self._dealt, *tables, searched, *given, cold, room, limits=self._limits)
             if not self._logged or done.counts.max() <= room:
                 break
-            self.cached[:] = before
             # Repeat the searches, with room in the log for all their evaluations.
             room = self._capacity = int(done.counts.max()) * 5 // 4
         self._moves = moves
@@ -381,15 +305,14 @@ class SweepSoftwareMachine(SoftwareMachine):
         raised |= done.status
         # If at least half of a lane's choices moved, its next sweep searches all states without a check, unless the
         # proof repaired some.
-        starts = np.arange(0, self._grid, 1 << self._dealt.lane_shift)
+        starts = self._dealt.firsts
         moved = np.zeros(self.build.lanes, np.int64)
         if not cold:
             moved[: starts.size] = np.add.reduceat((self._found != last).sum(axis=1), starts)
-        if self.build.proof:
-            self._smooth[np.flatnonzero(searched.any(axis=1)) >> self._dealt.lane_shift] = False
-            repaired = np.zeros(self._grid, np.bool_)
-            raised |= self._prove(value, repaired)
-            moved[: starts.size][np.logical_or.reduceat(repaired, starts)] = 0
+        self._smooth[np.flatnonzero(searched.any(axis=1)) >> self._dealt.lane_shift] = False
+        repaired = np.zeros(self._grid, np.bool_)
+        raised |= self._prove(value, repaired)
+        moved[: starts.size][np.logical_or.reduceat(repaired, starts)] = 0
         self._unchecked = (count > 0) & (moved + (count >> MOST_SHIFT) >= count)
         return raised
 
@@ -415,26 +338,3 @@ class SweepSoftwareMachine(SoftwareMachine):
         self.proven_by.append(Proven(len(proof.rounds), proof.divided, searched, proof.evaluations, 0))
         self.evaluations[-1] += proof.evaluations
         return proof.status
-
-    def _seek(self, above: bool) -> bool:
-        """Return, after the last sweep, whether a search from the lowest candidates finds another peak.
-
-        With ``above`` the search starts from the highest candidates.
-        """
-        dealt, build, search = self._dealt, self.build, self.search
-        shape = (build.lanes, search.contexts)
-        of_searches = self._costs, self._wealth, self._ev, self._constants.words, (dealt.lane_shift, dealt.part_shift)
-        room = self._capacity if self._logged else 0
-        while True:
-            counts, others = np.zeros(shape, np.int64), np.zeros((build.lanes, 1 << search.part_bits), np.bool_)
-            probes = np.empty((build.lanes * search.contexts, room), np.int32)
-            search_peaks(*of_searches, build.state_bits, self._found, above, others, counts, probes)
-            if not self._logged or counts.max() <= room:
-                break
-            room = self._capacity = int(counts.max()) * 5 // 4
-        if self._logged:
-            every = np.ones(self._found.shape, np.bool_)
-            log = SweepLog(dealt, self._found, every, counts, probes, np.ones(build.lanes, np.bool_))
-            self.seek_clocks.append(seek_clocks(dealt, log))
-            self._clocks += self.seek_clocks[-1]
-        return bool(others.any())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
@@ -21,16 +21,6 @@ NOTES = 16
 NOTE_BITS = NOTES.bit_length() - 1
 _AHEAD = 8
 """Words that are read ahead. More than the latency of memory and queue, so that a word is ready in every clock."""
-
-
-def note_words(build: SweepParameters) -> int:
-    """Return the number of words of ``NOTES`` notes for the points of a lane."""
-    return -(-(1 << build.point_bits) // NOTES)
-
-
-def note_ports(build: SweepParameters, flow: wiring.Flow) -> dict[str, wiring.Member]:
-    """Return the ports by which notes are written, in the direction ``flow``."""
-    return {"note_write": flow(1), "note_row": flow(range(note_words(build))), "notes": flow(NOTES)}
 
 
 @dataclass(frozen=True)
@@ -53,23 +43,24 @@ class PatchParameters:
         """Clocks from ``start`` until the first word of notes is processed."""
         return 1 + READ_LATENCY + 2
 
-    def clocks(self, notes: NDArray[np.bool_], states: int) -> int:
-        """Return the clocks from ``start`` to the last one in which ``busy`` is high.
+    def clocks(self, notes: NDArray[np.bool_], states: int, lane_shift: int) -> int:
+        """Return the clocks of the longest pass of any lane, from ``begin`` to the last one in which ``busy`` is high.
 
         Parameters
         ----------
         notes
-            bool, ``(points,)``: the notes; all true for a pass with ``force``.
+            bool, ``(N_k,)``: the notes; all true for a pass with ``force``.
         states
             ``N_z`` of the problem.
+        lane_shift
+            A lane has ``2**lane_shift`` points.
         """
-        total = self.begin
-        for first in range(0, notes.size, NOTES):
-            (noted,) = np.nonzero(notes[first : first + NOTES])
-            if noted.size:
-                total += noted.size * states + int(noted[-1]) + 1 - noted.size
-            total += 1
-        return total
+        words = np.zeros((-(-notes.size // NOTES), NOTES), np.bool_)
+        words.ravel()[: notes.size] = notes
+        noted = words.sum(axis=1)
+        behind = np.where(noted, NOTES - words[:, ::-1].argmax(axis=1), 0)
+        clocks = noted * (states - 1) + behind + 1
+        return int(np.add.reduceat(clocks, np.arange(0, clocks.size, max(1, (1 << lane_shift) // NOTES))).max())
 
 
 class Patch(wiring.Component):
@@ -94,8 +85,8 @@ class Patch(wiring.Component):
     points : in, ``point_bits + 1`` bits
         Number of points in the lane, at least 1.
     last_turn : in, ``turn_bits``
-        Only in a build whose expectation takes its multipliers in turn: two states are ``last_turn + 1`` clocks apart
-        or more, and ``force`` is always high.
+        Only in a general build, whose expectation takes its multipliers in turn: two states are ``last_turn + 1``
+        clocks apart or more, and ``force`` is always high.
     states : in, ``count_bits``
         ``N_z`` of the problem.
     busy : out, 1 bit
@@ -110,9 +101,6 @@ class Patch(wiring.Component):
         Its exogenous state.
     last : out, 1 bit
         It is the last state of its point.
-    note_write, note_row, notes : out, 1 bit, row, ``NOTES`` bits
-        Only with ``overlap``: writes notes of neighbouring points into the memory of
-        :class:`beltline.hw.sweep.search.follow.Follow`.
     """
 
     def __init__(self, parameters: PatchParameters) -> None:
@@ -133,8 +121,7 @@ class Patch(wiring.Component):
                 "point": Out(build.point_bits + 1),
                 "state": Out(max(4, build.state_bits)),
                 "last": Out(1),
-                **({"last_turn": In(build.turn_bits)} if build.multipliers else {}),
-                **(note_ports(build, Out) if build.overlap else {}),
+                **({"last_turn": In(build.turn_bits)} if build.general else {}),
             }
         )
 
@@ -142,7 +129,7 @@ class Patch(wiring.Component):
         m = Module()
         p = Pipeline(m)
         build = self.parameters.build
-        word_count = note_words(build)
+        word_count = -(-(1 << build.point_bits) // NOTES)
         m.submodules.notes = notes = Ram(NOTES, word_count)
         m.submodules.words = words = Queue(NOTES, _AHEAD)
 
@@ -163,13 +150,6 @@ class Patch(wiring.Component):
             notes.write_address.eq(number[NOTE_BITS:]),
             notes.write_data.eq(word),
         ]
-        if build.overlap:
-            m.d.comb += [
-                self.note_write.eq(notes.write),
-                self.note_row.eq(notes.write_address),
-                self.notes.eq(notes.write_data),
-            ]
-
         # Read words while there is space for them in the queue.
         last_word = Signal(build.point_bits + 1)
         m.d.comb += last_word.eq(last_point[NOTE_BITS:])
@@ -184,11 +164,8 @@ class Patch(wiring.Component):
             m.d.sync += [left.eq(last_word + 1), notes.read_address.eq(0)]
         # Points after the last one count as not noted, so that no number of a point is compared later.
         is_last = p.delay(p.input(left == 1), READ_LATENCY).value
-        # The first point of a word is one of the lane's. Where LUTs have four inputs, it is compared like the others,
-        # and the present point is selected by its number: with that form the bitstream of a board is recorded.
-        wide = build.multiplier.wide_luts
-        last = [~is_last | (k <= last_point[:NOTE_BITS]) for k in range(int(wide), NOTES)]
-        inside = Cat(Const(1, 1), *last) if wide else Cat(*last)
+        # The first point of a word is one of the lane's.
+        inside = Cat(Const(1, 1), *(~is_last | (k <= last_point[:NOTE_BITS]) for k in range(1, NOTES)))
         m.d.comb += [
             words.push.eq(p.valid(p.input(read), READ_LATENCY)),
             words.data.eq((notes.read_data | self.force.replicate(NOTES)) & inside),
@@ -198,8 +175,6 @@ class Patch(wiring.Component):
         # Process the words in order, point by point; skip the points after the last note of a word.
         # ``step`` points of the word are finished, those with bits in ``passed``; ``present`` is the next one's bit.
         step, passed, present = Signal(NOTE_BITS + 1), Signal(NOTES), Signal(NOTES, init=1)
-        if not wide:
-            step, passed = Signal(NOTE_BITS + 1), Signal(NOTES)
         of_word = Signal(range(word_count))
         base, following = Signal(build.position_bits), Signal(build.position_bits)
         state = self.state
@@ -207,21 +182,21 @@ class Patch(wiring.Component):
         m.d.comb += [
             # With ``step`` at NOTES the word has no state left, and the next one begins in this clock.
             self.point.eq(Cat(step[:NOTE_BITS], of_word)),
-            here.eq((words.head & present).any() if wide else Array(Cat(words.head, 0))[step]),
+            here.eq((words.head & present).any()),
             rest.eq((words.head & ~passed).any()),
             pop.eq(words.head_valid & ~rest),
-            self.valid.eq(words.head_valid & here if wide else words.head_valid & rest & here),
+            self.valid.eq(words.head_valid & here),
             self.last.eq(state == self.states - 1),
             following.eq(base + (self.states << NOTE_BITS)),
         ]
-        if build.multipliers:
+        if build.general:
             pause = Signal(build.turn_bits)
             m.d.comb += self.valid.eq(words.head_valid & here & (pause == 0))
             with m.If(self.valid):
                 m.d.sync += pause.eq(self.last_turn)
             with m.Elif(pause != 0):
                 m.d.sync += pause.eq(pause - 1)
-        begin = [step.eq(0), passed.eq(0), *([present.eq(1)] if wide else [])]
+        begin = [step.eq(0), passed.eq(0), present.eq(1)]
         advance = [step.eq(step + 1), passed.eq(Cat(1, passed)), present.eq(present << 1)]
         with m.If(pop):
             m.d.sync += [*begin, of_word.eq(of_word + 1), base.eq(following), self.position.eq(following)]
@@ -230,11 +205,9 @@ class Patch(wiring.Component):
         with m.Elif(self.valid):
             m.d.sync += [self.position.eq(self.position + 1), state.eq(state + 1)]
             with m.If(self.last):
-                ends = [state.eq(0), step.eq(step + 1), passed.eq(Cat(1, passed))]
-                m.d.sync += [*advance, state.eq(0)] if wide else ends
-        with m.Elif(words.head_valid & ~here if build.multipliers else words.head_valid):
-            skips = [self.position.eq(self.position + self.states), step.eq(step + 1), passed.eq(Cat(1, passed))]
-            m.d.sync += [*advance, skips[0]] if wide else skips
+                m.d.sync += [*advance, state.eq(0)]
+        with m.Elif(words.head_valid & ~here):
+            m.d.sync += [*advance, self.position.eq(self.position + self.states)]
         with m.If(self.start):
             m.d.sync += [*begin, self.busy.eq(1), of_word.eq(0), base.eq(0), self.position.eq(0), state.eq(0)]
         return m

@@ -24,20 +24,16 @@ class PeakParameters:
     """Parameters of the test whether choice ``i`` is a peak of the objective ``O_j = U_j + EV_j``, ``j = i-1, i, i+1``.
 
     Choice ``i`` remains if it is feasible, ``O_(i-1) < O_i`` and ``O_(i+1) <= O_i``. An infeasible neighbour counts as
-    less than everything. If the objective has a single peak, ``i`` is then its lowest maximiser. If ``i`` does not
-    remain, the peak is above it if ``i + 1`` is feasible and better than ``i`` (``rises``), and below it otherwise.
+    less than everything. If the objective has a single peak, ``i`` is then its lowest maximiser.
 
     Objectives are exact, signed with 65 bits. The value is ``O_i``, saturated to signed 64 bits.
 
     Parameters
     ----------
-    neighbours
-        Whether the unit has outputs with the objectives of ``i - 1`` and ``i + 1``.
     multiplier
         The chip's multiplier. Results and latency do not depend on it.
     """
 
-    neighbours: bool = False
     multiplier: Multiplier = Multiplier.DSP48E2
 
     @property
@@ -45,7 +41,7 @@ class PeakParameters:
         """Clocks from operands to results."""
         return _latency()
 
-    def model(self, u: list[int | None], ev: list[int]) -> tuple[bool, bool, int, bool]:
+    def model(self, u: list[int | None], ev: list[int]) -> tuple[bool, int, bool]:
         """Return the unit's results, bit by bit.
 
         Parameters
@@ -57,15 +53,14 @@ class PeakParameters:
 
         Returns
         -------
-        stays, rises, value, outside
-            Whether ``i`` remains, whether ``i + 1`` is better, the value of ``i`` (0 if infeasible), and whether it was
+        stays, value, outside
+            Whether ``i`` remains, the value of ``i`` (0 if infeasible), and whether it was
             saturated.
         """
         below, here, above = (None if a is None else a + b for a, b in zip(u, ev, strict=True))
         stays = here is not None and (below is None or below < here) and (above is None or above <= here)
-        rises = above is not None and (here is None or above > here)
         value = 0 if here is None else min(max(here, MINIMUM), MAXIMUM)
-        return stays, rises, value, here is not None and value != here
+        return stays, value, here is not None and value != here
 
 
 def _build(p: Pipeline, u: list[Timed], ev: list[Timed], feasible: list[Timed]) -> tuple[Order, list[Timed]]:
@@ -96,14 +91,10 @@ class Peak(wiring.Component):
         Their expected values, in units of value.
     stays : out, 1 bit
         Choice ``i`` remains.
-    rises : out, 1 bit
-        Candidate ``i + 1`` is feasible and better than ``i``.
     value : out, signed 64 bits
         Value of ``i``, in units of value. Undefined if ``i`` is infeasible.
     outside : out, 1 bit
         ``value`` was saturated; low if ``i`` is infeasible.
-    below, above : out, signed 65 bits each
-        Only with ``neighbours``: objectives of ``i - 1`` and ``i + 1``, in units of value. Undefined if infeasible.
     """
 
     def __init__(self, parameters: PeakParameters) -> None:
@@ -114,10 +105,8 @@ class Peak(wiring.Component):
                 **{f"feasible_{name}": In(1) for name in NEIGHBOURS},
                 **{f"ev_{name}": In(signed(WIDTH)) for name in NEIGHBOURS},
                 "stays": Out(1),
-                "rises": Out(1),
                 "value": Out(signed(WIDTH)),
                 "outside": Out(1),
-                **({name: Out(signed(OBJECTIVE_BITS)) for name in ("below", "above")} if parameters.neighbours else {}),
             }
         )
 
@@ -128,16 +117,12 @@ class Peak(wiring.Component):
             [p.input(getattr(self, f"{kind}_{name}")) for name in NEIGHBOURS] for kind in ("u", "ev", "feasible")
         )
         order, objectives = _build(p, u, ev, feasible)
-        below, here, above = objectives
+        here = objectives[1]
         decided = self.parameters.latency - 1
         value, outside = clamped(p.delay(here, decided - here.time).value)
         m.d.sync += [
             self.stays.eq(order.wins(1)),
-            self.rises.eq(order.above(2, 1)),
             self.value.eq(value),
             self.outside.eq(outside & p.delay(feasible[1], decided).value),
         ]
-        if self.parameters.neighbours:
-            late = self.parameters.latency - here.time
-            m.d.comb += [self.below.eq(p.delay(below, late).value), self.above.eq(p.delay(above, late).value)]
         return m

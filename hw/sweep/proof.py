@@ -2,7 +2,7 @@
 
 The bracket of a state reaches from the choice of the point before to that of the point after. If every choice is the
 lowest best one of its bracket, and choices do not fall in ``x``, each of them is the best of all candidates, whatever
-the value function: the bracket theorem, ``docs/several-peaks.md``. ``docs/sweep-engine-general.md`` describes the
+the value function: the bracket theorem, ``docs/several-peaks.md``. ``docs/sweep-engine.md`` describes the
 rounds.
 """
 
@@ -17,10 +17,8 @@ from numpy.typing import NDArray
 from beltline.hw.arithmetic.objective import raised_status
 from beltline.hw.arithmetic.utility_constants import UtilityConstants
 from beltline.hw.interface.registers import Status
-from beltline.hw.sweep.clocks import Round
-from beltline.hw.sweep.lane_clocks import Dealt
+from beltline.hw.sweep.dealt import Dealt, Round, scanned
 from beltline.hw.sweep.scan.parameters import LIMIT, divides, may_end, parity_of
-from beltline.hw.sweep.scan_clocks import scanned
 from beltline.hw.sweep.software_passes import search_all, whole_grid
 from beltline.hw.sweep.software_proof import SKIPPED, bracket_all, divide_all, share_ends
 
@@ -65,7 +63,7 @@ class Proof:
     Attributes
     ----------
     rounds
-        A :class:`beltline.hw.sweep.clocks.Round` for each round.
+        A :class:`beltline.hw.sweep.dealt.Round` for each round.
     shared
         Such a log of the evaluation of shared brackets, or ``None``.
     proven
@@ -94,8 +92,8 @@ class Proof:
         self.evaluations = 0
         self.proven = False
         self.shared: Round | None = None
-        self._states = None
-        if self.dealt.search.build.alternatives:
+        self._states = np.arange(self.choices.shape[1])
+        if self.dealt.search.build.general:
             self._states = scanned(self._tables()[-1])
         self._confirmed = np.zeros(2, np.bool_)
         if self.dealt.shares:
@@ -148,7 +146,7 @@ class Proof:
         self.status |= done.status
         self.evaluations += done.evaluations
         kind = divides(number), parity_of(number), ends
-        self.rounds.append(Round(*kind, lowest, highest, moved, done.counts, done.probes, False, self._states))
+        self.rounds.append(Round(*kind, lowest, highest, moved, done.counts, done.probes, self._states))
         if not divides(number):
             self.smooth |= ~steep
         moved_in = self._in_lane(moved)
@@ -170,7 +168,7 @@ class Proof:
         counts = np.zeros((self.dealt.search.build.lanes, self.dealt.search.contexts), np.int64)
         probes = np.zeros((counts.size, 0), np.int32)
         of_lanes = np.zeros(counts.shape[0], np.bool_)
-        self.shared = Round(False, 0, of_lanes, lowest, highest, none, counts, probes, True, self._states)
+        self.shared = Round(False, 0, of_lanes, lowest, highest, none, counts, probes, self._states, True)
 
     def _tables(self) -> tuple[Any, ...]:
         """Return tables, constants and limits as the compiled functions take them."""

@@ -9,6 +9,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from beltline.hw.arithmetic.pipeline import Pipeline, Timed, either
+from beltline.hw.interface.parameters import SLOTS
 from beltline.hw.memory.ram import READ_LATENCY
 from beltline.hw.sweep.parameters import ROW_BITS, SweepParameters
 
@@ -86,14 +87,14 @@ class BankPort(wiring.Signature):
 class RowBusesParameters:
     """Parameters of the row buses, which carry rows of ``ROW_WORDS`` words from any lane's memory to any lane.
 
-    Lane ``l`` has its turn on bus ``l // slots`` in clocks ``t = l (mod slots)``, counted from the end of a reset or
-    the clock after ``restart``. So each lane may fetch a row every ``slots`` clocks, whatever the others do, except in
+    Lane ``l`` has its turn on bus ``l // SLOTS`` in clocks ``t = l (mod SLOTS)``, counted from the end of a reset or
+    the clock after ``restart``. So each lane may fetch a row every ``SLOTS`` clocks, whatever the others do, except in
     one conflict: lanes with turns in the same clock request rows of the same lane. Then the lowest of them is served,
     and with it those that request the same row of the same table, up to the first that requests another; the others
-    must try again. Such lanes are ``slots`` lanes apart; a policy that leads several of them to one lane needs few
+    must try again. Such lanes are ``SLOTS`` lanes apart; a policy that leads several of them to one lane needs few
     rows.
 
-    In a build with alternatives the order of these lanes is that of the exogenous states whose rows they request, and
+    In a general build the order of these lanes is that of the exogenous states whose rows they request, and
     only among equal states that of their numbers. There the same few candidates of many exogenous states are read by
     all lanes, such as the one choice after a default. If the lowest lane were served first, lanes would soon be at
     different exogenous states, and each row would be read again for each lane. In this order the slowest lane goes
@@ -158,12 +159,11 @@ class RowBuses(wiring.Component):
         m = Module()
         p = Pipeline(m)
         build, inner_bits, latency = self.parameters.build, self.parameters.inner_bits, self.parameters.latency
-        slots = build.slots
-        slot = Signal(range(slots))
+        slot = Signal(range(SLOTS))
         m.d.sync += slot.eq(slot + 1)
         with m.If(self.restart):
             m.d.sync += slot.eq(0)
-        turns = [Signal(name=f"turn{k}") for k in range(slots)]
+        turns = [Signal(name=f"turn{k}") for k in range(SLOTS)]
         m.d.comb += [turn.eq(slot == k) for k, turn in enumerate(turns)]
 
         sources: list[Timed] = []
@@ -174,7 +174,7 @@ class RowBuses(wiring.Component):
         for bus in range(build.buses):
             # Select the request of the lane whose turn it is; then find lane and row that it needs; then whether a
             # lower bus needs another row of that lane.
-            own = list(zip(turns, self.lanes[bus * slots : (bus + 1) * slots], strict=False))
+            own = list(zip(turns, self.lanes[bus * SLOTS : (bus + 1) * SLOTS], strict=False))
             asked = p.input(either((turn, lane.request) for turn, lane in own))
             request = p.register(either((turn, Cat(lane.inner, lane.row)) for turn, lane in own), 0)
             inner, row = request.value[:inner_bits], request.value[inner_bits:]
@@ -187,7 +187,7 @@ class RowBuses(wiring.Component):
             table = p.delay(at_source, 1).value
             what = Cat(place.value[: build.local_bits], at_source.value)
             lost: Value = Cat(*(asks & (whose == source.value) & (wants != what) for asks, whose, wants in lower)).any()
-            if build.alternatives:
+            if build.general:
                 losses.append(lost := Signal(name=f"lost{bus}"))
                 states.append(inner[: build.state_bits])
             taken = Signal(name=f"taken{bus}")
@@ -215,7 +215,7 @@ class RowBuses(wiring.Component):
                 time += 1
             data = p.register(words[0], time)
             assert data.time == latency
-            m.d.comb += [lane.data.eq(data.value) for lane in self.lanes[bus * slots : (bus + 1) * slots]]
+            m.d.comb += [lane.data.eq(data.value) for lane in self.lanes[bus * SLOTS : (bus + 1) * SLOTS]]
         return m
 
     def _by_state(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
@@ -26,10 +26,6 @@ SCALE = 12
 
 _INTERVAL = 4
 """Most clocks from one word to the next. A shift is computed once a sweep, so few multipliers are enough."""
-
-
-EARLY_CLOCKS = 3
-"""Clocks from the last sample of a pass to ``ready``, besides those of the computation."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +58,7 @@ class ShiftParameters:
         return ExpectationParameters(self.build.states, self.build.multiplier, min(_INTERVAL, self.build.states))
 
     def clocks(self, states: int) -> int:
-        """Return the number of clocks in which ``busy`` is high, for ``states`` exogenous states.
-
-        In a build that computes shifts early, ``ready`` rises :data:`EARLY_CLOCKS` more clocks after the last sample.
-        """
+        """Return the number of clocks in which ``busy`` is high, for ``states`` exogenous states."""
         unit = self.expectation
         return 2 * unit.latency + 4 * (states - 1) * unit.interval + 6
 
@@ -101,10 +94,6 @@ class Shift(wiring.Component):
     :class:`ShiftParameters`. Contract: neither ``clear`` nor ``start`` may be high while ``busy`` is; samples,
     ``states`` and weights must not change meanwhile.
 
-    In a build that computes shifts early (:attr:`beltline.hw.sweep.parameters.SweepParameters.early`) the unit starts
-    with the ``N_z``-th sample of a pass. The outputs remain until ``take`` or ``clear``, which may be high only while
-    no shifts are computed: from ``ready`` on, or before the first sample.
-
     Attributes
     ----------
     sample_valid : in, 1 bit
@@ -116,12 +105,7 @@ class Shift(wiring.Component):
     clear : in, 1 bit
         Sets both shifts to 0.
     start : in, 1 bit
-        Computes both shifts again. Not in a build that computes them early, as ``busy``.
-    begin, take : in, 1 bit each
-        Only in such a build: a pass begins, all samples are still to come; and the outputs become the shifts that were
-        computed last.
-    ready : out, 1 bit
-        Only in such a build: the shifts of this pass are computed.
+        Computes both shifts again.
     states : in, 5 bits
         ``N_z`` of the problem.
     busy : out, 1 bit
@@ -145,9 +129,9 @@ class Shift(wiring.Component):
                 "sample_state": In(build.state_bits),
                 "sample": In(signed(WIDTH)),
                 "clear": In(1),
-                **(dict.fromkeys(("begin", "take"), In(1)) if build.early else {"start": In(1)}),
+                "start": In(1),
                 "states": In(5),
-                **({"ready": Out(1)} if build.early else {"busy": Out(1)}),
+                "busy": Out(1),
                 "weight_write": In(WORD_BYTES),
                 "q_write": In(WORD_BYTES),
                 "row": In(build.state_bits),
@@ -166,11 +150,10 @@ class Shift(wiring.Component):
         m.submodules.second = second = Expectation(unit)
         last = Signal(self.parameters.build.state_bits)
         m.d.sync += last.eq(self.states - 1)
-        start, busy = self._early(m, last) if self.parameters.build.early else (self.start, self.busy)
         for stage, write in ((first, self.weight_write), (second, self.q_write)):
             m.d.comb += [
                 stage.count.eq(self.states),
-                stage.clear.eq(start),
+                stage.clear.eq(self.start),
                 stage.weight_write.eq(write),
                 stage.weight_row.eq(self.row),
                 stage.weight_column.eq(self.column),
@@ -222,15 +205,9 @@ class Shift(wiring.Component):
             with m.If(beyond):
                 m.d.sync += [word.eq(0) for word in shift]
         with m.If(second_ends):
-            m.d.sync += busy.eq(0)
-        with m.If(start):
-            m.d.sync += [busy.eq(1), feeding.eq(1), turn.eq(0), place.eq(0), of_shift.eq(0), beyond.eq(0)]
-        if self.parameters.build.early:
-            with m.If(self.take):
-                m.d.sync += [self.before.eq(Cat(shift)), self.after.eq(Cat(moved))]
-            with m.If(self.clear):
-                m.d.sync += [self.before.eq(0), self.after.eq(0)]
-            return m
+            m.d.sync += self.busy.eq(0)
+        with m.If(self.start):
+            m.d.sync += [self.busy.eq(1), feeding.eq(1), turn.eq(0), place.eq(0), of_shift.eq(0), beyond.eq(0)]
         with m.If(self.clear):
             m.d.sync += [word.eq(Const(0)) for word in (*shift, *moved)]
         for s in range(states):
@@ -240,25 +217,12 @@ class Shift(wiring.Component):
             ]
         return m
 
-    def _early(self, m: Module, last: Signal) -> tuple[Signal, Signal]:
-        """Start with the last sample of a pass; returns ``start`` and ``busy``."""
-        start, busy, started = Signal(), Signal(), Signal()
-        arrived = Signal.like(last)
-        m.d.sync += [start.eq(self.sample_valid & (arrived == last)), self.ready.eq(started & ~(start | busy))]
-        with m.If(self.sample_valid):
-            m.d.sync += arrived.eq(arrived + 1)
-        with m.If(start):
-            m.d.sync += started.eq(1)
-        with m.If(self.begin):
-            m.d.sync += [arrived.eq(0), started.eq(0), self.ready.eq(0)]
-        return start, busy
 
-
-def connect_samples(m: Module, p: Pipeline, lanes: Sequence[Any], shift: Shift, wanted: Value) -> None:
+def connect_samples(m: Module, p: Pipeline, lanes: Sequence[Any], shift: Shift) -> None:
     """Connect the unit to the changes at the reference point, which one of the lanes sends.
 
-    ``lanes`` are :class:`beltline.hw.sweep.lane.instance.LaneInstance`. The unit receives only samples that are
-    ``wanted``, ``join_clocks(build)`` clocks after the lane has sent them.
+    ``lanes`` are :class:`beltline.hw.sweep.lane.instance.LaneInstance`. The unit receives a sample
+    ``join_clocks(build)`` clocks after the lane has sent it.
     """
     width = len(shift.sample) + len(shift.sample_state) + 1
     words = [
@@ -267,5 +231,3 @@ def connect_samples(m: Module, p: Pipeline, lanes: Sequence[Any], shift: Shift, 
     build = shift.parameters.build
     sample = joined(p, words, lambda group: functools.reduce(operator.or_, group), join_clocks(build))
     m.d.comb += Cat(shift.sample_valid, shift.sample_state, shift.sample).eq(sample)
-    if build.early:
-        m.d.comb += shift.sample_valid.eq(sample[0] & wanted)

@@ -30,9 +30,8 @@ from beltline.hw.arithmetic.objective import (
 )
 from beltline.hw.arithmetic.utility_constants import UtilityConstants
 from beltline.hw.interface.registers import Status
-from beltline.hw.sweep.lane_clocks import Dealt
+from beltline.hw.sweep.dealt import OFF_GRID, Dealt
 from beltline.hw.sweep.search.parameters import DECAY
-from beltline.hw.sweep.search_clocks import OFF_GRID
 
 _EXPONENT_LIMIT = 15
 """A step of a search is at most ``2**_EXPONENT_LIMIT`` points."""
@@ -58,8 +57,7 @@ def check_all(choices, cached, ev, value, searched, unchecked, lane_shift, poor,
     lane_shift
         Point ``i`` is in lane ``i >> lane_shift``.
     poor
-        Whether a state that could afford nothing gets the lowest value without a search, as in builds with
-        alternatives.
+        Whether a state that could afford nothing gets the lowest value without a search, as in general builds.
     flags
         uint8, ``(N_k,)``: receives ``SATURATED_FLAG`` at points where a value was saturated.
     """
@@ -151,59 +149,24 @@ def limits_of(limits, i):  # type: ignore[no-untyped-def]
 def _search(wealth, x, ev, s, words, limits, guess, log, count):  # type: ignore[no-untyped-def]
     """Search for a peak of one state's objective, from candidate ``guess``, which is evaluated first.
 
-    Arguments and results are those of :func:`_search_from`.
-    """
-    u, feasible, over = candidate_word(wealth, x[guess], words)
-    here = u if feasible else np.int64(INFEASIBLE)
-    if count < log.size:
-        log[count] = guess << 1
-    begins = guess, here, np.int64(INFEASIBLE), objective_word(u, ev[guess, s]), False, False, over
-    return _search_from(wealth, x, ev, s, words, limits, begins, log, count + 1)
-
-
-@njit(cache=True)
-def _search_handed(wealth, x, ev, s, words, limits, choice, cached, log, count):  # type: ignore[no-untyped-def]
-    """Search for a peak of the objective of a state that failed its check, from what the check knows.
-
-    The search begins with the neighbour of ``choice`` that is better, the upper one if both are: it does not evaluate
-    it again, and looks further on that side. ``cached`` has the utilities of ``choice - 1``, ``choice`` and
-    ``choice + 1``. If ``choice`` is infeasible, it is the guess of :func:`_search`. Other arguments and results are
-    those of :func:`_search_from`.
-    """
-    below, here, above = cached[0], cached[1], cached[2]
-    if here == INFEASIBLE:
-        return _search(wealth, x, ev, s, words, limits, choice, log, count)
-    upper = objective_word(above, ev[min(choice + 1, ev.shape[0] - 1), s])
-    if above != INFEASIBLE and is_above(upper, objective_word(here, ev[choice, s])):
-        begins = choice + 1, above, here, upper, True, False, False
-    else:
-        begins = choice - 1, below, here, objective_word(below, ev[choice - 1, s]), False, True, False
-    return _search_from(wealth, x, ev, s, words, limits, begins, log, count)
-
-
-@njit(cache=True)
-def _search_from(wealth, x, ev, s, words, limits, begins, log, count):  # type: ignore[no-untyped-def]
-    """Search for a peak of one state's objective, from a candidate that was evaluated.
-
-    ``begins`` is ``(index, here, beside, objective, below_known, above_known, over)``: the candidate, its utility and
-    objective; whether the candidate below or above is known not to be better, and its utility; and whether a word of
-    the evaluation left its range. With ``above_known`` the first step is downwards.
-
     Candidates are those of state ``s`` in ``limits``, int64 ``(2, N_z)``, of the state's point; *the grid* below means
-    these. The search
-    steps upwards, then downwards. It doubles its step while the objective improves, and halves a step that leaves the
-    grid. It ends when the objectives of both neighbours are known not to be better; of equal ones the lowest
-    candidate wins.
+    these. The search steps upwards, then downwards. It doubles its step while the objective improves, and halves a step
+    that leaves the grid. It ends when the objectives of both neighbours are known not to be better; of equal ones the
+    lowest candidate wins.
 
     Returns ``(index, u(index - 1), u(index), u(index + 1), over, count, off)``: the choice and its three utilities,
     ``INFEASIBLE`` for a candidate that is not on the grid or cannot be afforded; whether a utility left its range; the
     number of evaluations, added to argument ``count``; and how many of this search's were off the grid. Evaluation
-    ``count`` is written to ``log`` as in :class:`beltline.hw.sweep.lane_clocks.SweepLog` if it has room there.
+    ``count`` is written to ``log`` as in :class:`beltline.hw.sweep.dealt.SweepLog` if it has room there.
     """
+    u, feasible, any_over = candidate_word(wealth, x[guess], words)
+    index, here, best = guess, u if feasible else np.int64(INFEASIBLE), objective_word(u, ev[guess, s])
+    if count < log.size:
+        log[count] = guess << 1
+    count += 1
     bottom, top = limits[0, s], limits[1, s]
-    index, here, below, best, below_known, above_known, any_over = begins
-    above, down = below, above_known
-    streak = shrinks = False
+    above = below = np.int64(INFEASIBLE)
+    below_known = above_known = down = streak = shrinks = False
     exponent = off = 0
     while True:
         step = 1 << exponent
@@ -278,7 +241,6 @@ def _searches(  # type: ignore[no-untyped-def]
     moves,
     cold,
     exact,
-    handed,
     flags,
     counts,
     evaluations,
@@ -286,7 +248,7 @@ def _searches(  # type: ignore[no-untyped-def]
 ):
     """Search all marked states: the compiled part of :func:`search_all`.
 
-    ``shifts`` is ``(lane_shift, part_shift)`` of :class:`beltline.hw.sweep.lane_clocks.Dealt`.
+    ``shifts`` is ``(lane_shift, part_shift)`` of :class:`beltline.hw.sweep.dealt.Dealt`.
     """
     rows, states = w.shape
     contexts, parts = counts.shape[1], flags.shape[1]
@@ -304,15 +266,10 @@ def _searches(  # type: ignore[no-untyped-def]
                 if not searched[i, s]:
                     continue
                 here_limits = limits_of(limits, i)
-                if handed[lane] and not begun:
-                    index, below, here, above, over, count, off = _search_handed(
-                        w[i, s], costs, ev, s, words, here_limits, last[i, s], cached[i, s], own, count
-                    )
-                else:
-                    guess = min(max(last[i, s] + shift, here_limits[0, s]), here_limits[1, s])
-                    index, below, here, above, over, count, off = _search(
-                        w[i, s], costs, ev, s, words, here_limits, guess, own, count
-                    )
+                guess = min(max(last[i, s] + shift, here_limits[0, s]), here_limits[1, s])
+                index, below, here, above, over, count, off = _search(
+                    w[i, s], costs, ev, s, words, here_limits, guess, own, count
+                )
                 off_grid += off
                 shift = 0 if exact else index - last[i, s]
                 if not begun:
@@ -332,33 +289,6 @@ def _searches(  # type: ignore[no-untyped-def]
         flags[lane, part] = flag
 
 
-@njit(cache=True, parallel=True)
-def search_peaks(x, w, ev, words, shifts, state_bits, choices, above, others, counts, log):  # type: ignore[no-untyped-def]
-    """Search every state from the lowest candidates upwards, or from the highest if ``above``, for other peaks.
-
-    ``others``, bool ``(lanes, parts)``, becomes true for parts with a state whose search ends at another candidate than
-    its choice. ``counts`` and ``log`` are those of :class:`beltline.hw.sweep.lane_clocks.SweepLog`. Each search starts
-    from the result of the point before.
-    """
-    rows, states = w.shape
-    contexts, parts = counts.shape[1], others.shape[1]
-    limits = limits_of(whole_grid(rows, states), 0)
-    for task in prange(others.size):
-        lane, part, begin, end = _part(task, parts, shifts, rows)
-        other = False
-        for s in range(states):
-            context = part << state_bits | s
-            own = log[lane * contexts + context]
-            costs = costs_of(x, s)
-            count = 0
-            index = rows - 1 if above else 0
-            for i in range(begin, end):
-                index, _, here, _, _, count, _ = _search(w[i, s], costs, ev, s, words, limits, index, own, count)
-                other = other or (here != INFEASIBLE and index != choices[i, s])
-            counts[lane, context] = count
-        others[lane, part] = other
-
-
 @dataclass(frozen=True, eq=False)
 class Searched:
     """Flags and counts that :func:`search_all` returns.
@@ -373,7 +303,7 @@ class Searched:
         Number of evaluations on the grid, of all searches together.
     probes
         int32, ``(lanes * contexts, room)``: the first ``room`` evaluations of each search, encoded as in
-        :class:`beltline.hw.sweep.lane_clocks.SweepLog`.
+        :class:`beltline.hw.sweep.dealt.SweepLog`.
     """
 
     status: Status
@@ -398,7 +328,6 @@ def search_all(
     room: int = 0,
     exact: bool = False,
     limits: NDArray[np.int64] | None = None,
-    handed: NDArray[np.bool_] | None = None,
 ) -> Searched:
     """Search for the best choices of the marked states of all lanes: the second pass of a sweep.
 
@@ -433,10 +362,6 @@ def search_all(
     limits
         int64, ``(2, 1, N_z)`` or ``(2, N_k, N_z)``: the lowest and the highest candidate of each exogenous state, at
         all points or at each of them; by default the whole grid.
-    handed
-        bool, ``(lanes,)``: lanes in which the first state of each search begins with what its check knows, from the
-        cached utilities of the choice in ``last`` (:attr:`beltline.hw.sweep.parameters.SweepParameters.hands`); by
-        default none.
 
     Returns
     -------
@@ -466,7 +391,6 @@ def search_all(
             moves,
             cold,
             exact,
-            np.zeros(lanes, np.bool_) if handed is None else handed,
             flags,
             counts,
             evaluations,

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from amaranth.hdl import Module, Mux, Signal, signed
+from amaranth.hdl import Array, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
-from amaranth.lib.wiring import Out
+from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
 
 from beltline.compiled import njit, prange
@@ -18,7 +18,6 @@ from beltline.hw.arithmetic.log_sum_constants import TERMS, LogSumConstants
 from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline, Timed
 from beltline.hw.interface.parameters import Multiplier
-from beltline.hw.sweep.combine import place_in_group, ports_of
 
 
 @njit(cache=True, parallel=True)
@@ -28,7 +27,8 @@ def _log_sums(values, begins, ends, slope, unit, lift, found, nothing, over):  #
         for s in range(values.shape[1]):
             if begins[s]:
                 last[:] = ABSENT
-            for k in range(TERMS - 1, 0, -1):
+            last[TERMS - 1] = max(last[TERMS - 1], last[TERMS - 2])
+            for k in range(TERMS - 2, 0, -1):
                 last[k] = last[k - 1]
             last[0] = values[x, s]
             found[x, s], saturated = log_sum.log_sum_word(last, slope, unit, lift)
@@ -40,15 +40,17 @@ def _log_sums(values, begins, ends, slope, unit, lift, found, nothing, over):  #
 class TasteParameters:
     """Parameters of the log-sum over groups of neighbouring exogenous states.
 
-    In a build with taste shocks it takes the place of the maximum (:mod:`beltline.hw.sweep.combine`). With values
-    ``v_s`` of a point, the result at ``s`` is the log-sum of the values from the first state of the group to ``s``, at
-    most the last ``TERMS`` of them: ``sigma log(sum of exp(v_q / sigma))``. So a group has at most ``TERMS`` states.
-    Formula, widths and error bound are those of :class:`beltline.hw.arithmetic.log_sum.LogSumParameters`.
+    In a general build exogenous states are *product states*: one for each alternative in each exogenous state of the
+    problem. The alternatives between which there is a choice form a *group*. With values ``v_s`` of a point, the result
+    at ``s`` is the log-sum of the values from the first state of the group to ``s``:
+    ``sigma log(sum of exp(v_q / sigma))``, or without shocks their maximum, which is exact. Of the values before the
+    last ``TERMS - 1`` only the largest counts; so with shocks a group has at most ``TERMS`` states, and without any
+    number. Formula, widths and error bound are those of :class:`beltline.hw.arithmetic.log_sum.LogSumParameters`.
 
     Parameters
     ----------
     states
-        Largest number of exogenous states of a point, 4 to 128.
+        Largest number of exogenous states of a point, 8 to 128.
     multiplier
         The chip's multiplier. It changes the latency and no result.
     """
@@ -92,6 +94,21 @@ class TasteParameters:
         return found, bool(nothing.any()), bool(over.any())
 
 
+def ports_of(states: int) -> dict[str, wiring.Member]:
+    """Return the ports of :class:`Taste` but for its constants."""
+    return {
+        "count": In(max(5, states.bit_length())),
+        "clear": In(1),
+        "begins": In(states),
+        "ends": In(states),
+        "value": In(signed(WIDTH)),
+        "value_valid": In(1),
+        "largest": Out(signed(WIDTH)),
+        "largest_valid": Out(1),
+        "nothing": Out(1),
+    }
+
+
 class Taste(wiring.Component):
     """Computes the log-sum over groups of a stream of values.
 
@@ -99,7 +116,8 @@ class Taste(wiring.Component):
     The ``count`` values of a point enter in the order of the exogenous states, with any number of clocks between two.
     ``count``, ``begins``, ``ends`` and the constants must not change while values are in the unit.
 
-    The last values of a group are registers, from which the datapath of the log-sum reads all at once. It has no loop.
+    The last values of a group are registers, from which the datapath of the log-sum reads all at once; the last of them
+    has the largest value of those before.
 
     Attributes
     ----------
@@ -132,12 +150,14 @@ class Taste(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         p = Pipeline(m, self.parameters.multiplier)
-        _, begins, ends = place_in_group(m, p, self, self.parameters.states)
+        begins, ends = self._place(m, p)
         values = [Signal(signed(WIDTH), reset_less=True, name=f"value{k}") for k in range(TERMS)]
         with m.If(self.value_valid):
             m.d.sync += values[0].eq(self.value)
             for before, after in pairwise(values):
                 m.d.sync += after.eq(Mux(begins, ABSENT, before))
+            with m.If(~begins & (values[-1] > values[-2])):
+                m.d.sync += values[-1].eq(values[-1])
         result, over, absent = log_sum.build(p, [Timed(value, 1) for value in values], self.slope, self.unit, self.lift)
         assert result.time == self.parameters.latency
         valid = p.valid(p.input(self.value_valid), result.time)
@@ -149,3 +169,16 @@ class Taste(wiring.Component):
             self.over.eq(valid & over.value),
         ]
         return m
+
+    def _place(self, m: Module, p: Pipeline) -> tuple[Value, Timed]:
+        """Return whether the next value is the first of a group, and a clock after a value, whether it is the last."""
+        states = self.parameters.states
+        state, last = Signal(range(states)), Signal(range(states))
+        m.d.sync += last.eq(self.count - 1)
+        # Determined before the value arrives.
+        begins = Signal(init=1)
+        following = Signal.like(state)
+        m.d.comb += following.eq(Mux(self.clear | (state == last), 0, state + 1))
+        with m.If(self.value_valid | self.clear):
+            m.d.sync += [state.eq(following), begins.eq((following == 0) | Array(self.begins)[following])]
+        return begins, p.register(Array(self.ends)[state], 0)

@@ -49,7 +49,7 @@ class LargestNorm(wiring.Component):
 
     Latency: ``clocks`` clocks to ``norm``, and ``below_clocks`` to ``below``, which does not wait for the tree.
     Contract: an output is valid that number of clocks after the last change of an input; while inputs change ``norm``
-    is undefined, except in a build with midpoints, where it takes new inputs in every clock.
+    is undefined.
 
     Attributes
     ----------
@@ -94,16 +94,11 @@ class LargestNorm(wiring.Component):
             for a, b in zip(norms[::2], norms[1::2], strict=True):
                 above, equal, low = Signal(), Signal(), Signal()
                 best = Signal(WIDTH)
-                first, second = a, b
-                if self.build.midpoints:
-                    # Words that follow each other: these two are those that were compared.
-                    first, second = Signal(WIDTH), Signal(WIDTH)
-                    m.d.sync += [first.eq(a), second.eq(b)]
                 m.d.sync += [
                     above.eq(a[half:] > b[half:]),
                     equal.eq(a[half:] == b[half:]),
                     low.eq(a[:half] > b[:half]),
-                    best.eq(Mux(above | (equal & low), first, second)),
+                    best.eq(Mux(above | (equal & low), a, b)),
                 ]
                 larger.append(best)
             norms = larger

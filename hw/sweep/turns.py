@@ -16,10 +16,13 @@ from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline, Term, Timed
 from beltline.hw.interface.windows import WORD_BYTES
 from beltline.hw.memory.ram import READ_LATENCY, Ram
-from beltline.hw.sweep.parameters import SweepParameters
+from beltline.hw.sweep.parameters import MULTIPLIERS, SweepParameters
 
 _SEGMENT = 24
 """Bits of a segment of the sums, which are added up without carries from one segment to the next."""
+
+COLUMN_BITS = MULTIPLIERS.bit_length() - 1
+"""Bits of the number of a multiplier."""
 
 _PRODUCT_BITS = FRACTION + WIDTH
 
@@ -28,7 +31,7 @@ _PRODUCT_BITS = FRACTION + WIDTH
 class TurnsParameters:
     """Parameters of expected discounted values whose products take a few multipliers in turn.
 
-    With ``M = multipliers`` of the build and ``N_z`` exogenous states of the problem, an expectation takes
+    With ``M = MULTIPLIERS`` and ``N_z`` exogenous states of the problem, an expectation takes
     ``ceil(N_z / M)`` turns of a clock each. In turn ``t`` multiplier ``j`` has the product of state ``t M + j``. The
     numbers are those of :class:`beltline.hw.arithmetic.expectation.ExpectationParameters`: the sum is exact, and
     rounded once, so they depend neither on ``M`` nor on the order of the products.
@@ -36,15 +39,10 @@ class TurnsParameters:
     Parameters
     ----------
     build
-        Sizes of the engine, with ``multipliers``.
+        Sizes of the engine.
     """
 
     build: SweepParameters
-
-    @property
-    def column_bits(self) -> int:
-        """Bits of the number of a multiplier, 0 for a single one."""
-        return self.build.multipliers.bit_length() - 1
 
     @property
     def depth(self) -> int:
@@ -81,7 +79,7 @@ _READ = READ_LATENCY + 1
 
 @functools.cache
 def _depth(parameters: TurnsParameters) -> int:
-    count = parameters.build.multipliers
+    count = MULTIPLIERS
     values = [Timed(Signal(signed(WIDTH)), _READ) for _ in range(count)]
     weights = [Timed(Signal(unsigned(FRACTION)), _READ) for _ in range(count)]
     p = Pipeline(multiplier=parameters.build.multiplier)
@@ -159,7 +157,7 @@ class Turns(wiring.Component):
         m = Module()
         build = self.parameters.build
         p = Pipeline(m, build.multiplier)
-        log, bits, turn_bits = self.parameters.column_bits, build.state_bits, build.turn_bits
+        log, bits, turn_bits = COLUMN_BITS, build.state_bits, build.turn_bits
         last = Signal(bits)
         m.d.sync += last.eq(self.count - 1)
 
@@ -187,8 +185,8 @@ class Turns(wiring.Component):
             m.d.sync += turn.eq(turn + 1)
 
         values, weights = [], []
-        per_multiplier = build.states // build.multipliers
-        for number in range(build.multipliers):
+        per_multiplier = build.states // MULTIPLIERS
+        for number in range(MULTIPLIERS):
             m.submodules[f"values{number}"] = stored = Ram(WIDTH, 2 * per_multiplier)
             m.submodules[f"weights{number}"] = table = Ram(FRACTION, per_multiplier * build.states, WORD_BYTES)
             own_value, own_weight = (word[:log] == number for word in (column, self.weight_column))

@@ -110,7 +110,7 @@ class Machine(wiring.Component):
             sequencer.states.eq(settings["STATES"]),
             sequencer.sweep_limit.eq(settings["SWEEP_LIMIT"]),
         ]
-        if not parameters.features.lanes:
+        if not parameters.is_sweep:
             m.d.comb += sequencer.epsilon.eq(settings["EPSILON"])
         m.d.sync += refused.eq(Mux(reset, 0, refused | self.refused))
 

@@ -24,10 +24,10 @@ from beltline.hw.interface.parameters import (
     BUS_WIDTHS,
     EVALUATORS,
     FOLD_LIMIT,
+    GENERAL_STATES,
     GRID_LIMIT,
     LANES_LIMIT,
     STATES_LIMIT,
-    TURNS_STATES_LIMIT,
     MachineParameters,
     Multiplier,
 )
@@ -46,7 +46,7 @@ same_names()
 def shared_modules(multiplier: Multiplier = Multiplier.DSP48E2, linear: bool = False) -> dict[str, str]:
     """Return Verilog of the modules that all engines instantiate, evaluator and RAM, as ``{file name: text}``.
 
-    ``linear`` says that the evaluator takes linear utility, as in a build with alternatives.
+    ``linear`` says that the evaluator takes linear utility, as in a general build.
     """
     return dict(_shared_modules(multiplier, linear))
 
@@ -112,7 +112,7 @@ def _generated(parameters: MachineParameters | SerialParameters) -> dict[str, st
 
 def _build(component: wiring.Component, module: str, parameters: MachineParameters) -> dict[str, str]:
     """Return the Verilog of a top module ``component`` and of all modules that it instantiates."""
-    files = shared_modules(parameters.multiplier, parameters.alternatives)
+    files = shared_modules(parameters.multiplier, parameters.general)
     for name, unit in ENGINES[parameters.engine].modules(parameters).items():
         files[f"{name}.v"] = convert(unit, name)
     files[f"{module}.v"] = convert(component, module)
@@ -201,8 +201,8 @@ def option_parser(prog: str) -> argparse.ArgumentParser:
         )
 
     option("grid", f"largest number of grid points N_k, a power of two from 4 to {GRID_LIMIT}")
-    turns = f"up to {TURNS_STATES_LIMIT} with --multipliers"
-    option("states", f"largest number of exogenous states N_z, 1 to {STATES_LIMIT}, {turns}")
+    general = "{} to {} with --general".format(*GENERAL_STATES)
+    option("states", f"largest number of exogenous states N_z, 1 to {STATES_LIMIT}, {general}")
     option("results", "words of the value memory, at least grid * states; more for longer horizons")
     option("bus_bits", f"data width of the tables' bus: {', '.join(map(str, BUS_WIDTHS))}")
     option("clock_hz", "clock frequency of the build, which a register reports; 0 if unknown")
@@ -212,44 +212,9 @@ def option_parser(prog: str) -> argparse.ArgumentParser:
     option("engine", f"engine: {', '.join(Engine.__members__)}", str)
     option("lanes", f"lanes of a sweep engine, a power of two from 1 to {LANES_LIMIT}")
     parser.add_argument(
-        "--proof",
+        "--general",
         action=argparse.BooleanOptionalAction,
-        help="build a sweep engine that proves the choices of its sweeps",
-    )
-    parser.add_argument(
-        "--costs", action=argparse.BooleanOptionalAction, help="with --proof: add a table of the costs of each choice"
-    )
-    parser.add_argument(
-        "--alternatives",
-        action=argparse.BooleanOptionalAction,
-        help="with --costs: the maximum over alternatives is taken before the expectation",
-    )
-    option("multipliers", "with --alternatives: multipliers of the expectation, taken in turn; 0: one for each state")
-    parser.add_argument(
-        "--prices",
-        action=argparse.BooleanOptionalAction,
-        help="with --multipliers: the prices of bonds are computed between sweeps",
-    )
-    parser.add_argument(
-        "--bounds",
-        action=argparse.BooleanOptionalAction,
-        help="with --alternatives: each state has bounds of its choice",
-    )
-    parser.add_argument(
-        "--taste",
-        action=argparse.BooleanOptionalAction,
-        help="with --alternatives: alternatives may have taste shocks, whose log-sum takes the place of the maximum",
-    )
-    option("slots", "lanes of a sweep engine that share a row bus: 4 or 8; 0: 4 with up to 16 lanes, else 8")
-    parser.add_argument(
-        "--midpoints",
-        action=argparse.BooleanOptionalAction,
-        help="build a sweep engine whose shifts follow from the smallest and the largest change of each state",
-    )
-    parser.add_argument(
-        "--overlap",
-        action=argparse.BooleanOptionalAction,
-        help="build a sweep engine that computes expected values during local searches",
+        help="build a sweep engine for costs, alternatives, taste shocks, bounds and linear utility",
     )
     parser.add_argument(
         "--baud",

@@ -1,9 +1,9 @@
 """Bench of the pass in which a lane checks its choices.
 
 Parameters: ``stimulus`` (path of JSON: ``writes``, a list of mappings of input ports to values, one for each clock, and
-``passes``, each with ``start``, the clocks from the reset to the start, ``hold``, the clocks from then on in which it
-is held, ``count``, the number of results, and ``last_state``), ``results`` (path to write: for each pass a list of
-``(clock, outputs ...)``), and ``outputs``: the ports to sample.
+``passes``, each with ``start``, the clocks from the reset to the start, ``count``, the number of results, and
+``last_state``), ``results`` (path to write: for each pass a list of ``(clock, outputs ...)``), and ``outputs``: the
+ports to sample.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ async def run(dut: Any, one: dict[str, int], outputs: list[Any]) -> list[list[in
     while len(found) < one["count"] or quiet < 50:
         assert quiet < STUCK, f"no result for {quiet} clocks, after {len(found)} of {one['count']}"
         dut.start.value = int(clock == one["start"])
-        dut.hold.value = int(one["start"] <= clock < one["start"] + one["hold"])
         await FallingEdge(dut.clk)
         clock += 1
         quiet += 1

@@ -7,10 +7,7 @@ pass the clocks from start to end, and a list of outputs), and ``outputs``: the 
 
 - ``cold`` and ``force``;
 - ``wait``: clocks by which it begins later;
-- ``marks``: a list of ``(point, state, mark, ...)`` in table order, with further inputs of the mark in the order of
-  ``known``, a list of ports;
-- ``ring``: if not 0, the ring of a pass of all states is restarted so that its turns are those of a ring of as many
-  clocks that began in clock 0 of port ``clock``.
+- ``marks``: a list of ``(point, state, mark)`` in table order.
 """
 
 from __future__ import annotations
@@ -22,16 +19,12 @@ from typing import Any
 import cocotb
 from cocotb.triggers import FallingEdge
 
-from beltline.hw.memory.ram import READ_LATENCY
-from beltline.hw.sweep.search.handed import HANDED_CLOCKS
+from beltline.hw.sweep.search.marks import MARKS_CLOCKS
 from beltline.sim.benches.loading import load
 from beltline.sim.cocotb_runner import bench_parameters
 
-WAIT = HANDED_CLOCKS - 2
+WAIT = MARKS_CLOCKS - 1
 """Clocks from the last mark to the start: as few as the unit allows."""
-
-ARRIVES = 600
-"""Clocks in which all rows arrive that are requested for the marks of a pass."""
 
 STUCK = 200_000
 """Largest number of clocks of a pass."""
@@ -40,26 +33,15 @@ STUCK = 200_000
 async def search(dut: Any, given: dict[str, Any], outputs: list[Any]) -> tuple[int, list[list[int]]]:
     """Run one pass; return its clocks and the outputs of each state."""
     dut.cold.value, dut.force.value = given["cold"], given["force"]
-    of_mark = [getattr(dut, name) for name in ("mark_point", "mark_state", "mark", *given["known"])]
+    of_mark = [getattr(dut, name) for name in ("mark_point", "mark_state", "mark")]
     for words in given["marks"]:
         dut.mark_valid.value = 1
         for port, word in zip(of_mark, words, strict=True):
             port.value = word
         await FallingEdge(dut.clk)
     dut.mark_valid.value = 0
-    aligns = hasattr(dut, "align")
-    if aligns and given["force"] and given["ring"]:
-        while int(dut.clock.value) % given["ring"] != given["ring"] - 1:
-            await FallingEdge(dut.clk)
-        dut.restart.value = 1
+    for _ in range(WAIT + given["wait"]):
         await FallingEdge(dut.clk)
-        dut.restart.value = 0
-    for left in range(WAIT + (ARRIVES if aligns else 0) + given["wait"], 0, -1):
-        if aligns:
-            dut.align.value = left == READ_LATENCY and not given["force"]
-        await FallingEdge(dut.clk)
-    if aligns:
-        dut.align.value = 0
     dut.start.value = 1
     await FallingEdge(dut.clk)
     dut.start.value = 0

@@ -21,8 +21,8 @@ ECP5, Z2, F2 = BOARDS["ecp5"].machine, BOARDS["pynq-z2"].machine, BOARDS["f2-swe
     [
         (["--board", "pynq-z2"], Z2),
         (["--board", "pynq-z2", "--grid", "1024", "--fold", "2"], replace(Z2, grid=1024, results=0, fold=2)),
-        # What a board's build has, an option can leave out.
-        (["--board", "f2-sweep", "--no-overlap", "--proof"], replace(F2, overlap=False, proof=True)),
+        # The states of F2's build are fewer than a general build has at least.
+        (["--board", "f2-sweep", "--states", "16", "--general"], replace(F2, states=16, results=0, general=True)),
         (["--board", "ecp5"], SerialParameters(ECP5)),
         (
             ["--board", "ecp5", "--results", "8192", "--baud", "115200"],

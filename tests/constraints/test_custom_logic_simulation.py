@@ -74,7 +74,7 @@ def test_sweep_engine_in_the_custom_logic_has_the_bits_and_clocks_of_the_softwar
     problem = bl.rbc(grid=32, states=2)
     with bl.Session(device) as session:
         there = session.solve(problem, tol=1e-4)
-    here = bl.solve(problem, tol=1e-4, device="emulator", lanes=2, overlap=1)
+    here = bl.solve(problem, tol=1e-4, device="emulator", lanes=2)
     assert there.success
     assert np.array_equal(there.value, here.value)
     assert np.array_equal(there.policy, here.policy)

@@ -130,7 +130,7 @@ def test_commands(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
             words += ["--steps", "2", "--states", "5"]
         elif words[:2] == ["solve", "arellano"]:
             # Machines are simulated for minutes; slow tests do that. A processor has none of their options.
-            words = shlex.split(command.replace("--option prices=1", ""))[1:]
+            words = shlex.split(command)[1:]
             words = ["cpu" if word in ("emulator", "rtl") else word for word in words]
             words += ["--bonds", "61", "--incomes", "9"]
         elif words[0] == "solve" and "--grid" not in words:

@@ -35,10 +35,8 @@ FUNCTIONS: list[tuple[str, tuple[Any, ...], str]] = [
 COMMANDS: list[tuple[str, str, str]] = [
     ("batch_bench", "--problems 20 --sweeps 5", r"20 problems of 16 x 2 points, 5 sweeps each, .*; order True\n"),
     ("benchmarks", "--small --repeats 1", r"\| savings, 100 x 5 \| .* Numba, Howard steps .* 0 improvable \|"),
-    ("default_passes", "--bonds 69 --incomes 7 --lanes 4", r"differ from the processor's: 0 of 483; "),
     ("engines", "--grid 256 --lanes 4 --tol 1e-6", r"sweep engine, 4 lanes, same bits \| .*; 0 choices differ"),
     ("fitting_engines", "--tol 1e-2 --seconds 0.01", r"\| `f2-sweep`: 32 lanes at 125 MHz, .* 85 W assumed \|"),
-    ("least_clocks", "--grids 64 --lanes 2 --tol 1e-6", r"\| 64 x 4, plain \| \d+ \| \d+ \| [\d,]+ \| "),
     ("several_peaks", "--repeats 1 --problems 5 --points 200", r"random grids: 5 of 5 problems solved and verified\n"),
     ("start_up", "--grid 64 --repeats 1", r"\nreturned +[\d.]+ s, "),
     ("sweep_acceleration", "--grid 256 --lanes 4 --tol 1e-6 --start flat --shift point", r"\nflat +point +0 +\d+"),

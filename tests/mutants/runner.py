@@ -156,7 +156,7 @@ def chosen(file: str, tests: Sequence[str], count: int, seed: int, lines: Set[in
     """
     path = ROOT / file
     if path.suffix != ".py" or not path.is_file():
-        raise ValueError(f"{file} must be a Python file of the project, as in hw/sweep/combine.py")
+        raise ValueError(f"{file} must be a Python file of the project, as in hw/sweep/peak.py")
     names = tuple(tests) or importing_tests(ROOT, file)
     if not names:
         raise ValueError(f"no test imports {file}: name test files with --test")
@@ -206,7 +206,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         epilog="Exit code 0: every fault that ran was found; 1: one was not, or tests fail without any; 2: refused.",
         allow_abbrev=False,
     )
-    parser.add_argument("files", nargs="*", metavar="FILE", help="Python files, as in hw/sweep/combine.py")
+    parser.add_argument("files", nargs="*", metavar="FILE", help="Python files, as in hw/sweep/peak.py")
     parser.add_argument(
         "--since", metavar="COMMIT", help="also files changed since COMMIT, in their changed lines only"
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TypeVar
 
 import numpy as np
+import pytest
 
 from beltline.gpu_ref.random_problems import random_problem
 from beltline.host.devices.rtl import RtlDevice, open_rtl
@@ -18,7 +19,7 @@ from beltline.host.solver.run import Run
 from beltline.hw.arithmetic.numbers import MAXIMUM
 from beltline.hw.control.software_machine import SoftwareMachine
 from beltline.hw.interface.bounds import words_of
-from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.interface.parameters import GENERAL_STATES, MachineParameters
 from beltline.hw.interface.registers import Mode
 from beltline.hw.line.model import LineSoftwareMachine
 from beltline.hw.sweep.model import SweepSoftwareMachine
@@ -35,10 +36,10 @@ def software(parameters: MachineParameters, stage_by_stage: bool = False) -> Mod
     return ModelDevice(LineSoftwareMachine(parameters, stage_by_stage))
 
 
-def assert_same(a: Run, b: Run) -> None:
-    """Assert that two runs have the same bits, status and counters, sweep by sweep."""
+def assert_same(a: Run, b: Run, clocks_error: float = 0.0) -> None:
+    """Assert that two runs have the same bits, status and counters, sweep by sweep; clocks up to a relative error."""
     assert (a.status, a.sweeps, a.states_done, a.norm) == (b.status, b.sweeps, b.states_done, b.norm)
-    assert a.clocks == b.clocks
+    assert a.clocks == pytest.approx(b.clocks, rel=clocks_error)
     for name in ("value", "policy"):
         left, right = getattr(a, name), getattr(b, name)
         assert left.shape == right.shape
@@ -67,46 +68,38 @@ def proving_machine(
     image: Image,
     lanes: int = 2,
     contexts: int = 64,
+    general: bool = True,
     *,
     logged: bool = False,
-    **kinds: bool,
 ) -> SweepSoftwareMachine:
-    """Return the software model of the smallest sweep engine with a proof that takes an image.
-
-    ``kinds`` are options of the build; by default it has costs, alternatives, and the bounds of the image.
-    """
+    """Return the software model of the smallest sweep engine that takes an image."""
     points, states = image.start.shape
     grid = max(ROW_WORDS * lanes, 1 << (points - 1).bit_length())
-    built = max(4 if kinds.get("taste") else 2, 1 << (states - 1).bit_length())
-    kinds = {"costs": True, "alternatives": True, "bounds": image.bounds is not None} | kinds
-    build = SweepParameters(grid, built, lanes, proof=True, **kinds)
+    built = max(GENERAL_STATES[0] if general else 1, 1 << (states - 1).bit_length())
+    build = SweepParameters(grid, built, lanes, general=general)
     return SweepSoftwareMachine(build, contexts, logged)
 
 
 def fill_grid(machine: SoftwareMachine, image: Image) -> None:
     """Write the image's grid, or what its points cost in each exogenous state."""
     grid, states = image.start.shape
-    if isinstance(machine, SweepSoftwareMachine) and machine.build.costs:
+    if isinstance(machine, SweepSoftwareMachine) and machine.build.general:
         costs = image.grid if image.grid.ndim == 2 else image.grid[:, None]
         table = machine.x.reshape(-1, machine.build.states)
         table[:grid, :states] = costs
-        if image.faces is not None:
-            table[:grid, -1] = image.faces
     else:
         machine.x[:grid] = image.grid
 
 
 def fill_groups(machine: SweepSoftwareMachine, image: Image) -> None:
-    """Write which states belong together into a build with alternatives; each is alone where the image has none.
-
-    In a build with bounds write the candidates of each state, too.
+    """Write the candidates of each state into a general build, and which states belong together; each is alone where
+    the image has no groups.
     """
-    if machine.build.alternatives:
-        rows = image.every_group.rows(machine.build.states, machine.build.taste).view(np.uint64)
+    if machine.bounds is not None:
+        rows = image.every_group.rows(machine.build.states).view(np.uint64)
         machine.shift_weights[: rows.size] = rows.ravel()
-        if machine.bounds is not None:
-            words = words_of(image.candidates)
-            machine.bounds[: words.size] = words.ravel()
+        words = words_of(image.candidates)
+        machine.bounds[: words.size] = words.ravel()
 
 
 Machine = TypeVar("Machine", bound=SoftwareMachine)

@@ -10,6 +10,7 @@ from beltline.hw.arithmetic.evaluator import EvaluatorInstance, EvaluatorParamet
 from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline
 from beltline.hw.arithmetic.utility import CONSTANTS, UtilityPorts
+from beltline.hw.interface.parameters import SLOTS
 from beltline.hw.memory.ram import Ram
 from beltline.hw.sweep.row_buses import RowBusesParameters
 from beltline.hw.sweep.scan.parameters import ScanParameters
@@ -68,7 +69,7 @@ class Probe(wiring.Component):
         buses = add_rows(m, self, self.buses, halves=True)
         m.submodules.evaluator = evaluator = EvaluatorInstance(UtilityPorts.of(self))
         wiring.connect(m, scan.fetch, buses.lanes[self.lane])
-        rival = self.lane - build.slots
+        rival = self.lane - SLOTS
         if rival >= 0:
             m.d.comb += [
                 buses.lanes[rival].request.eq(self.rival),

@@ -330,7 +330,7 @@ class Arellano(Calibration, Model):
             Largest number of sweeps.
         device : str, Session or Device
             ``"cpu"`` or ``"gpu"``; by default ``"auto"``, which takes the processor. Or a device of the accelerator,
-            whose sweep engine must take alternatives: prices move after every ``update_every`` sweeps (10 by default),
+            which must be a general sweep engine: prices move after every ``update_every`` sweeps (10 by default),
             while values stay on the machine. Without ``lanes=`` the devices ``"emulator"`` and ``"rtl"`` are built so.
         start : str, optional
             ``"coarse"``, the default except on ``"gpu"``: start from the interpolated values of the same economy with a
@@ -353,9 +353,7 @@ class Arellano(Calibration, Model):
         ProblemError, KeyboardInterrupt
             As :func:`beltline.solve`.
         """
-        device, more, machine = placed(
-            "an economy with default", device, self.bonds, STATES_AN_INCOME * self.incomes, more
-        )
+        device, more, machine = placed("an economy with default", device, self.bonds, more)
         if "update" in more:
             raise ProblemError("update must not be given: bond prices are those at which lenders break even")
         start = ("coarse" if machine else STARTS[device]) if start is None else start

@@ -160,8 +160,8 @@ class HopenhaynRogerson(Calibration, Model):
             For each firm's problem, as in :func:`beltline.solve`; values are in units of the wage.
         device : str, Session or Device
             ``"cpu"`` or ``"gpu"``; by default ``"auto"``, which takes the processor. Or a device of the accelerator,
-            whose sweep engine must take alternatives, and bounds that depend on the workers of the last period. Without
-            ``lanes=`` the devices ``"emulator"`` and ``"rtl"`` are built so.
+            which must be a general sweep engine. Without ``lanes=`` the devices ``"emulator"`` and ``"rtl"`` are built
+            so.
         progress, **more
             As :func:`beltline.solve` has them for a problem of the general form, except ``update``.
 
@@ -175,8 +175,7 @@ class HopenhaynRogerson(Calibration, Model):
         ProblemError, KeyboardInterrupt
             As :func:`beltline.solve`.
         """
-        states = (len(self.producing) + 1) * self.states
-        device, more, _ = placed("an economy with firing costs", device, self.grid, states, more, bounds=True)
+        device, more, _ = placed("an economy with firing costs", device, self.grid, more)
         if "update" in more:
             raise ProblemError(
                 "update must not be given: the price is set by the value of entry, which equals its cost"

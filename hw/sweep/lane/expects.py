@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from beltline.hw.arithmetic.expectation import Expectation
 from beltline.hw.arithmetic.log_sum import CONSTANTS
 from beltline.hw.arithmetic.numbers import WIDTH
-from beltline.hw.arithmetic.pipeline import Pipeline, Timed
-from beltline.hw.interface.windows import WORD_BYTES
-from beltline.hw.memory.ram import READ_LATENCY, Ram
-from beltline.hw.sweep.combine import Combine
+from beltline.hw.arithmetic.pipeline import Pipeline
+from beltline.hw.memory.ram import READ_LATENCY
 from beltline.hw.sweep.lane.parameters import SHIFT_CLOCKS, LaneParameters
 from beltline.hw.sweep.parameters import ROW_SHIFT
-from beltline.hw.sweep.taste import Taste, TasteParameters
+from beltline.hw.sweep.taste import Taste
 from beltline.hw.sweep.turns import Turns
 
 
@@ -32,8 +30,8 @@ class Expects(wiring.Component):
     the saturation of its first expected values is not reported.
 
     Latency: the first expected value of a point appears ``parameters.expectation.latency + 2`` clocks after ``new``, or
-    ``read``, of its last state, and in a build with alternatives ``parameters.combine.latency`` clocks later. The other
-    ones follow in the next clocks, one each. Throughput: a state a clock. Contract: fixed latency, no ready; the check
+    ``read``, of its last state; the other ones follow in the next clocks, one each. In a general build they come later,
+    after the log-sum and in turns. Throughput: a state a clock. Contract: fixed latency, no ready; the check
     and the patch must not deliver values in the same clock.
 
     Widths such as ``point_bits`` and ``state_bits`` are those of :class:`beltline.hw.sweep.parameters.SweepParameters`.
@@ -73,33 +71,20 @@ class Expects(wiring.Component):
     ev : out, 64 bits
         The expected value.
     lost : out, 1 bit
-        With ``write``: the expected value was saturated, and the patch does not compute it again. With taste shocks
+        With ``write``: the expected value was saturated, and the patch does not compute it again. In general builds
         also at other times: a log-sum was saturated.
     last_turn : in, ``turn_bits``
-        Only with ``multipliers``: see :class:`beltline.hw.sweep.turns.Turns`, which takes the place of the expectation
-        unit. Then only the patch delivers values.
+        Only in general builds, as all that follow: see :class:`beltline.hw.sweep.turns.Turns`, which takes the place of
+        the expectation unit. Then only the patch delivers values.
     active : out, 1 bit
-        Only with ``multipliers``: an expectation takes a turn.
+        An expectation takes a turn.
     begins, ends : in, a bit for each exogenous state of the build
-        Only with alternatives: the first and the last state of each group, see
-        :class:`beltline.hw.sweep.combine.Combine`, which replaces values by maxima before the expectation.
+        The first and the last state of each group, see :class:`beltline.hw.sweep.taste.Taste`, which replaces values by
+        log-sums before the expectation.
     slope, unit, lift : in; 63, 64 and 6 bits
-        Only with taste shocks: constants of :class:`beltline.hw.sweep.taste.Taste`, which replaces values by log-sums.
+        Constants of the log-sum.
     nothing : out, 1 bit
-        Only with alternatives: no alternative of a group can afford a choice, and the patch does not compute the point
-        again.
-    pricing, storing : in, 1 bit each
-        Only with prices, see :class:`beltline.hw.sweep.lane.lane.Lane`: the values of a pass with ``pricing`` are
-        replaced by what a bond pays, where it is paid, and no expected value is written. With ``storing`` it is stored
-        where it is paid.
-    prologue, unpaid, x_write, write_address : in
-        Only with prices: see the same class. The words of the last exogenous state are what bonds pay.
-    patch_position : in, ``position_bits``
-        Only with prices, with ``patch_valid``: the number of the state in the lane.
-    price, price_state, price_point : out, 1 bit, ``state_bits``, ``point_bits``
-        Only with prices: ``ev`` is a cost, before the running minimum; its exogenous state and its point.
-    differs : out, 1 bit
-        Only with prices: for a state of this pass it has changed whether bonds are paid since it was last stored.
+        No alternative of a group can afford a choice, and the patch does not compute the point again.
     """
 
     def __init__(self, parameters: LaneParameters) -> None:
@@ -107,12 +92,8 @@ class Expects(wiring.Component):
         build = parameters.build
         ports = parameters.ports
         outside: tuple[str, ...] = ("go", "half", "states", "weight_write", "weight_row", "weight_column", "data")
-        if build.alternatives:
-            outside += ("begins", "ends")
-        if build.taste:
-            outside += tuple(CONSTANTS)
-        if build.prices:
-            outside += ("pricing", "storing", "prologue", "unpaid", "x_write", "write_address")
+        if build.general:
+            outside += ("begins", "ends", *CONSTANTS)
         super().__init__(
             {
                 **{name: ports[name] for name in outside},
@@ -128,28 +109,15 @@ class Expects(wiring.Component):
                 "row": Out(range(parameters.rows)),
                 "ev": Out(WIDTH),
                 "lost": Out(1),
-                **({"nothing": Out(1)} if build.alternatives else {}),
-                **({"last_turn": In(build.turn_bits), "active": Out(1)} if build.multipliers else {}),
-                **(self._of_prices() if build.prices else {}),
+                **({"nothing": Out(1), "last_turn": In(build.turn_bits), "active": Out(1)} if build.general else {}),
             }
         )
-
-    def _of_prices(self) -> dict[str, wiring.Member]:
-        """Return the ports that only a build with prices has, apart from those of the lane."""
-        build = self.parameters.build
-        return {
-            "patch_position": In(build.position_bits),
-            "price": Out(1),
-            "price_state": Out(build.state_bits),
-            "price_point": Out(build.point_bits),
-            "differs": Out(1),
-        }
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         p = Pipeline(m, self.parameters.build.multiplier)
         parameters, build = self.parameters, self.parameters.build
-        expectation = Turns(parameters.turns) if build.multipliers else Expectation(parameters.expectation)
+        expectation = Turns(parameters.turns) if build.general else Expectation(parameters.expectation)
         m.submodules.expectation = expectation
         # Delayed to the clock in which the memory returns the value.
         patched = p.valid(p.input(self.patch_valid), READ_LATENCY)
@@ -159,26 +127,19 @@ class Expects(wiring.Component):
         point_in = Signal(build.point_bits + 1)
         value, value_valid = expectation.value, expectation.value_valid
         between = 0
-        if build.alternatives:
-            sizes = parameters.combine
-            combine = Taste(sizes) if isinstance(sizes, TasteParameters) else Combine(sizes)
-            m.submodules.combine = combine
-            between = sizes.latency
+        if build.general:
+            m.submodules.taste = taste = Taste(parameters.taste)
+            between = parameters.taste.latency
+            again = p.delay(p.input(point_in), between).value[-1]
             m.d.comb += [
-                combine.count.eq(self.states),
-                combine.clear.eq(self.go),
-                combine.begins.eq(self.begins),
-                combine.ends.eq(self.ends),
-                *([] if build.prices else [expectation.value.eq(combine.largest)]),
-                expectation.value_valid.eq(combine.largest_valid),
-                self.nothing.eq(combine.nothing & ~p.delay(p.input(point_in), between).value[-1]),
+                taste.count.eq(self.states),
+                taste.clear.eq(self.go),
+                *(getattr(taste, name).eq(getattr(self, name)) for name in ("begins", "ends", *CONSTANTS)),
+                expectation.value.eq(taste.largest),
+                expectation.value_valid.eq(taste.largest_valid),
+                self.nothing.eq(taste.nothing & ~again),
             ]
-            value, value_valid = combine.value, combine.value_valid
-            if isinstance(combine, Taste):
-                m.d.comb += [getattr(combine, name).eq(getattr(self, name)) for name in CONSTANTS]
-                beyond = combine.over & ~p.delay(p.input(point_in), between).value[-1]
-            elif build.prices:
-                self._payments(m, p, combine, expectation, patched_point)
+            value, value_valid = taste.value, taste.value_valid
         m.d.sync += [
             value.eq(Mux(patched, self.read, self.new)),
             value_valid.eq(patched | late_valid),
@@ -208,58 +169,14 @@ class Expects(wiring.Component):
         ev = Signal(WIDTH, reset_less=True)
         m.d.sync += [
             stored.eq(of_point),
-            self.write.eq(expectation.ev_valid & ~self.pricing if build.prices else expectation.ev_valid),
+            self.write.eq(expectation.ev_valid),
             self.word.eq(of_point),
             row.eq(Cat(of_point[ROW_SHIFT:][: build.local_bits], expectation.ev_state, ~self.half)),
             ev.eq(expectation.ev),
             self.lost.eq(expectation.ev_valid & expectation.saturated & ~of_point[-1]),
         ]
         m.d.comb += [self.row.eq(row), self.ev.eq(ev)]
-        if build.taste:
-            with m.If(beyond):
+        if build.general:
+            with m.If(taste.over & ~again):
                 m.d.sync += self.lost.eq(1)
-        if build.prices:
-            m.d.sync += [
-                self.price.eq(expectation.ev_valid & self.pricing),
-                self.price_state.eq(expectation.ev_state),
-                self.price_point.eq(of_point),
-                self.lost.eq(expectation.ev_valid & expectation.saturated & ~of_point[-1] & ~self.pricing),
-            ]
         return m
-
-    def _payments(
-        self, m: Module, p: Pipeline, combine: Combine, expectation: Expectation | Turns, patched_point: Value
-    ) -> None:
-        """Replace values by what a bond pays, where it is paid, and compare where it is with what is stored."""
-        build = self.parameters.build
-        # The word of a point arrives together with the maximum of each of its states.
-        assert READ_LATENCY == 1 + combine.parameters.latency
-        m.submodules.faces = faces = Ram(WIDTH, 1 << build.point_bits, WORD_BYTES)
-        m.submodules.stored = stored = Ram(1, self.parameters.cells)
-        state, point = self.write_address[: build.cost_bits], self.write_address[build.cost_bits :]
-        of_last = (state == build.states - 1).replicate(WORD_BYTES)
-        position = p.input(self.patch_position)
-        late = READ_LATENCY + 1 + combine.parameters.latency
-        before = p.delay(Timed(stored.read_data, READ_LATENCY), late - READ_LATENCY).value
-        m.d.comb += [
-            combine.unpaid.eq(self.unpaid),
-            faces.write.eq(self.x_write & of_last),
-            faces.write_address.eq(point[: build.point_bits]),
-            faces.write_data.eq(self.data),
-            faces.read_address.eq(patched_point),
-            stored.read_address.eq(self.patch_position),
-            stored.write.eq(combine.largest_valid & self.pricing & self.storing),
-            stored.write_address.eq(p.delay(position, late).value),
-            stored.write_data.eq(combine.paid),
-            expectation.value.eq(
-                Mux(
-                    self.pricing,
-                    faces.read_data & combine.paid.replicate(WIDTH),
-                    combine.largest,
-                ).as_signed()
-            ),
-        ]
-        with m.If(combine.largest_valid & ~self.pricing & ~self.prologue & (combine.paid != before)):
-            m.d.sync += self.differs.eq(1)
-        with m.If(self.go):
-            m.d.sync += self.differs.eq(0)

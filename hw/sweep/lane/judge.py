@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, Signal, signed
+from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from beltline.hw.arithmetic.evaluator import OBJECTIVE_BITS
 from beltline.hw.arithmetic.numbers import MINIMUM, WIDTH
 from beltline.hw.sweep.parameters import SweepParameters
 
@@ -51,14 +50,8 @@ class Judge(wiring.Component):
     any_mark : out, 1 bit
         A result of this pass before this clock failed the check.
     check_none, none : in and out, 1 bit each
-        Only with alternatives: the state can afford no candidate. It then passes the check, and its value is the lowest
+        Only in general builds: the state can afford no candidate. It then passes the check, and its value is the lowest
         number, ``-2**63``.
-    check_choice, check_feasible, check_rises, check_below, check_above : in
-        Only in builds whose check hands states to the local search, as the next line: of the result, see
-        :class:`beltline.hw.sweep.check.Check`.
-    choice, known, rises, begin, objective : out, ``index_bits``, 1 bit, 1 bit, ``index_bits``, signed 65 bits
-        Of a result that failed: what is handed to the local search, see
-        :class:`beltline.hw.sweep.search.handed.Handed`.
     """
 
     def __init__(self, build: SweepParameters) -> None:
@@ -86,25 +79,9 @@ class Judge(wiring.Component):
                 "point_ends": Out(1),
                 "note": Out(1),
                 "any_mark": Out(1),
-                **({"check_none": In(1), "none": Out(1)} if build.alternatives else {}),
-                **(self._of_hands() if build.hands else {}),
+                **({"check_none": In(1), "none": Out(1)} if build.general else {}),
             }
         )
-
-    def _of_hands(self) -> dict[str, wiring.Member]:
-        """Return the ports that only a build has whose check hands states to the local search."""
-        bits = self.build.index_bits
-        return {
-            "check_choice": In(bits),
-            "check_feasible": In(1),
-            "check_rises": In(1),
-            **{f"check_{name}": In(signed(OBJECTIVE_BITS)) for name in ("below", "above")},
-            "choice": Out(bits),
-            "known": Out(1),
-            "rises": Out(1),
-            "begin": Out(bits),
-            "objective": Out(signed(OBJECTIVE_BITS)),
-        }
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -117,21 +94,11 @@ class Judge(wiring.Component):
             value.eq(self.check_value),
             old.eq(self.check_old),
         ]
-        if self.build.alternatives:
+        if self.build.general:
             m.d.sync += [
                 self.none.eq(self.check_none),
                 self.stays.eq(self.check_stays | self.fixed | self.check_none),
                 value.eq(Mux(self.check_none, MINIMUM, self.check_value)),
-            ]
-        if self.build.hands:
-            # To the better neighbour: 1, or -1 as a word of all ones, or 0.
-            step = Cat(self.check_feasible, (self.check_feasible & ~self.check_rises).replicate(len(self.begin) - 1))
-            m.d.sync += [
-                self.choice.eq(self.check_choice),
-                self.known.eq(self.check_feasible),
-                self.rises.eq(self.check_rises),
-                self.begin.eq(self.check_choice + step),
-                self.objective.eq(Mux(self.check_rises, self.check_above, self.check_below)),
             ]
         noted = Signal()
         m.d.comb += [

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from amaranth.hdl import Cat, Const, Module, Mux, ResetInserter, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
@@ -13,11 +11,9 @@ from beltline.hw.memory.ram import READ_LATENCY
 from beltline.hw.sweep.check import Check, CheckParameters
 from beltline.hw.sweep.lane.expects import Expects
 from beltline.hw.sweep.lane.judge import Judge
-from beltline.hw.sweep.lane.listing import last_position, listed_points
 from beltline.hw.sweep.lane.parameters import LaneParameters
 from beltline.hw.sweep.lane.passes import Passes
 from beltline.hw.sweep.lane.port import share
-from beltline.hw.sweep.lane.prices import Listed, add_prices
 from beltline.hw.sweep.lane.rows import Rows
 from beltline.hw.sweep.lane.tables import Tables
 from beltline.hw.sweep.lane.values import Values
@@ -26,8 +22,11 @@ from beltline.hw.sweep.scan.borders import Borders
 from beltline.hw.sweep.scan.parameters import ScanParameters
 from beltline.hw.sweep.scan.scan import Scan
 from beltline.hw.sweep.search.local_search import LocalSearch
+from beltline.hw.sweep.turns import COLUMN_BITS
 
 MODULE = "beltline_lane"
+
+_SAMPLE, _SIDES = ("sample_valid", "sample_state", "sample"), ("least", "most")
 
 
 class Lane(wiring.Component):
@@ -46,7 +45,7 @@ class Lane(wiring.Component):
     a, b, negative, log, shift : in
         Constants of the utility, :data:`beltline.hw.arithmetic.utility.CONSTANTS`.
     linear : in, 1 bit
-        Only with alternatives: utility is linear, :data:`beltline.hw.arithmetic.utility.LINEAR`.
+        Only in general builds: utility is linear, :data:`beltline.hw.arithmetic.utility.LINEAR`.
     points : in, ``point_bits + 1``
         Points of the lane; 0 for a lane without points.
     count : in, ``position_bits + 1``
@@ -75,16 +74,13 @@ class Lane(wiring.Component):
     word : out, 64 bits
         The word read, ``READ_LATENCY + 1`` clocks after its address.
     go : in, 1 bit
-        Begins a pass, which the next six inputs describe.
+        Begins a pass, which the next four inputs describe.
     prologue : in, 1 bit
         The pass computes the expected values of all points. A run begins with a prologue and a sweep with ``cold``.
     cold : in, 1 bit
         There are no stored choices: every state is searched.
     fixed : in, 1 bit
         Policy evaluation sweep: no state is searched.
-    seek, above : in, 1 bit each
-        The pass looks for other peaks: every state is searched from the lowest candidate, or from the highest with
-        ``above``, and no table changes.
     half : in, 1 bit
         The half of the expected values that is read; the other one is written.
     shift_after, shift_before : in, signed 64 bits for each exogenous state
@@ -95,9 +91,6 @@ class Lane(wiring.Component):
         The reference point lies in this lane.
     sample_valid, sample_state, sample : out, 1 bit, ``state_bits``, signed 64 bits
         The change of value of a state of the reference point, before ``done``.
-    extreme_place, extreme : in and out, ``state_bits + 1`` and 64 bits
-        Only with midpoints, in place of the five ports of the reference point: ``place`` and ``word`` of
-        :class:`beltline.hw.sweep.extremes.Extremes`.
     done : out, 1 bit
         Falls in the clock after ``go``, unless the lane has no point. Rises when everything has been written.
     norm : out, 64 bits
@@ -107,59 +100,47 @@ class Lane(wiring.Component):
     saturated : out, 1 bit
         High for a clock: a word left its range.
     infeasible : out, 1 bit
-        High for a clock: a state can afford no candidate. With alternatives: no alternative of a group can; reported
+        High for a clock: a state can afford no candidate. In a general build: no alternative of a group can; reported
         once, at the end of the pass.
-    other : out, 1 bit
-        High for a clock in a pass with ``seek``: a search ended on another peak than the state's choice.
     fetch : out, :class:`beltline.hw.sweep.row_buses.RowPort`
         Requests rows of other lanes on the row buses.
     bank : in, :class:`beltline.hw.sweep.row_buses.BankPort`
         Reads rows of this lane for the row buses.
     values : in, 1 bit
-        Only with ``proof``: which of the two copies holds the values before the sweep.
+        Which of the two copies holds the values before the sweep.
     round, divide, odd : in, 1 bit each
-        Only with ``proof``: ``round`` begins a round over the odd or the even points, or one of divide and conquer
+        ``round`` begins a round over the odd or the even points, or one of divide and conquer
         (``divide``), over the lane's first point (``odd``) or all others. ``divide`` and ``odd`` do not change during
         the round. The clock after ``round`` is the first of a turn of the buses and of the ring of searches.
     stored : in, 1 bit
-        Only with ``proof``: with ``cold``, searches begin from the choices in the lane's memory all the same.
+        With ``cold``, searches begin from the choices in the lane's memory all the same.
     finish : in, 1 bit
-        Only with ``proof``: the proof has ended.
+        The proof has ended.
     met : out, 1 bit
-        Only with ``proof``: the lane waits for ``round`` or ``finish``.
+        The lane waits for ``round`` or ``finish``.
     better, crossed : out, 1 bit each
-        Only with ``proof``: the last round found a better choice; it found a choice below that of the point before.
+        The last round found a better choice; it found a choice below that of the point before.
     point_shift, lower_last, upper_first, first, last
-        Only with ``proof``: see :class:`beltline.hw.sweep.scan.borders.Borders`. A full lane has ``2**point_shift``
+        See :class:`beltline.hw.sweep.scan.borders.Borders`. A full lane has ``2**point_shift``
         points.
     sharing, confirmed : in, 1 bit each
-        Only with :attr:`SweepParameters.shares`, as the next two lines: see
+        Only in general builds, as the next two lines: see
         :class:`beltline.hw.sweep.scan.brackets.Brackets`. With ``sharing`` port ``better`` says that a bracket of
         another lane's state has a better candidate.
     sent, sent_bracket, given, given_bracket : out, out, in, in
         See :class:`beltline.hw.sweep.scan.share.Share`; brackets are the bits of ``ScanParameters.shared``.
     begins, ends, keeps : in, a bit for each exogenous state of the build
-        Only with alternatives: :class:`beltline.hw.interface.groups.Mark` of each state. Then ``shift_after`` is what a
+        Only in general builds: :class:`beltline.hw.interface.groups.Mark` of each state. Then ``shift_after`` is what a
         state adds to its value in every sweep, and ``shift_before`` is 0.
     slope, unit, lift : in; 63, 64 and 6 bits
-        Only with taste shocks: constants of the log-sum, which are in :class:`GroupTable` as well.
+        Only in general builds: constants of the log-sum, which are in :class:`GroupTable` as well.
     forced : in, a bit for each exogenous state of the build
-        Only with alternatives: the state has a single candidate.
+        Only in general builds: the state has a single candidate.
     lowest, highest : in, ``index_bits`` for each of ``2**state_bits`` exogenous states
-        Only with alternatives: the lowest and the highest candidate of each state; all others are ignored.
+        Only in general builds: the lowest and the highest candidate of each state; all others are ignored.
     bounds_write : in, 4 bits
-        Only with bounds: byte strobes of the host's writes of candidates (:mod:`beltline.hw.interface.bounds`), by the
-        number of the state in the lane. Each state then chooses among its own candidates.
-    pricing, storing : in, 1 bit each
-        Only with prices: with ``go``, the pass computes prices of bonds from the values after the sweep; it writes them
-        (``storing``), or only finds the lane's smallest costs. ``seek`` must be high, too.
-    unpaid, priced : in, a bit for each exogenous state of the build
-        Only with prices: the other two marks of each state.
-    upper_valid to upper_index, lower_valid to lower_index
-        Only with prices: smallest costs from the next higher lane and to the next lower one
-        (:class:`beltline.hw.sweep.prices.least.Least`), between the two passes.
-    differs : out, 1 bit
-        Only with prices, from ``done`` on: in the sweep it has changed for some state whether bonds are paid.
+        Only in general builds: byte strobes of the host's writes of candidates (:mod:`beltline.hw.interface.bounds`),
+        by the number of the state in the lane. Each state then chooses among its own candidates.
     """
 
     def __init__(self, parameters: LaneParameters) -> None:
@@ -170,8 +151,7 @@ class Lane(wiring.Component):
         m = Module()
         parameters, build = self.parameters, self.parameters.build
         m.submodules.passes = passes = Passes(parameters)
-        check = Check(CheckParameters(build))
-        m.submodules.check = ResetInserter(passes.drop)(check) if build.prepares else check
+        m.submodules.check = check = Check(CheckParameters(build))
         m.submodules.judge = judge = Judge(build)
         m.submodules.search = search = LocalSearch(parameters.search)
         m.submodules.patch = patch = Patch(PatchParameters(build))
@@ -187,20 +167,16 @@ class Lane(wiring.Component):
                     m.d.comb += getattr(unit, name).eq(getattr(self, name))
         last_state = Signal(build.state_bits)
         m.d.sync += last_state.eq(self.states - 1)
-        last = last_position(m, self.count)
-        listed = listed_points(m, passes, search, patch, tables, expects)
-        written = [getattr(expects, name) for name in ("write", "word", "row", "ev")]
-        if build.prices:
-            listed, written = add_prices(m, self, passes, patch, expects)
+        # A register for the lane's last state, which shortens the path to the control of passes.
+        last = Signal(len(self.count))
+        m.d.sync += last.eq(self.count - 1)
         m.d.comb += [
             passes.checked.eq(judge.valid & (judge.position == last)),
             passes.any_mark.eq(judge.any_mark),
-            passes.moved.eq(search.valid & search.moved & ~self.cold),
             passes.search_busy.eq(search.busy),
             passes.patch_busy.eq(patch.busy),
-            passes.works.eq(self._works(m, judge, listed, patch, expects)),
+            passes.works.eq(self._works(m, judge, patch, expects)),
             check.start.eq(passes.start_check),
-            *([check.hold.eq(passes.hold)] if build.prepares else []),
             check.last_state.eq(last_state),
             judge.last_state.eq(last_state),
             judge.check_valid.eq(check.valid),
@@ -210,20 +186,17 @@ class Lane(wiring.Component):
             judge.check_value.eq(check.value),
             judge.check_old.eq(check.old),
             search.start.eq(passes.start_search),
-            search.restart.eq(self.go),
             search.last_state.eq(last_state),
-            search.force.eq(passes.unchecked),
             search.mark_valid.eq(judge.valid),
             search.mark_point.eq(judge.point),
             search.mark_state.eq(judge.state),
             search.mark.eq(~judge.stays),
             patch.start.eq(passes.start_patch),
             patch.clear.eq(self.go),
-            patch.force.eq(self.prologue | passes.unchecked),
             patch.note_valid.eq(judge.valid & judge.point_ends),
             patch.note.eq(judge.note),
         ]
-        self._tables(m, passes, check, judge, search, listed, tables)
+        self._tables(m, passes, check, judge, search, patch, tables)
         m.d.comb += [
             *(
                 getattr(values, f"check_{name}").eq(getattr(judge, name))
@@ -237,41 +210,37 @@ class Lane(wiring.Component):
             tables.written.eq(values.written),
             tables.place.eq(values.place),
             tables.new.eq(values.new),
-            expects.check_valid.eq(Const(0, 1) if build.multipliers else judge.valid),
+            expects.check_valid.eq(Const(0, 1) if build.general else judge.valid),
             expects.check_point.eq(judge.point),
             expects.check_note.eq(judge.note),
             expects.new.eq(values.new),
-            expects.patch_valid.eq(listed.valid),
-            expects.patch_point.eq(listed.point),
-            *([] if build.overlap else [expects.read.eq(tables.value)]),
-            *(getattr(rows, name).eq(word) for name, word in zip(("write", "word", "row", "ev"), written, strict=True)),
+            expects.patch_valid.eq(patch.valid),
+            expects.patch_point.eq(patch.point),
+            *(getattr(rows, name).eq(getattr(expects, name)) for name in ("write", "word", "row", "ev")),
             rows.bank.address.eq(self.bank.address),
             self.bank.data.eq(rows.bank.data),
             self.word.eq(tables.word),
             self.done.eq(passes.done),
-            self.other.eq(search.other),
-            *(getattr(self, name).eq(getattr(values, name)) for name in ("norm", "retired", *parameters.changes)),
+            *(
+                getattr(self, name).eq(getattr(values, name))
+                for name in ("norm", "sample_valid", "sample_state", "sample")
+            ),
         ]
-        lost, over = expects.lost, Const(0, 1)
-        fetches: list[tuple[Any, Value]] = [(check.fetch, ~passes.searching), (search.fetch, passes.searching)]
-        if build.proof:
-            scan = self._proof(m, passes, search, patch, values, tables, expects, last_state)
-            lost, over = self._last_lost(m, passes, expects), scan.saturated
-            fetches = [(check.fetch, ~passes.searching & ~passes.scanning), fetches[1], (scan.fetch, passes.scanning)]
+        scan = self._proof(m, passes, search, patch, values, tables, expects, last_state)
         infeasible: Value = search.valid & search.infeasible
-        if build.shares:
+        if build.general:
             self._share(m, passes, search, tables, scan)
-        if build.alternatives:
-            infeasible = self._last_nothing(m, passes, expects)
+            infeasible = self._at_end(m, passes, expects.nothing)
             m.d.comb += [
                 scan.forced.eq(self.forced),
                 judge.check_none.eq(check.none),
                 values.check_none.eq(judge.none),
                 values.search_none.eq(search.infeasible),
-            ]
-        if build.bounds:
-            m.d.comb += [
-                getattr(unit, name).eq(getattr(tables, name)) for unit in (search, scan) for name in ("least", "most")
+                *(
+                    getattr(unit, name).eq(getattr(tables, name))
+                    for unit in (search, scan)
+                    for name in ("least", "most")
+                ),
             ]
         m.d.sync += [
             self.infeasible.eq(infeasible),
@@ -280,31 +249,33 @@ class Lane(wiring.Component):
                 | (search.valid & search.outside)
                 | search.over
                 | (values.written & values.beyond)
-                | lost
-                | over
+                | self._at_end(m, passes, expects.lost)
+                | scan.saturated
             ),
         ]
-        share(m, build, self.fetch, fetches)
+        units = [
+            (check.fetch, ~passes.searching & ~passes.scanning),
+            (search.fetch, passes.searching),
+            (scan.fetch, passes.scanning),
+        ]
+        share(m, self.fetch, units)
         return m
 
-    def _works(self, m: Module, judge: Judge, listed: Listed, patch: Patch, expects: Expects) -> Value:
+    def _works(self, m: Module, judge: Judge, patch: Patch, expects: Expects) -> Value:
         """Return whether a value enters the pipeline to the expectation, or the expectation takes a turn."""
         build = self.parameters.build
-        if not build.multipliers:
-            return judge.valid | listed.works
+        if not build.general:
+            return judge.valid | patch.valid
         last_turn = Signal(build.turn_bits)
-        m.d.sync += last_turn.eq((self.states - 1)[self.parameters.turns.column_bits :])
+        m.d.sync += last_turn.eq((self.states - 1)[COLUMN_BITS:])
         m.d.comb += [patch.last_turn.eq(last_turn), expects.last_turn.eq(last_turn)]
-        works = listed.works | expects.active
-        if build.taste:
-            # Values are longer in the unit of the log-sum than the lane waits after a turn.
-            filling = Signal(range(self.parameters.to_turns + 1))
-            with m.If(listed.valid):
-                m.d.sync += filling.eq(self.parameters.to_turns)
-            with m.Elif(filling != 0):
-                m.d.sync += filling.eq(filling - 1)
-            works = works | (filling != 0)
-        return works
+        # Values are longer in the unit of the log-sum than the lane waits after a turn.
+        filling = Signal(range(self.parameters.to_turns + 1))
+        with m.If(patch.valid):
+            m.d.sync += filling.eq(self.parameters.to_turns)
+        with m.Elif(filling != 0):
+            m.d.sync += filling.eq(filling - 1)
+        return patch.valid | expects.active | (filling != 0)
 
     def _tables(
         self,
@@ -313,21 +284,20 @@ class Lane(wiring.Component):
         check: Check,
         judge: Judge,
         search: LocalSearch,
-        listed: Listed,
+        patch: Patch,
         tables: Tables,
     ) -> None:
         """Connect the passes to the lane's tables of its own states."""
         m.d.comb += [
             *(getattr(tables, name).eq(getattr(passes, name)) for name in ("checking", "searching")),
-            tables.patching.eq(listed.reading),
-            tables.choosing.eq(passes.choosing),
+            tables.patching.eq(passes.patching),
             tables.check_choice.eq(check.choice_address),
             tables.check_cached.eq(check.cached_address),
             tables.check_old.eq(check.old_address),
             tables.search_wealth.eq(search.wealth_address),
             tables.search_choice.eq(search.choice_address),
             tables.search_old.eq(search.old_address),
-            tables.patch_position.eq(listed.position),
+            tables.patch_position.eq(patch.position),
             check.choice_data.eq(tables.choice),
             check.cached_data.eq(tables.cached),
             check.old_data.eq(tables.value),
@@ -338,20 +308,6 @@ class Lane(wiring.Component):
             tables.found_position.eq(search.position),
             tables.found_choice.eq(search.choice),
             tables.found_cached.eq(search.cached),
-        ]
-        if self.parameters.build.hands:
-            m.d.comb += [search.align.eq(passes.align), passes.rows_arrived.eq(search.rows_arrived)]
-            self._hands(m, check, judge, search, tables)
-
-    def _hands(self, m: Module, check: Check, judge: Judge, search: LocalSearch, tables: Tables) -> None:
-        """Connect what the check hands to the local search."""
-        of_check = ("choice", "feasible", "rises", "below", "above")
-        of_mark = ("position", "choice", "begin", "known", "rises", "objective")
-        m.d.comb += [
-            *(getattr(judge, f"check_{name}").eq(getattr(check, name)) for name in of_check),
-            *(getattr(search, f"mark_{name}").eq(getattr(judge, name)) for name in of_mark),
-            tables.search_cached.eq(search.cached_address),
-            search.cached_data.eq(tables.cached),
         ]
 
     def _proof(
@@ -429,13 +385,13 @@ class Lane(wiring.Component):
             self.first.eq(borders.first),
             self.last.eq(borders.last),
         ]
-        if build.shares:
+        if build.general:
             m.d.comb += [scan.at_begin.eq(borders.at_begin), scan.at_end.eq(borders.at_end)]
         # After a repair the patch reads all states once more, and the norm is taken of these values.
         counts = p.valid(p.input(patch.valid & passes.repaired), READ_LATENCY)
         of_patch = p.delay(p.input(Cat(patch.state[: build.state_bits], patch.position)), READ_LATENCY).value
         m.d.comb += [
-            patch.force.eq(Const(1, 1) if build.multipliers else self.prologue | passes.unchecked | passes.repaired),
+            patch.force.eq(Const(1, 1) if build.general else self.prologue | passes.unchecked | passes.repaired),
             expects.read.eq(Mux(self.prologue, tables.value, tables.fresh)),
             values.again.eq(counts),
             values.clear.eq(passes.start_patch & passes.repaired),
@@ -463,23 +419,14 @@ class Lane(wiring.Component):
             m.d.comb += [search.wealth_data.eq(scan.given_wealth), tables.better.eq(0), search.set.eq(0)]
             m.d.comb += passes.better.eq(0)
 
-    def _last_lost(self, m: Module, passes: Passes, expects: Expects) -> Value:
-        """Return whether an expected value was saturated, reported when the pass ends.
+    def _at_end(self, m: Module, passes: Passes, flag: Value) -> Value:
+        """Return whether ``flag`` was high in this pass, reported when the pass ends.
 
         Flags from before a patch that computes all points again are dropped.
         """
-        lost = Signal()
-        with m.If(expects.lost):
-            m.d.sync += lost.eq(1)
+        found = Signal()
+        with m.If(flag):
+            m.d.sync += found.eq(1)
         with m.If(self.go | (passes.start_patch & passes.repaired)):
-            m.d.sync += lost.eq(0)
-        return lost & passes.settled
-
-    def _last_nothing(self, m: Module, passes: Passes, expects: Expects) -> Value:
-        """Return whether a group has no affordable alternative, reported at the pass's end as by :meth:`_last_lost`."""
-        nothing = Signal()
-        with m.If(expects.nothing & ~self.pricing if self.parameters.build.prices else expects.nothing):
-            m.d.sync += nothing.eq(1)
-        with m.If(self.go | (passes.start_patch & passes.repaired)):
-            m.d.sync += nothing.eq(0)
-        return nothing & passes.settled
+            m.d.sync += found.eq(0)
+        return found & passes.settled

@@ -15,7 +15,6 @@ from beltline.hw.arithmetic.utility import constant_ports
 from beltline.hw.interface.bounds import USED_BYTES
 from beltline.hw.interface.windows import WORD_BYTES
 from beltline.hw.memory.ram import READ_LATENCY
-from beltline.hw.sweep.combine import CombineParameters
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.row_buses import BankPort, RowBusesParameters, RowPort
 from beltline.hw.sweep.scan.parameters import ScanParameters
@@ -66,15 +65,13 @@ class LaneParameters:
 
     @property
     def turns(self) -> TurnsParameters:
-        """Parameters of the expectation unit of a build with ``multipliers``, which takes them in turn."""
+        """Parameters of the expectation unit of a general build, which takes its multipliers in turn."""
         return TurnsParameters(self.build)
 
     @property
-    def combine(self) -> CombineParameters | TasteParameters:
-        """Parameters of the maximum or log-sum over alternatives; only for a build with alternatives."""
-        if self.build.taste:
-            return TasteParameters(self.build.states, self.build.multiplier)
-        return CombineParameters(self.build.states, self.build.prices)
+    def taste(self) -> TasteParameters:
+        """Parameters of the log-sum over alternatives of a general build."""
+        return TasteParameters(self.build.states, self.build.multiplier)
 
     @property
     def buses(self) -> RowBusesParameters:
@@ -86,7 +83,7 @@ class LaneParameters:
         """Ports of :class:`beltline.hw.sweep.lane.lane.Lane`, which describes them."""
         build = self.build
         return {
-            **constant_ports(build.alternatives),
+            **constant_ports(build.general),
             "points": In(build.point_bits + 1),
             "count": In(build.position_bits + 1),
             "states": In(build.count_bits),
@@ -109,42 +106,27 @@ class LaneParameters:
             "prologue": In(1),
             "cold": In(1),
             "fixed": In(1),
-            "seek": In(1),
-            "above": In(1),
             "half": In(1),
             "done": Out(1, init=1),
             "norm": Out(WIDTH),
             "shift_after": In(build.states * WIDTH),
             "shift_before": In(build.states * WIDTH),
-            **(self._of_midpoints() if build.midpoints else self._of_reference()),
+            "sample_place": In(build.position_bits),
+            "has_reference": In(1),
+            "sample_valid": Out(1),
+            "sample_state": Out(build.state_bits),
+            "sample": Out(signed(WIDTH)),
             "retired": Out(1),
             "saturated": Out(1),
             "infeasible": Out(1),
-            "other": Out(1),
             "fetch": Out(RowPort(build.row_bits, self.buses.inner_bits)),
             "bank": In(BankPort(self.buses.address_bits)),
-            **(self._of_proof() if build.proof else {}),
-            **(self._of_alternatives() if build.alternatives else {}),
-            **(self._of_prices() if build.prices else {}),
-            **({"bounds_write": In(USED_BYTES)} if build.bounds else {}),
+            **self._of_proof(),
+            **(self._of_groups() if build.general else {}),
         }
-
-    def _of_reference(self) -> dict[str, wiring.Member]:
-        """Return the ports of shifts by the change at a reference point."""
-        return {
-            "sample_place": In(self.build.position_bits),
-            "has_reference": In(1),
-            "sample_valid": Out(1),
-            "sample_state": Out(self.build.state_bits),
-            "sample": Out(signed(WIDTH)),
-        }
-
-    def _of_midpoints(self) -> dict[str, wiring.Member]:
-        """Return the ports of shifts by the extremes of the changes."""
-        return {"extreme_place": In(self.build.state_bits + 1), "extreme": Out(WIDTH)}
 
     def _of_proof(self) -> dict[str, wiring.Member]:
-        """Return the ports that only a build with ``proof`` has."""
+        """Return the ports of the proof of a sweep."""
         choices = self.build.index_bits << self.build.state_bits
         return {
             **{name: In(1) for name in ("values", "stored", "round", "finish", "divide", "odd")},
@@ -152,70 +134,45 @@ class LaneParameters:
             **{name: In(choices) for name in ("lower_last", "upper_first")},
             **{name: Out(choices) for name in ("first", "last")},
             **{name: Out(1) for name in ("met", "better", "crossed")},
-            **(self._of_shares() if self.build.shares else {}),
         }
 
-    def _of_shares(self) -> dict[str, wiring.Member]:
-        """Return the ports that only a build that shares brackets has."""
+    def _of_groups(self) -> dict[str, wiring.Member]:
+        """Return the ports that only a general build has."""
+        choices = self.build.index_bits << self.build.state_bits
         bracket = ScanParameters(self.build).shared.size
         return {
+            **{name: In(self.build.states) for name in ("begins", "ends", "keeps", "forced")},
+            **{name: In(choices) for name in ("lowest", "highest")},
+            **CONSTANTS,
+            "bounds_write": In(USED_BYTES),
             **{name: In(1) for name in ("sharing", "confirmed", "given")},
             "sent": Out(1),
             "sent_bracket": Out(bracket),
             "given_bracket": In(bracket),
         }
 
-    def _of_alternatives(self) -> dict[str, wiring.Member]:
-        """Return the ports that only a build with alternatives has."""
-        choices = self.build.index_bits << self.build.state_bits
-        return {
-            **{name: In(self.build.states) for name in ("begins", "ends", "keeps", "forced")},
-            **{name: In(choices) for name in ("lowest", "highest")},
-            **(CONSTANTS if self.build.taste else {}),
-        }
-
-    def _of_prices(self) -> dict[str, wiring.Member]:
-        """Return the ports that only a build with prices has."""
-        build = self.build
-        least = {"valid": 1, "state": build.state_bits, "cost": signed(WIDTH), "index": build.index_bits}
-        return {
-            **{name: In(1) for name in ("pricing", "storing")},
-            **{name: In(build.states) for name in ("unpaid", "priced")},
-            **{f"upper_{name}": In(shape) for name, shape in least.items()},
-            **{f"lower_{name}": Out(shape) for name, shape in least.items()},
-            "differs": Out(1),
-        }
-
-    @property
-    def changes(self) -> tuple[str, ...]:
-        """Output ports with changes of values, from which shifts follow."""
-        return ("extreme",) if self.build.midpoints else ("sample_valid", "sample_state", "sample")
-
     @property
     def settle(self) -> int:
         """Clocks to wait after a state's result, before the lane may be done (2 clocks later).
 
-        They count from the result of the check, or from the clock in which the patch reads the state. With
-        ``multipliers`` they count from the last turn of the point's last expectation.
+        They count from the result of the check, or from the clock in which the patch reads the state. In a general
+        build they count from the last turn of the point's last expectation.
 
         When a lane is done, the sequencer decides a clock after the trees of :mod:`beltline.hw.sweep.trees`, and the
-        next pass begins 3 clocks after them. So the flags of the last expected value, a clock after the lane is done,
-        are in time, and that value has been written before any lane reads it. A build with ``proof`` collects these
-        flags, and has them a clock before the lane is done.
+        next pass begins 3 clocks after them. So the flags of the last expected value, which the lane collects, are in
+        time, and that value has been written before any lane reads it.
         """
-        if self.build.multipliers:
+        if self.build.general:
             return self.turns.depth + 3
-        combines = self.combine.latency if self.build.alternatives else 0
-        written = max(READ_LATENCY, SHIFT_CLOCKS) + 1 + combines + self.expectation.latency + self.build.states
-        return written if self.build.proof else written - 2
+        return max(READ_LATENCY, SHIFT_CLOCKS) + 1 + self.expectation.latency + self.build.states
 
     @property
     def to_turns(self) -> int:
         """Clocks from the one in which the patch reads a point's last state to the one before the first turn.
 
-        Only for a build with ``multipliers``.
+        Only for a general build.
         """
-        return READ_LATENCY + 1 + self.combine.latency + 1
+        return READ_LATENCY + 1 + self.taste.latency + 1
 
     @property
     def cells(self) -> int:
@@ -226,4 +183,4 @@ class LaneParameters:
     def rows(self) -> int:
         """Rows of the row memory: two halves of expected values, then the grid or each state's costs."""
         build = self.build
-        return ((2 << build.state_bits) + (build.states if build.costs else 1)) << build.local_bits
+        return ((2 << build.state_bits) + (build.states if build.general else 1)) << build.local_bits

@@ -18,7 +18,7 @@ class Rows(wiring.Component):
     """Stores a lane's rows of eight words in eight banks, so that a row is read in one access.
 
     The memory holds two halves of expected values, of which one is read while the other is written, and one row of the
-    grid for every eight points. A build with costs has a row of costs for each exogenous state in place of the grid's.
+    grid for every eight points. A general build has a row of costs for each exogenous state in place of the grid's.
 
     The upper and lower four words of the grid's rows are exchanged. So one access returns either whole rows of expected
     values (check), or, for a local search, four expected values and the grid of the same four points.
@@ -35,7 +35,7 @@ class Rows(wiring.Component):
     x_write : in, 8 bits
         Byte strobes of the host's writes of grid or costs. They must not coincide with ``write``.
     write_address : in, ``position_bits``
-        The point to write; with costs, the exogenous state in the lowest ``cost_bits`` bits and the point above them.
+        The point to write; of costs, the exogenous state in the lowest ``cost_bits`` bits and the point above them.
     data : in, 64 bits
         The word to write.
     bank : in, :class:`beltline.hw.sweep.row_buses.BankPort`
@@ -65,7 +65,7 @@ class Rows(wiring.Component):
         rows = []
         for high in range(2):
             of_grid = of_search & (upper != high)
-            state = of_state if build.costs else Mux(of_grid, 0, of_state)
+            state = of_state if build.general else Mux(of_grid, 0, of_state)
             rows.append(Cat(self.bank.address[:row_bits], state, self.half & ~of_grid, of_grid))
         hosts_state, point = self.write_address[: build.cost_bits], self.write_address[build.cost_bits :]
         hosts_table = hosts_state, Const(0, build.state_bits + 1 - build.cost_bits), Const(1, 1)

@@ -18,10 +18,9 @@ class Tables(wiring.Component):
     """Stores cash on hand, value, choice and cached utilities of every state of a lane.
 
     Each table is a memory with one read and one write port. ``cached`` stands for cached utilities: the utilities of
-    ``i - 1``, ``i`` and ``i + 1`` around the choice ``i``, and whether each is feasible (``CACHED_BITS``). A build with
-    ``proof`` has two copies of the values, before and after the sweep, and three copies of the choices, so that a state
-    and its two neighbours are read at once. A build with ``overlap`` has two equal copies of the values, so that local
-    search and expectation read them at once.
+    ``i - 1``, ``i`` and ``i + 1`` around the choice ``i``, and whether each is feasible (``CACHED_BITS``). There are
+    two copies of the values, before and after the sweep, and three copies of the choices, so that a state and its two
+    neighbours are read at once.
 
     Latency: ``READ_LATENCY`` for a pass, one clock more for ``word``. Throughput: a read and a write a clock for each
     memory. Contract: no ready; the pass in progress has the read ports, otherwise the host.
@@ -36,14 +35,10 @@ class Tables(wiring.Component):
         The host's reads, see the same class.
     checking, searching, patching : in, 1 bit each
         Check, local search or patch is in progress.
-    choosing : in, 1 bit
-        The check reads choices.
     check_choice, check_cached, check_old : in, ``position_bits`` each
         Addresses from the check: of a choice, of cached utilities, of a value.
     search_wealth, search_choice, search_old : in, ``position_bits`` each
         Addresses from the local search: of cash on hand, of a choice, of a value.
-    search_cached : in, ``position_bits``
-        Only in builds whose check hands states to the local search: its address of cached utilities.
     patch_position : in, ``position_bits``
         Address from the patch, of a value.
     wealth, value : out, 64 bits each
@@ -59,24 +54,23 @@ class Tables(wiring.Component):
     place, new : in, ``position_bits`` and signed 64 bits
         Its address, and the value.
     fresh : out, 64 bits
-        With ``proof``, the value after the sweep at the address of ``value``; with ``overlap``, the value at
-        ``patch_position``; otherwise the same as ``value``.
+        The value after the sweep at the address of ``value``.
     values : in, 1 bit
-        Only with ``proof``: which copy holds the values before the sweep. A sweep writes the other one. The host writes
-        both and reads the one before the sweep.
+        Which copy holds the values before the sweep. A sweep writes the other one. The host writes both and reads the
+        one before the sweep.
     better : in, 1 bit
-        Only with ``proof``: a scan writes a choice alone, by ``found_position`` and ``found_choice``.
+        A scan writes a choice alone, by ``found_position`` and ``found_choice``.
     scanning : in, 1 bit
-        Only with ``proof``: a scan is in progress.
+        A scan is in progress.
     scan_wealth, scan_choice, scan_below, scan_above : in, ``position_bits`` each
-        Only with ``proof``: addresses from the scan, of cash on hand and of three choices.
+        Addresses from the scan, of cash on hand and of three choices.
     below, above : out, ``index_bits`` each
-        Only with ``proof``: the choices at ``scan_below`` and ``scan_above``, from copies of their own.
+        The choices at ``scan_below`` and ``scan_above``, from copies of their own.
     bounds_write : in, 4 bits
-        Only with bounds: byte strobes of the host's writes of candidates, see
+        Only in general builds: byte strobes of the host's writes of candidates, see
         :class:`beltline.hw.sweep.lane.lane.Lane`.
     least, most : out, ``index_bits`` each
-        Only with bounds: the lowest and the highest candidate of the state whose ``choice`` was read.
+        Only in general builds: the lowest and the highest candidate of the state whose ``choice`` was read.
     """
 
     def __init__(self, parameters: LaneParameters) -> None:
@@ -85,7 +79,7 @@ class Tables(wiring.Component):
         bits = build.position_bits
         ports = parameters.ports
         hosts = ["wealth_write", "value_write", "write_address", "data", "read_address", "read_wealth", "read_policy"]
-        if build.bounds:
+        if build.general:
             hosts.append("bounds_write")
         reads = (
             "check_choice",
@@ -99,7 +93,7 @@ class Tables(wiring.Component):
         super().__init__(
             {
                 **{name: ports[name] for name in (*hosts, "word")},
-                **{name: In(1) for name in ("checking", "searching", "patching", "choosing")},
+                **{name: In(1) for name in ("checking", "searching", "patching")},
                 **{name: In(bits) for name in reads},
                 "wealth": Out(WIDTH),
                 "value": Out(WIDTH),
@@ -113,23 +107,14 @@ class Tables(wiring.Component):
                 "place": In(bits),
                 "new": In(signed(WIDTH)),
                 "fresh": Out(WIDTH),
-                **(self._of_proof() if build.proof else {}),
-                **({"search_cached": In(bits)} if build.hands else {}),
-                **({name: Out(build.index_bits) for name in ("least", "most")} if build.bounds else {}),
+                "values": In(1),
+                "scanning": In(1),
+                "better": In(1),
+                **{f"scan_{name}": In(bits) for name in ("wealth", "choice", "below", "above")},
+                **{name: Out(build.index_bits) for name in ("below", "above")},
+                **({name: Out(build.index_bits) for name in ("least", "most")} if build.general else {}),
             }
         )
-
-    def _of_proof(self) -> dict[str, wiring.Member]:
-        """Return the ports that only a build with ``proof`` has."""
-        build = self.parameters.build
-        return {
-            "values": In(1),
-            "scanning": In(1),
-            "better": In(1),
-            **{f"scan_{name}": In(build.position_bits) for name in ("wealth", "choice", "below", "above")},
-            "below": Out(build.index_bits),
-            "above": Out(build.index_bits),
-        }
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -138,54 +123,49 @@ class Tables(wiring.Component):
         m.submodules.choice = choice = Ram(build.index_bits, cells)
         m.submodules.cached = cached = Ram(CACHED_BITS, cells)
         own = Mux(self.searching, self.search_old, Mux(self.patching, self.patch_position, self.read_address))
-        values = [Ram(WIDTH, cells, WORD_BYTES) for _ in range(2 if build.proof or build.overlap else 1)]
+        values = [Ram(WIDTH, cells, WORD_BYTES) for _ in range(2)]
         for number, value in enumerate(values):
             # The host writes both copies. A sweep writes the one that does not hold the values before it.
             m.submodules["value" if number == 0 else "second_value"] = value
             whole = (1 << WORD_BYTES) - 1
-            written = Mux(self.values != number, whole, 0) if build.proof else whole
+            written = Mux(self.values != number, whole, 0)
             m.d.comb += [
                 value.write.eq(Mux(self.written, written, self.value_write)),
                 value.write_address.eq(Mux(self.written, self.place, self.write_address)),
                 value.write_data.eq(Mux(self.written, self.new, self.data)),
                 value.read_address.eq(Mux(self.checking, self.check_old, own)),
             ]
-        if build.overlap:
-            m.d.comb += values[1].read_address.eq(self.patch_position)
         read_values = [value.read_data for value in values]
-        if build.proof:
-            read_values = [Mux(self.values, *pair) for pair in (read_values[::-1], read_values)]
-            for name in ("below", "above"):
-                m.submodules[f"choice_{name}"] = copy = Ram(build.index_bits, cells)
-                m.d.comb += [
-                    copy.write.eq(self.found | self.better),
-                    copy.write_address.eq(self.found_position),
-                    copy.write_data.eq(self.found_choice),
-                    copy.read_address.eq(getattr(self, f"scan_{name}")),
-                    getattr(self, name).eq(copy.read_data),
-                ]
+        read_values = [Mux(self.values, *pair) for pair in (read_values[::-1], read_values)]
+        for name in ("below", "above"):
+            m.submodules[f"choice_{name}"] = copy = Ram(build.index_bits, cells)
+            m.d.comb += [
+                copy.write.eq(self.found | self.better),
+                copy.write_address.eq(self.found_position),
+                copy.write_data.eq(self.found_choice),
+                copy.read_address.eq(getattr(self, f"scan_{name}")),
+                getattr(self, name).eq(copy.read_data),
+            ]
         m.d.comb += [
             wealth.write.eq(self.wealth_write),
             wealth.write_address.eq(self.write_address),
             wealth.write_data.eq(self.data),
             wealth.read_address.eq(self._address("wealth", self.read_address)),
-            choice.write.eq(self.found | self.better if build.proof else self.found),
+            choice.write.eq(self.found | self.better),
             choice.write_address.eq(self.found_position),
             choice.write_data.eq(self.found_choice),
-            choice.read_address.eq(Mux(self.choosing, self.check_choice, self._address("choice", self.read_address))),
+            choice.read_address.eq(Mux(self.checking, self.check_choice, self._address("choice", self.read_address))),
             cached.write.eq(self.found),
             cached.write_address.eq(self.found_position),
             cached.write_data.eq(self.found_cached),
-            cached.read_address.eq(
-                Mux(self.searching, self.search_cached, self.check_cached) if build.hands else self.check_cached
-            ),
+            cached.read_address.eq(self.check_cached),
             self.wealth.eq(wealth.read_data),
             self.value.eq(read_values[0]),
-            self.fresh.eq(read_values[-1]),
+            self.fresh.eq(read_values[1]),
             self.choice.eq(choice.read_data),
             self.cached.eq(cached.read_data),
         ]
-        if build.bounds:
+        if build.general:
             m.submodules.bounds = bounds = Ram(8 * USED_BYTES, cells, USED_BYTES)
             m.d.comb += [
                 bounds.write.eq(self.bounds_write),
@@ -202,4 +182,4 @@ class Tables(wiring.Component):
     def _address(self, name: str, otherwise: Value) -> Value:
         """Return the address of a local search or of a scan while one is in progress, and else ``otherwise``."""
         address = Mux(self.searching, getattr(self, f"search_{name}"), otherwise)
-        return Mux(self.scanning, getattr(self, f"scan_{name}"), address) if self.parameters.build.proof else address
+        return Mux(self.scanning, getattr(self, f"scan_{name}"), address)

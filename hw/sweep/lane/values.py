@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Array, Const, Module, Mux, Value, signed
+from amaranth.hdl import Array, Module, Mux, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -10,7 +10,6 @@ from beltline.hw.arithmetic.decision import clamped
 from beltline.hw.arithmetic.norm import Norm, NormParameters
 from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline, Term, Timed
-from beltline.hw.sweep.extremes import Extremes
 from beltline.hw.sweep.lane.parameters import SHIFT_CLOCKS, LaneParameters
 
 
@@ -27,8 +26,8 @@ class Values(wiring.Component):
 
     Attributes
     ----------
-    go, seek : in, 1 bit each
-        ``go`` begins a pass. It clears the norm unless ``seek`` is high.
+    go : in, 1 bit
+        Begins a pass, and clears the norm.
     check_valid : in, 1 bit
         High in clocks with a result of the check whose choice is kept.
     check_state, check_position : in, ``state_bits`` and ``position_bits``
@@ -59,18 +58,15 @@ class Values(wiring.Component):
         state.
     sample : out, signed 64 bits
         Its new value minus its old one, low 64 bits.
-    extreme_place, extreme : in and out, ``state_bits + 1`` and 64 bits
-        Only with midpoints, in place of the last five ports: ``place`` and ``word`` of
-        :class:`beltline.hw.sweep.extremes.Extremes`.
     again : in, 1 bit
-        Only with ``proof``: the result of the check is a value that was already written. It counts for the norm,
-        without a shift, and is not written again.
+        The result of the check is a value that was already written. It counts for the norm, without a shift, and is not
+        written again.
     clear : in, 1 bit
-        Only with ``proof``: clears the norm before the first of these values.
+        Clears the norm before the first of these values.
     keeps : in, a bit for each exogenous state of the build
-        Only with alternatives: the state keeps its old value, a table of values, without a shift.
+        Only in general builds: the state keeps its old value, a table of values, without a shift.
     check_none, search_none : in, 1 bit each
-        Only with alternatives: the state can afford no candidate, and its value is not shifted.
+        Only in general builds: the state can afford no candidate, and its value is not shifted.
     """
 
     def __init__(self, parameters: LaneParameters) -> None:
@@ -86,15 +82,17 @@ class Values(wiring.Component):
         ports = parameters.ports
         outside: tuple[str, ...] = (
             "go",
-            "seek",
             "shift_after",
             "shift_before",
             "retired",
             "norm",
-            *(("extreme_place",) if build.midpoints else ("sample_place", "has_reference")),
-            *parameters.changes,
+            "sample_place",
+            "has_reference",
+            "sample_valid",
+            "sample_state",
+            "sample",
         )
-        if build.alternatives:
+        if build.general:
             outside += ("keeps",)
         super().__init__(
             {
@@ -104,8 +102,9 @@ class Values(wiring.Component):
                 "place": Out(build.position_bits),
                 "new": Out(signed(WIDTH)),
                 "beyond": Out(1),
-                **({"again": In(1), "clear": In(1)} if build.proof else {}),
-                **({"check_none": In(1), "search_none": In(1)} if build.alternatives else {}),
+                "again": In(1),
+                "clear": In(1),
+                **({"check_none": In(1), "search_none": In(1)} if build.general else {}),
             }
         )
 
@@ -122,18 +121,16 @@ class Values(wiring.Component):
             p.register(flat.word_select(of_state.value, WIDTH).as_signed(), 0)
             for flat in (self.shift_after, self.shift_before)
         )
-        clear, again = self.go & ~self.seek, Const(0, 1)
-        if self.parameters.build.proof:
-            # A value that was already written has its shift.
-            unshifted: Value = self.again
-            if self.parameters.build.alternatives:
-                keeps = Array(self.keeps)[state]
-                unshifted = unshifted | keeps | Mux(self.search_valid, self.search_none, self.check_none)
-                value = Mux(keeps, before, value)
-            shift_after = Timed(
-                shift_after.value & (~p.register(unshifted, 0).value).replicate(WIDTH).as_signed(), shift_after.time
-            )
-            clear, again = clear | self.clear, p.valid(p.input(self.again), SHIFT_CLOCKS)
+        # A value that was already written has its shift.
+        unshifted: Value = self.again
+        if self.parameters.build.general:
+            keeps = Array(self.keeps)[state]
+            unshifted = unshifted | keeps | Mux(self.search_valid, self.search_none, self.check_none)
+            value = Mux(keeps, before, value)
+        shift_after = Timed(
+            shift_after.value & (~p.register(unshifted, 0).value).replicate(WIDTH).as_signed(), shift_after.time
+        )
+        again = p.valid(p.input(self.again), SHIFT_CLOCKS)
         after = p.total([Term(p.register(value, 0)), Term(shift_after)], WIDTH + 1, signed=True)
         old = p.total([Term(p.register(before, 0)), Term(shift_before)], WIDTH + 1, signed=True)
         assert after.time == SHIFT_CLOCKS
@@ -145,7 +142,7 @@ class Values(wiring.Component):
             self.place.eq(p.delay(p.input(position), after.time).value),
             self.new.eq(new),
             self.beyond.eq(new_beyond | old_beyond),
-            norm.clear.eq(clear),
+            norm.clear.eq(self.go | self.clear),
             self.norm.eq(norm.norm),
         ]
         m.d.sync += [
@@ -154,10 +151,6 @@ class Values(wiring.Component):
             norm.valid.eq(valid),
             self.retired.eq(self.written),
         ]
-
-        if self.parameters.build.midpoints:
-            self._extremes(m, p, norm, of_state, clear)
-            return m
 
         # The change of value at the states of the reference point.
         of_point = p.register(self.place - p.delay(of_state, after.time).value, after.time)
@@ -174,17 +167,3 @@ class Values(wiring.Component):
         ]
         m.d.comb += self.sample.eq(change.value)
         return m
-
-    def _extremes(self, m: Module, p: Pipeline, norm: Norm, of_state: Timed, clear: Value) -> None:
-        """Collect the extremes of the changes of each exogenous state, from the words of which the norm is taken."""
-        m.submodules.extremes = extremes = Extremes(self.parameters.build)
-        after, before = (Timed(word, SHIFT_CLOCKS + 1) for word in (norm.after, norm.before))
-        change = p.total([Term(after), Term(before, negative=True)], WIDTH)
-        m.d.comb += [
-            extremes.clear.eq(clear),
-            extremes.valid.eq(p.valid(Timed(norm.valid, after.time), change.time)),
-            extremes.state.eq(p.delay(of_state, change.time).value),
-            extremes.change.eq(change.value),
-            extremes.place.eq(self.extreme_place),
-            self.extreme.eq(extremes.word),
-        ]

@@ -1,5 +1,5 @@
 """The proof of a sweep: rounds in which lanes compare a choice with all candidates between its neighbours' choices.
 
 These candidates are the *bracket* of a state. A *scan* is what one lane does in a round: it streams the candidates of
-brackets through its evaluator. Only builds with ``proof`` have these units.
+brackets through its evaluator.
 """

@@ -13,7 +13,7 @@ class Borders(wiring.Component):
     """Stores the choices at both ends of a lane for its neighbours, and those of the points just outside it.
 
     It copies the choices of the first and the last point as they are written. Below the first point of the grid the
-    lowest candidate is used, and above the last point the highest; with alternatives, these of each exogenous state.
+    lowest candidate is used, and above the last point the highest; in a general build, these of each exogenous state.
     With ``whole`` they are used at the ends of every lane.
 
     Latency: a clock from a written choice to ``first`` and ``last``, and a clock from ``lower_last`` and
@@ -32,7 +32,7 @@ class Borders(wiring.Component):
     lower_last, upper_first : in, a vector of choices each
         ``last`` of the lane below, and ``first`` of the lane above.
     lowest, highest : in, a vector of choices each
-        Only with alternatives: the lowest and the highest candidate of each exogenous state.
+        Only in general builds: the lowest and the highest candidate of each exogenous state.
     whole : in, 1 bit
         The round compares all candidates of the lane's first point.
     hold : in, 1 bit
@@ -62,11 +62,11 @@ class Borders(wiring.Component):
                 "last_index": In(build.index_bits),
                 "lower_last": In(choices),
                 "upper_first": In(choices),
-                **({name: In(choices) for name in ("lowest", "highest")} if build.alternatives else {}),
+                **({name: In(choices) for name in ("lowest", "highest")} if build.general else {}),
                 "whole": In(1),
                 "hold": In(1),
                 "last_position": Out(build.position_bits),
-                **({"at_begin": Out(1), "at_end": Out(1)} if build.shares else {}),
+                **({"at_begin": Out(1), "at_end": Out(1)} if build.general else {}),
                 **{name: Out(choices) for name in ("first", "last", "below", "above")},
             }
         )
@@ -75,7 +75,7 @@ class Borders(wiring.Component):
     def of_lane(self) -> tuple[str, ...]:
         """Inputs that are inputs of the same name of the lane."""
         sizes = ("points", "count", "states", "first_point", "last_index", "lower_last", "upper_first")
-        return (*sizes, "lowest", "highest") if self.build.alternatives else sizes
+        return (*sizes, "lowest", "highest") if self.build.general else sizes
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -87,7 +87,7 @@ class Borders(wiring.Component):
             at_begin.eq(self.first_point == 0),
             at_end.eq(self.first_point + self.points == self.last_index + 1),
         ]
-        if self.build.shares:
+        if self.build.general:
             m.d.comb += [self.at_begin.eq(at_begin), self.at_end.eq(at_end)]
         for state in range(1 << self.build.state_bits):
             for words, position in ((self.first, state), (self.last, last_base + state)):
@@ -95,7 +95,7 @@ class Borders(wiring.Component):
                     m.d.sync += words.word_select(state, bits).eq(self.choice)
         m.d.comb += self.last_position.eq(last_base)
         lowest, highest = Const(0), self.last_index.replicate(1 << self.build.state_bits)
-        if self.build.alternatives:
+        if self.build.general:
             lowest, highest = self.lowest, self.highest
         with m.If(~self.hold):
             m.d.sync += [

@@ -35,7 +35,7 @@ class Brackets(wiring.Component):
     that this lane receives are output in place of its own. If they are ``confirmed``, rounds skip the brackets of these
     two points until a choice of the lane is written.
 
-    In a build with bounds the candidates of each state cut its bracket: the choice of the point below is replaced by
+    In a general build the candidates of each state cut its bracket: the choice of the point below is replaced by
     the state's lowest candidate if that is higher, and that of the point above by its highest candidate if that is
     lower.
 
@@ -65,7 +65,7 @@ class Brackets(wiring.Component):
     own, below_data, above_data : in, ``index_bits`` each
         Their choices, ``READ_LATENCY`` later.
     least, most : in, ``index_bits`` each
-        Only with bounds: the lowest and the highest candidate of the state, with ``own``.
+        Only in general builds: the lowest and the highest candidate of the state, with ``own``.
     valid, job : out, 1 bit and :attr:`ScanParameters.job`
         The oldest bracket whose candidates must be evaluated.
     pop : in, 1 bit
@@ -78,10 +78,10 @@ class Brackets(wiring.Component):
         In this round, which does not divide, a choice is below that of the point before it. It remains high until the
         next round.
     forced : in, a bit for each exogenous state of the build
-        Only with alternatives: the state has a single candidate, so its brackets need no evaluation. Such a state is
+        Only in general builds: the state has a single candidate, so its brackets need no evaluation. Such a state is
         skipped, if the one before it was not.
     sharing, confirmed : in, 1 bit each
-        Only with :attr:`SweepParameters.shares`, as the ports below, from :class:`beltline.hw.sweep.scan.rounds.Rounds`
+        Only in general builds, as the ports below, from :class:`beltline.hw.sweep.scan.rounds.Rounds`
         and constant during a round: the lanes share brackets in this round; they have found none with a better
         candidate.
     at_begin, at_end : in, 1 bit each
@@ -115,15 +115,15 @@ class Brackets(wiring.Component):
                 "job": Out(parameters.job),
                 "busy": Out(1),
                 "crossed": Out(1),
-                **({"forced": In(build.states)} if build.alternatives else {}),
-                **({name: In(build.index_bits) for name in ("least", "most")} if build.bounds else {}),
-                **(self._of_shares() if build.shares else {}),
+                **(self._of_general() if build.general else {}),
             }
         )
 
-    def _of_shares(self) -> dict[str, wiring.Member]:
-        """Return the ports that only a build that shares brackets has."""
+    def _of_general(self) -> dict[str, wiring.Member]:
+        """Return the ports that only a general build has."""
         return {
+            "forced": In(self.parameters.build.states),
+            **{name: In(self.parameters.build.index_bits) for name in ("least", "most")},
             **{name: In(1) for name in ("sharing", "confirmed", "at_begin", "at_end", "received")},
             "received_job": In(self.parameters.job),
             "send": Out(1),
@@ -166,7 +166,7 @@ class Brackets(wiring.Component):
                 active.eq(begin_point < self.points),
                 running.eq(1),
             ]
-            if build.alternatives:
+            if build.general:
                 m.d.sync += position.eq(begin_position + first_state)
             with m.If(ends):
                 # The last point belongs to this round if its parity is that of the round.
@@ -178,11 +178,11 @@ class Brackets(wiring.Component):
                     following.eq(self.last_position),
                     active.eq(~from_odd | also_last),
                 ]
-                if build.alternatives:
+                if build.general:
                     m.d.sync += position.eq(Mux(from_odd, self.last_position, 0) + first_state)
         with m.Elif(step):
             m.d.sync += [position.eq(position + 1), state.eq(state + 1)]
-            if build.alternatives:
+            if build.general:
                 m.d.sync += [position.eq(position + 1 + jumps), state.eq(state + 1 + jumps)]
             with m.If(point_ends):
                 m.d.sync += [
@@ -193,7 +193,7 @@ class Brackets(wiring.Component):
                     state.eq(first_state),
                     active.eq(next_point < self.points),
                 ]
-                if build.alternatives:
+                if build.general:
                     m.d.sync += position.eq(following + first_state)
         with m.If(ended):
             m.d.sync += running.eq(0)
@@ -223,7 +223,7 @@ class Brackets(wiring.Component):
         m.d.comb += [of.position.eq(position), of.point.eq(point), of.state.eq(state)]
         job, empty, crossed, steep = self._bracket(m, p, of, point == 0, point + distance >= self.points)
         valid = p.valid(p.input(step), self.parameters.bracket_clocks)
-        if build.shares:
+        if build.general:
             empty |= p.delay(p.input(self._skips(m, point, last_point)), self.parameters.bracket_clocks).value
         push = valid & ~empty
         with m.If(valid & crossed):
@@ -243,7 +243,7 @@ class Brackets(wiring.Component):
             waiting.eq(waiting + step - (valid & empty) - self.pop),
             flying.eq(flying + push - self.result),
         ]
-        if build.shares:
+        if build.general:
             progress, at = (begins, active, step, running, ended), (point, position, last_point, smooth)
             self._share(m, p, jobs, progress, (waiting, flying), at, push, job, (first_state, point_ends))
         return m
@@ -253,7 +253,7 @@ class Brackets(wiring.Component):
 
         A state that has no choice is skipped, but no two states one after the other.
         """
-        if not self.parameters.build.alternatives:
+        if not self.parameters.build.general:
             return Const(0), Const(0), state == self.last_state
         first_state = self.forced[0] & (self.last_state != 0)
         jumps = Array(Cat(self.forced, 0)[1:])[state] & (state != self.last_state)
@@ -347,7 +347,7 @@ class Brackets(wiring.Component):
         below = p.register(Mux(first.value, beside[0], self.below_data), READ_LATENCY)
         above = p.register(Mux(last.value, beside[1], self.above_data), READ_LATENCY)
         uncut = [own, below, above]
-        if build.bounds:
+        if build.general:
             least, most = (p.register(side, READ_LATENCY) for side in (self.least, self.most))
             below = p.compute(lambda a, b: Mux(a < b, b, a), below, least)
             above = p.compute(lambda a, b: Mux(a > b, b, a), above, most)
@@ -369,7 +369,7 @@ class Brackets(wiring.Component):
         crossed = p.register(((of_below.value > 0) | (of_above.value < 0)) & ~self.divide, time)
         at_first, at_last = (p.delay(flag, time - flag.time).value for flag in (first, last))
         of_lower, of_upper = of_below.value, of_above.value
-        if build.bounds:
+        if build.general:
             # A step between two choices is steep whether or not bounds cut it: they may cut it for one of its states.
             steps = (p.compute(lambda a, b: (a - b).as_signed(), side, uncut[0]) for side in uncut[1:])
             of_lower, of_upper = (p.delay(step, time - step.time).value for step in steps)

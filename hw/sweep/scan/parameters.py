@@ -36,7 +36,7 @@ AHEAD_JOBS = 32
 """Brackets between their last request and their result: more than are ever in flight."""
 
 BRACKET_CLOCKS = READ_LATENCY + 3
-"""Clocks from a state's addresses to its bracket, in a build without bounds."""
+"""Clocks from a state's addresses to its bracket, in a build that is not general."""
 
 SHARED_JOBS = 2 * SHARED_STATES
 """Most shared brackets that a lane evaluates."""
@@ -105,7 +105,7 @@ class ScanParameters:
     @property
     def bracket_clocks(self) -> int:
         """Clocks from a state's addresses to its bracket, which the bounds of its choice cut in a clock."""
-        return BRACKET_CLOCKS + self.build.bounds
+        return BRACKET_CLOCKS + self.build.general
 
     @property
     def half_bits(self) -> int:

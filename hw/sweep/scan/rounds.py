@@ -19,8 +19,8 @@ class Rounds(wiring.Component):
     :data:`beltline.hw.sweep.scan.parameters.LIMIT` rounds the proof ends without success. All lanes finish a round
     before the next one begins.
 
-    Where lanes ``share`` the brackets at the ends of the grid, they do so before the rounds. The brackets are confirmed
-    if none has a better candidate. Only a build with :attr:`SweepParameters.shares` has these ports.
+    In a general build the lanes may ``share`` the brackets at the ends of the grid before the rounds. The brackets are
+    confirmed if none has a better candidate. In other builds the proof of a sweep can be left out.
 
     Latency: the next round begins in the first clock with ``met`` that is more than ``guard`` clocks after ``begin``
     and the last ``go``.
@@ -30,15 +30,16 @@ class Rounds(wiring.Component):
     guard
         Clocks from ``begin`` or ``go`` after which ``met``, ``moved`` and ``crossed`` describe the pass or round that
         it began.
-    shares, sparse
-        Whether the build has the ports for shared brackets, and those for sweeps without a proof.
+    general
+        Whether the build is general: it has the ports for shared brackets in place of those for sweeps without a proof.
 
     Attributes
     ----------
     begin, proves : in, 1 bit each
         A pass begins, and whether it must be proven. If not, there are no rounds.
     skips : in, 1 bit
-        Only with ``sparse``, with ``begin`` and ``proves``: no proof, only ``finish`` when all lanes wait.
+        Only in builds that are not general, with ``begin`` and ``proves``: no proof, only ``finish`` when all lanes
+        wait.
     met : in, 1 bit
         All lanes wait for the next round.
     moved, crossed : in, 1 bit each
@@ -51,28 +52,32 @@ class Rounds(wiring.Component):
     finish : out, 1 bit
         High for a clock: the last round has ended.
     repaired : out, 1 bit
-        Only with ``sparse``: from the clock after ``finish`` to the next ``begin``, a round has moved a choice.
+        Only in builds that are not general: from the clock after ``finish`` to the next ``begin``, a round has moved a
+        choice.
     proven : out, 1 bit
         From the clock after ``finish`` to the next ``begin``: the sweep is proven.
     share : in, 1 bit
-        Only with ``shares``, with ``begin``: the lanes share brackets before the rounds.
+        Only in general builds, with ``begin``: the lanes share brackets before the rounds.
     sharing : out, 1 bit
-        Only with ``shares``: from the clock after a ``go`` to the next, the lanes share brackets. ``moved`` then says
+        Only in general builds: from the clock after a ``go`` to the next, the lanes share brackets. ``moved`` then says
         that one has a better candidate.
     confirmed : out, 1 bit
-        Only with ``shares``: from the clock after the ``go`` of the first round to the next ``begin``, the shared
+        Only in general builds: from the clock after the ``go`` of the first round to the next ``begin``, the shared
         brackets have no better candidates.
     """
 
-    def __init__(self, guard: int, shares: bool = False, sparse: bool = False) -> None:
-        self.guard, self.shares, self.sparse = guard, shares, sparse
+    def __init__(self, guard: int, general: bool = False) -> None:
+        self.guard, self.general = guard, general
         flags = ("begin", "proves", "met", "moved", "crossed")
         super().__init__(
             {
                 **{name: In(1) for name in flags},
                 **{name: Out(1) for name in ("go", "divide", "odd", "finish", "proven")},
-                **({"share": In(1), "sharing": Out(1), "confirmed": Out(1)} if shares else {}),
-                **({"skips": In(1), "repaired": Out(1)} if sparse else {}),
+                **(
+                    {"share": In(1), "sharing": Out(1), "confirmed": Out(1)}
+                    if general
+                    else {"skips": In(1), "repaired": Out(1)}
+                ),
             }
         )
 
@@ -94,25 +99,25 @@ class Rounds(wiring.Component):
                 with m.If(self.proves):
                     m.d.sync += [number.eq(0), place.eq(0), wait.eq(self.guard)]
                     m.next = "ROUNDS"
-                    if self.shares:
+                    if self.general:
                         m.d.sync += self.confirmed.eq(0)
                         with m.If(self.share):
                             m.next = "SHARE"
-                    if self.sparse:
+                    else:
                         m.d.sync += self.repaired.eq(0)
                         with m.If(self.skips):
                             m.next = "NONE"
-            if self.sparse:
+            if not self.general:
                 with m.State("NONE"), m.If(ready):
                     m.d.comb += self.finish.eq(1)
                     m.next = "IDLE"
-            if self.shares:
+            else:
                 with m.State("SHARE"), m.If(ready):
                     m.d.comb += self.go.eq(1)
                     m.d.sync += [self.sharing.eq(1), self.divide.eq(0), self.odd.eq(0), wait.eq(self.guard)]
                     m.next = "ROUNDS"
             with m.State("ROUNDS"), m.If(ready):
-                if self.sparse:
+                if not self.general:
                     m.d.sync += self.repaired.eq(self.repaired | (self.moved & (number != 0)))
                 with m.If(ends | (number == LIMIT)):
                     m.d.comb += self.finish.eq(1)
@@ -128,7 +133,7 @@ class Rounds(wiring.Component):
                         self.odd.eq(following[0]),
                         wait.eq(self.guard),
                     ]
-                    if self.shares:
+                    if self.general:
                         m.d.sync += self.sharing.eq(0)
                         with m.If(self.sharing):
                             m.d.sync += self.confirmed.eq(~self.moved)

@@ -56,11 +56,11 @@ class Scan(wiring.Component):
     saturated : out, 1 bit
         High for a clock: a word of an evaluation left its range.
     forced : in, a bit for each exogenous state of the build
-        Only with alternatives: see :class:`beltline.hw.sweep.scan.brackets.Brackets`.
+        Only in general builds: see :class:`beltline.hw.sweep.scan.brackets.Brackets`.
     least, most : in, ``index_bits`` each
-        Only with bounds: see the same class.
+        Only in general builds: see the same class.
     sharing, confirmed, at_begin, at_end : in, 1 bit each
-        Only with :attr:`SweepParameters.shares`, as the ports below: see
+        Only in general builds, as the ports below: see
         :class:`beltline.hw.sweep.scan.brackets.Brackets`. With ``sharing`` results are those of other lanes' states.
     wealth : in, 64 bits
         The word at ``wealth_address``, ``READ_LATENCY`` later.
@@ -100,16 +100,16 @@ class Scan(wiring.Component):
                 "busy": Out(1),
                 "crossed": Out(1),
                 "saturated": Out(1),
-                **({"forced": In(build.states)} if build.alternatives else {}),
-                **({name: In(build.index_bits) for name in ("least", "most")} if build.bounds else {}),
-                **(self._of_shares() if build.shares else {}),
+                **(self._of_general() if build.general else {}),
             }
         )
 
-    def _of_shares(self) -> dict[str, wiring.Member]:
-        """Return the ports that only a build that shares brackets has."""
+    def _of_general(self) -> dict[str, wiring.Member]:
+        """Return the ports that only a general build has."""
         shared = self.parameters.shared
         return {
+            "forced": In(self.parameters.build.states),
+            **{name: In(self.parameters.build.index_bits) for name in ("least", "most")},
             **{name: In(1) for name in ("sharing", "confirmed", "at_begin", "at_end", "given")},
             "wealth": In(WIDTH),
             "sent": Out(1),
@@ -125,7 +125,7 @@ class Scan(wiring.Component):
         wiring.connect(m, wiring.flipped(self.fetch), stream.fetch)
         # A port of a unit with name and direction of a port of this component is connected to it.
         units: list[Any] = [brackets, stream]
-        if self.parameters.build.shares:
+        if self.parameters.build.general:
             m.submodules.share = share = Share(self.parameters)
             units.append(share)
         for unit in units:
@@ -140,7 +140,7 @@ class Scan(wiring.Component):
             brackets.pop.eq(stream.pop),
             brackets.result.eq(stream.result),
         ]
-        if self.parameters.build.shares:
+        if self.parameters.build.general:
             m.d.comb += [
                 share.restart.eq(self.start),
                 share.send.eq(brackets.send),

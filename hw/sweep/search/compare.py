@@ -36,7 +36,7 @@ class Compare(wiring.Component):
     a, b, negative, log, shift : in
         Constants of the utility, :data:`beltline.hw.arithmetic.utility.CONSTANTS`.
     linear : in, 1 bit
-        Only with alternatives: utility is linear, :data:`beltline.hw.arithmetic.utility.LINEAR`.
+        Only in general builds: utility is linear, :data:`beltline.hw.arithmetic.utility.LINEAR`.
     position : in, ``position_bits`` of the build
         The number of the search's state in the lane, in clock 0.
     wealth_address, wealth_data : out and in, ``position_bits`` and signed 64 bits
@@ -59,11 +59,11 @@ class Compare(wiring.Component):
     keeps : out, 1 bit
         The best one is feasible, and better than the candidate.
     lent : in, 1 bit
-        Only with ``proof``: the evaluator takes ``lent_x`` and ``lent_ev`` as operands.
+        The evaluator takes ``lent_x`` and ``lent_ev`` as operands.
     lent_x, lent_ev : in, 64 bits each
-        Only with ``proof``: grid point (or cost) and expected value, in the same clock as cash on hand.
+        Grid point (or cost) and expected value, in the same clock as cash on hand.
     lent_objective, lent_feasible, lent_over : out, signed 65 bits, 1 bit, 1 bit
-        Only with ``proof``: results of the evaluator, without further delay.
+        Results of the evaluator, without further delay.
     """
 
     def __init__(self, parameters: SearchParameters) -> None:
@@ -71,7 +71,7 @@ class Compare(wiring.Component):
         bits = parameters.build.position_bits
         super().__init__(
             {
-                **constant_ports(parameters.build.alternatives),
+                **constant_ports(parameters.build.general),
                 "position": In(bits),
                 "wealth_address": Out(bits),
                 "wealth_data": In(signed(WIDTH)),
@@ -85,7 +85,7 @@ class Compare(wiring.Component):
                 "word_over": Out(1),
                 "rises": Out(1),
                 "keeps": Out(1),
-                **(LENT if parameters.build.proof else {}),
+                **LENT,
             }
         )
 
@@ -103,13 +103,12 @@ class Compare(wiring.Component):
             evaluator.x.eq(self.x),
             evaluator.ev.eq(ev_then.value),
         ]
-        if self.parameters.build.proof:
-            lent_ev = p.delay(p.input(self.lent_ev), of_evaluator.ev_time)
-            with m.If(self.lent):
-                m.d.comb += [evaluator.x.eq(self.lent_x), evaluator.ev.eq(lent_ev.value)]
-            m.d.comb += [
-                getattr(self, f"lent_{name}").eq(getattr(evaluator, name)) for name in ("objective", "feasible", "over")
-            ]
+        lent_ev = p.delay(p.input(self.lent_ev), of_evaluator.ev_time)
+        with m.If(self.lent):
+            m.d.comb += [evaluator.x.eq(self.lent_x), evaluator.ev.eq(lent_ev.value)]
+        m.d.comb += [
+            getattr(self, f"lent_{name}").eq(getattr(evaluator, name)) for name in ("objective", "feasible", "over")
+        ]
         objective, feasible, over = (
             Timed(word, evaluated) for word in (evaluator.objective, evaluator.feasible, evaluator.over)
         )

@@ -8,11 +8,8 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline, Timed
 from beltline.hw.memory.ram import READ_LATENCY
-from beltline.hw.sweep.check import CACHED_BITS
-from beltline.hw.sweep.peak import NEIGHBOURS
 from beltline.hw.sweep.search.parameters import FOUND, SearchParameters, delay_long
 
 _BESIDE = ("probe", "found", "nowhere", "exhausted", "exogenous")
@@ -49,10 +46,6 @@ class Course(wiring.Component):
         Clock ``decided``: the inputs of those names.
     decides_last : out, 1 bit
         Clock ``decided``: see ``last`` of :class:`beltline.hw.sweep.search.commit.Commit`.
-    cached_address, cached_data : out and in, ``position_bits`` of the build and ``CACHED_BITS``
-        Only in builds whose check hands states to the local search: read port of the lane's cached utilities, with
-        latency ``READ_LATENCY``; the data belong to clock ``joined``. In its first turn (``used``) a search takes from
-        there the utilities of its candidate and of the choice, which is beside it.
     """
 
     def __init__(self, parameters: SearchParameters) -> None:
@@ -81,7 +74,6 @@ class Course(wiring.Component):
                 "decides_exhausted": Out(1),
                 "decides_exogenous": Out(build.state_bits),
                 "decides_last": Out(1),
-                **({"cached_address": Out(build.position_bits), "cached_data": In(CACHED_BITS)} if build.hands else {}),
             }
         )
 
@@ -107,19 +99,6 @@ class Course(wiring.Component):
         m.d.comb += search.point.eq(came["point"])
         with m.If(came["used"]):
             m.d.comb += search.shift.eq(came["move"])
-        if build.hands:
-            position = Timed(self.sent.item.position, FOUND)
-            below, here, above = (
-                Cat(self.cached_data.word_select(k, WIDTH), self.cached_data[len(NEIGHBOURS) * WIDTH + k])
-                for k in range(len(NEIGHBOURS))
-            )
-            m.d.comb += self.cached_address.eq(delay_long(m, p, build, position, joined - READ_LATENCY - FOUND).value)
-            with m.If(came["used"]):
-                m.d.comb += [
-                    search.here.eq(Mux(search.down, below, above)),
-                    search.below.eq(here),
-                    search.above.eq(here),
-                ]
         beside = {name: word for name, word in (found | came).items() if name in _BESIDE}
         whole = p.delay(Timed(Cat(search, *beside.values()), joined), guessed - joined)
         widths = {name: len(word) for name, word in beside.items()}

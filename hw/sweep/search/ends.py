@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -30,9 +30,6 @@ class Ends(wiring.Component):
         No requested row is in flight.
     busy : out, 1 bit
         High from the clock after ``start`` to the end of the pass.
-    force, count : in, 1 bit and 0 to ``contexts``
-        Only in builds whose check hands states to the local search: without ``force`` only this number of places have
-        work in this pass, at least 1; the others were ``was_over`` before it. Sampled a clock after ``start``.
     """
 
     def __init__(self, parameters: SearchParameters) -> None:
@@ -45,7 +42,6 @@ class Ends(wiring.Component):
                 "was_over": In(1),
                 "idle": In(1),
                 "busy": Out(1),
-                **({"force": In(1), "count": In(range(parameters.contexts + 1))} if parameters.build.hands else {}),
             }
         )
 
@@ -56,14 +52,8 @@ class Ends(wiring.Component):
         # Turns that began before this pass do not count.
         first_round, of_this_search, ends = Signal(), Signal(), Signal()
         unfinished = Signal(range(places + 1))
-        if self.parameters.build.hands:
-            # A pass may be so short that the next one begins before the first turns of all its places are decided.
-            before = Signal(range(self.parameters.decided + 1))
-            m.d.comb += first_round.eq(before == 0)
-            m.d.sync += before.eq(Mux(self.start, self.parameters.decided, before - (before != 0)))
-        else:
-            m.d.comb += first_round.eq(p.valid(p.input(self.beginning), self.parameters.decided))
-            m.d.sync += of_this_search.eq((of_this_search | first_round) & ~self.start)
+        m.d.comb += first_round.eq(p.valid(p.input(self.beginning), self.parameters.decided))
+        m.d.sync += of_this_search.eq((of_this_search | first_round) & ~self.start)
         m.d.sync += [
             ends.eq(self.over & ~self.was_over & (of_this_search | first_round)),
             unfinished.eq(unfinished - ends),
@@ -72,9 +62,4 @@ class Ends(wiring.Component):
             m.d.sync += self.busy.eq(0)
         with m.If(self.start):
             m.d.sync += [unfinished.eq(places), self.busy.eq(1)]
-        if self.parameters.build.hands:
-            started = Signal()
-            m.d.sync += started.eq(self.start)
-            with m.If(started & ~self.force):
-                m.d.sync += unfinished.eq(self.count)
         return m

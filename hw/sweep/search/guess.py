@@ -20,14 +20,12 @@ class Guess(wiring.Component):
     last_index : in, ``index_bits`` of the build
         The last candidate of the grid.
     least, most : in, ``index_bits`` of the build
-        Only with alternatives: the lowest and the highest candidate of the search's exogenous state, or with bounds of
-        its next state, to which its guesses are clamped in place of the grid.
-    seek : in, 1 bit
-        The pass looks for other peaks: the guess is the search's best candidate.
+        Only in general builds: the lowest and the highest candidate of the search's next state, to which its guesses
+        are clamped in place of the grid.
     search : in, :attr:`SearchParameters.search`
         The search.
     exact : in, 1 bit
-        Only with ``proof``: the guess is the stored choice itself.
+        The guess is the stored choice itself.
     move : out, signed ``index_bits + 1``
         The best candidate minus the stored choice of the search's present state.
     begin_done : out, ``index_bits + 1``
@@ -42,13 +40,12 @@ class Guess(wiring.Component):
         super().__init__(
             {
                 "last_index": In(parameters.build.index_bits),
-                "seek": In(1),
                 "search": In(parameters.search),
                 "move": Out(signed(bits)),
                 "begin_done": Out(bits),
                 "begin_idle": Out(bits),
-                **({"exact": In(1)} if parameters.build.proof else {}),
-                **({name: In(bits - 1) for name in ("least", "most")} if parameters.build.alternatives else {}),
+                "exact": In(1),
+                **({name: In(bits - 1) for name in ("least", "most")} if parameters.build.general else {}),
             }
         )
 
@@ -61,18 +58,18 @@ class Guess(wiring.Component):
         moved_now = p.compute(lambda a, b: a - b, index, choice)
 
         def moved(choice: Value, by: Value) -> Value:
-            return choice + (Mux(self.exact, 0, by) if self.parameters.build.proof else by)
+            return choice + Mux(self.exact, 0, by)
 
         guesses = [p.compute(moved, waits, moved_now), p.delay(p.compute(moved, waits, shift), 1)]
 
-        def begin(guess: Value, at: Value, least: Value, most: Value) -> Value:
-            return Mux(self.seek, at, Mux(guess < least, least, Mux(guess > most, most, guess)))
+        def begin(guess: Value, least: Value, most: Value) -> Value:
+            return Mux(guess < least, least, Mux(guess > most, most, guess))
 
         # The grid does not change during a pass, and the limits of a search are those of this turn.
         limits = [Timed(word, guesses[0].time) for word in (Const(0), self.last_index)]
-        if self.parameters.build.alternatives:
+        if self.parameters.build.general:
             limits = [p.input(word) for word in (self.least, self.most)]
-        begins = [p.compute(begin, guess, index, *limits) for guess in guesses]
+        begins = [p.compute(begin, guess, *limits) for guess in guesses]
         assert begins[0].time == begins[1].time == GUESS_CLOCKS
         m.d.comb += [
             self.move.eq(p.delay(moved_now, GUESS_CLOCKS - moved_now.time).value),

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Const, Module, signed
+from amaranth.hdl import Module, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.arithmetic.utility import constant_ports
 from beltline.hw.sweep.check import CACHED_BITS
-from beltline.hw.sweep.patch import note_ports
 from beltline.hw.sweep.row_buses import RowPort
 from beltline.hw.sweep.search.commit import Commit
 from beltline.hw.sweep.search.compare import LENT, Compare
 from beltline.hw.sweep.search.course import Course
 from beltline.hw.sweep.search.ends import Ends
-from beltline.hw.sweep.search.follow import Follow
 from beltline.hw.sweep.search.guess import Guess
 from beltline.hw.sweep.search.halves import Halves
-from beltline.hw.sweep.search.handed import Handed, known_ports
-from beltline.hw.sweep.search.limits import Limits
 from beltline.hw.sweep.search.marks import mark_ports
 from beltline.hw.sweep.search.moves import FirstMoves
 from beltline.hw.sweep.search.next_state import NextState
@@ -41,16 +37,15 @@ class LocalSearch(wiring.Component):
 
     Throughput: an evaluation in every clock. A state takes one turn of :attr:`SearchParameters.clocks` clocks for each
     candidate, and more while rows have not arrived. Results come in no fixed order, and have no ready. Sizes must not
-    change from the first mark to the end of the pass, and ``force``, ``cold``, ``stored``, ``seek``, ``above`` and
-    ``exact`` not from the clock after ``start``. Widths are those of
-    :class:`beltline.hw.sweep.parameters.SweepParameters`.
+    change from the first mark to the end of the pass, and ``force``, ``cold``, ``stored`` and ``exact`` not from the
+    clock after ``start``. Widths are those of :class:`beltline.hw.sweep.parameters.SweepParameters`.
 
     Attributes
     ----------
     a, b, negative, log, shift : in
         Constants of the utility, :data:`beltline.hw.arithmetic.utility.CONSTANTS`.
     linear : in, 1 bit
-        Only with alternatives: utility is linear, :data:`beltline.hw.arithmetic.utility.LINEAR`.
+        Only in general builds: utility is linear, :data:`beltline.hw.arithmetic.utility.LINEAR`.
     mark_valid, mark_point, mark_state, mark : in, 1 bit, ``point_bits``, ``state_bits``, 1 bit
         Before a pass: whether a state must be searched, for all states of the lane in table order.
     restart : in, 1 bit
@@ -70,13 +65,8 @@ class LocalSearch(wiring.Component):
         sweep before are not used, and ``moved`` must be ignored.
     first_point : in, ``index_bits``
         Grid index of the lane's first point.
-    seek, above : in, 1 bit each
-        The pass looks for other peaks: each search begins at the lowest candidate, or with ``above`` at the highest,
-        and continues from state to state where it is. Only ``other`` reports results, and no move is stored.
     busy : out, 1 bit
         High from the clock after ``start`` to the end of the pass.
-    other : out, 1 bit
-        With ``seek``: the peak of a state is not its choice.
     wealth_address, wealth_data : out and in, ``position_bits`` and signed 64 bits
         Read port of the lane's cash on hand; this and the next two have latency ``READ_LATENCY``.
     choice_address, choice_data : out and in, ``position_bits`` and ``index_bits``
@@ -102,34 +92,16 @@ class LocalSearch(wiring.Component):
     over : out, 1 bit
         A word of an evaluation left its range; also without ``valid``.
     exact : in, 1 bit
-        Only with ``proof``: every state begins at its stored choice, and no moves are stored.
+        Every state begins at its stored choice, and no moves are stored.
     stored : in, 1 bit
-        Only with ``proof``: there are stored choices also with ``cold``, and searches begin from these.
+        There are stored choices also with ``cold``, and searches begin from these.
     set, set_point, set_state : in
-        Only with ``proof``, outside a pass: see :class:`beltline.hw.sweep.search.marks.Marks`.
+        Outside a pass: see :class:`beltline.hw.sweep.search.marks.Marks`.
     lent, lent_x, lent_ev, lent_objective, lent_feasible, lent_over
-        Only with ``proof``, outside a pass: see :class:`beltline.hw.sweep.search.compare.Compare`.
-    lowest, highest : in, ``index_bits`` for each of ``2**state_bits`` exogenous states
-        Only with alternatives and without bounds: the candidates among which each exogenous state chooses, in place of
-        the whole grid.
+        Outside a pass: see :class:`beltline.hw.sweep.search.compare.Compare`.
     least, most : in, ``index_bits`` each
-        Only with bounds: those of the state whose choice is read, with ``choice_data``.
-    mark_position, mark_choice, mark_begin, mark_known, mark_rises, mark_objective : in
-        Only in builds whose check hands states to the local search, as the next three: see
-        :class:`beltline.hw.sweep.search.handed.Handed`. The last mark must come ``HANDED_CLOCKS`` clocks before
-        ``start`` or earlier.
-    rows_arrived : out, 1 bit
-        All rows that were requested have arrived; for those requested for a mark, from 2 clocks after it on.
-    align : in, 1 bit
-        ``READ_LATENCY`` clocks before ``start``, after the last mark: the first part that was handed a state has the
-        first turns.
-    cached_address, cached_data : out and in, ``position_bits`` and ``CACHED_BITS``
-        Read port of the lane's cached utilities.
-    note_write, note_row, notes, noted : in
-        Only with ``overlap``, as the next line: ports of :class:`beltline.hw.sweep.search.follow.Follow`, which begins
-        with every pass without ``seek``.
-    following, listed, listed_point, listed_position : out
-        Its ports ``busy``, ``valid``, ``point`` and ``position``.
+        Only in general builds: the lowest and the highest candidate of the state whose choice is read, with
+        ``choice_data``.
     """
 
     def __init__(self, parameters: SearchParameters) -> None:
@@ -138,7 +110,7 @@ class LocalSearch(wiring.Component):
         bits = build.position_bits
         super().__init__(
             {
-                **constant_ports(build.alternatives),
+                **constant_ports(build.general),
                 **mark_ports(build),
                 "restart": In(1),
                 "start": In(1),
@@ -149,10 +121,7 @@ class LocalSearch(wiring.Component):
                 "force": In(1),
                 "cold": In(1),
                 "first_point": In(build.index_bits),
-                "seek": In(1),
-                "above": In(1),
                 "busy": Out(1),
-                "other": Out(1),
                 "wealth_address": Out(bits),
                 "wealth_data": In(signed(WIDTH)),
                 "choice_address": Out(bits),
@@ -171,79 +140,15 @@ class LocalSearch(wiring.Component):
                 "infeasible": Out(1),
                 "outside": Out(1),
                 "over": Out(1),
-                **(
-                    LENT
-                    | {"exact": In(1), "stored": In(1)}
-                    | {"set": In(1), "set_point": In(build.point_bits), "set_state": In(build.state_bits)}
-                    if build.proof
-                    else {}
-                ),
-                **(self._of_candidates() if build.alternatives else {}),
-                **(self._of_hands() if build.hands else {}),
-                **(self._of_follow() if build.overlap else {}),
+                **LENT,
+                "exact": In(1),
+                "stored": In(1),
+                "set": In(1),
+                "set_point": In(build.point_bits),
+                "set_state": In(build.state_bits),
+                **({name: In(build.index_bits) for name in ("least", "most")} if build.general else {}),
             }
         )
-
-    def _of_candidates(self) -> dict[str, wiring.Member]:
-        """Return the inputs with the candidates of all exogenous states, or of the state whose choice is read."""
-        build = self.parameters.build
-        return {name: In(build.index_bits) for name in ("least", "most")} if build.bounds else Limits.vectors(build)
-
-    def _of_hands(self) -> dict[str, wiring.Member]:
-        """Return the ports that only a build has whose check hands states to the local search."""
-        build = self.parameters.build
-        return {
-            **known_ports(build),
-            "rows_arrived": Out(1),
-            "align": In(1),
-            "cached_address": Out(build.position_bits),
-            "cached_data": In(CACHED_BITS),
-        }
-
-    def _of_follow(self) -> dict[str, wiring.Member]:
-        """Return the ports that only a build with ``overlap`` has."""
-        build = self.parameters.build
-        return {
-            **note_ports(build, In),
-            "noted": In(1),
-            "following": Out(1),
-            "listed": Out(1),
-            "listed_point": Out(build.point_bits),
-            "listed_position": Out(build.position_bits),
-        }
-
-    def _follow(self, m: Module, ring: Ring) -> None:
-        """Add the unit that lists the points whose states the search has finished."""
-        m.submodules.follow = follow = Follow(self.parameters)
-        names = ("force", "points", "last_state", "note_write", "note_row", "notes", "noted")
-        turns = ["context", "mine", "beginning", "limit", "search", "search_later"]
-        turns += ["part_begin"] if self.parameters.build.hands else []
-        m.d.comb += [
-            follow.start.eq(self.start & ~self.seek),
-            *(getattr(follow, name).eq(getattr(self, name)) for name in names),
-            *(getattr(follow, name).eq(getattr(ring, name)) for name in turns),
-            self.following.eq(follow.busy),
-            self.listed.eq(follow.valid),
-            self.listed_point.eq(follow.point),
-            self.listed_position.eq(follow.position),
-        ]
-
-    def _hands(self, m: Module, ring: Ring, course: Course, requests: Requests, ends: Ends) -> None:
-        """Add the unit that stores the states which the check hands on."""
-        m.submodules.handed = handed = Handed(self.parameters)
-        marks = ("mark_valid", "mark_point", "mark_state", "mark", "part_shift", *known_ports(self.parameters.build))
-        m.d.comb += [
-            *(getattr(handed, name).eq(getattr(self, name)) for name in (*marks, "last_index")),
-            *(getattr(handed, name).eq(getattr(ring, name)) for name in ("context", "mine", "beginning", "ahead")),
-            ring.handed.eq(handed.handed),
-            ring.first_context.eq(handed.first_context),
-            ends.count.eq(handed.count),
-            self.rows_arrived.eq(ends.idle),
-            handed.asked.eq(requests.asked),
-            *(getattr(requests, f"mark_{name}").eq(getattr(handed, name)) for name in ("ask", "half", "search")),
-            self.cached_address.eq(course.cached_address),
-            course.cached_data.eq(self.cached_data),
-        ]
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -318,23 +223,14 @@ class LocalSearch(wiring.Component):
             compare.best_feasible.eq(course.compares.here.feasible),
             self.old_address.eq(course.old_address),
         ]
-        if parameters.build.bounds:
+        if parameters.build.general:
             # Candidates travel with their state.
             for side in ("least", "most"):
                 m.d.comb += [
                     getattr(probe, side).eq(getattr(ring.search_later.item, side)),
                     getattr(guess, side).eq(getattr(course.guesses.next, side)),
                 ]
-        elif parameters.build.alternatives:
-            m.submodules.limits = limits = Limits(parameters)
-            m.d.comb += [
-                limits.context.eq(ring.context),
-                *(getattr(limits, name).eq(getattr(self, name)) for name in ("lowest", "highest")),
-                *(getattr(probe, name).eq(getattr(limits, f"probed_{name}")) for name in ("least", "most")),
-                *(getattr(guess, name).eq(getattr(limits, f"guessed_{name}")) for name in ("least", "most")),
-            ]
         # The decision, and the results.
-        exact = self.exact if parameters.build.proof else Const(0, 1)
         m.d.comb += [
             commit.old.eq(course.decides),
             *(
@@ -346,7 +242,7 @@ class LocalSearch(wiring.Component):
                 for name in ("objective", "u", "feasible", "rises", "keeps")
             ),
             *(getattr(commit, name).eq(getattr(guess, name)) for name in ("move", "begin_done", "begin_idle")),
-            moves.first.eq(commit.done & ~commit.old.begun & ends.busy & ~(self.seek | exact)),
+            moves.first.eq(commit.done & ~commit.old.begun & ends.busy & ~self.exact),
             moves.first_move.eq(guess.move),
             report.busy.eq(ends.busy),
             report.old.eq(commit.old),
@@ -359,8 +255,4 @@ class LocalSearch(wiring.Component):
             ends.was_over.eq(commit.old.over),
             ends.idle.eq(requests.asked == halves.arrived),
         ]
-        if parameters.build.hands:
-            self._hands(m, ring, course, requests, ends)
-        if parameters.build.overlap:
-            self._follow(m, ring)
         return m

@@ -46,14 +46,15 @@ class Marks(wiring.Component):
     word : out, 16 bits
         The marks of these points, from the lowest point on, ``MARKS_CLOCKS`` later.
     set, set_point, set_state : in, 1 bit, ``point_bits``, ``state_bits``
-        Only with ``proof``: sets a single mark.
+        Sets a single mark.
     clear, clear_point, clear_state : in, 1 bit, ``point_bits``, ``state_bits``
-        Only with ``proof``: clears a single mark. At most one of ``mark_valid``, ``set`` and ``clear`` may be high in a
+        Clears a single mark. At most one of ``mark_valid``, ``set`` and ``clear`` may be high in a
         clock.
     """
 
     def __init__(self, build: SweepParameters, point_bits: int) -> None:
         self.build = build
+        of_state = {"": In(1), "_point": In(build.point_bits), "_state": In(build.state_bits)}
         super().__init__(
             {
                 **mark_ports(build),
@@ -61,21 +62,15 @@ class Marks(wiring.Component):
                 "state": In(build.state_bits),
                 "point": In(point_bits),
                 "word": Out(MARKS),
-                **(self._alone() if build.proof else {}),
+                **{f"{name}{part}": member for name in ("set", "clear") for part, member in of_state.items()},
             }
         )
-
-    def _alone(self) -> dict[str, wiring.Member]:
-        """Return the ports that set and clear single marks, which only a build with ``proof`` has."""
-        build = self.build
-        of_state = {"": In(1), "_point": In(build.point_bits), "_state": In(build.state_bits)}
-        return {f"{name}{part}": member for name in ("set", "clear") for part, member in of_state.items()}
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         build = self.build
         depth = -(-(1 << build.point_bits) // MARKS) << build.state_bits
-        m.submodules.marks = marks = Ram(MARKS, depth, MARKS if build.proof else 1)
+        m.submodules.marks = marks = Ram(MARKS, depth, MARKS)
         words = Array(Signal(MARKS, name=f"marks{k}") for k in range(1 << build.state_bits))
         number = self.mark_point[:MARK_BITS]
         full = Signal()
@@ -92,17 +87,16 @@ class Marks(wiring.Component):
             marks.write_data.eq(word),
             self.word.eq(marks.read_data),
         ]
-        if build.proof:
-            for flag, point, state, bit in (
-                (self.set, self.set_point, self.set_state, 1),
-                (self.clear, self.clear_point, self.clear_state, 0),
-            ):
-                with m.If(flag):
-                    m.d.comb += [
-                        marks.write.eq(1 << point[:MARK_BITS]),
-                        marks.write_address.eq(Cat(state, point[MARK_BITS:])),
-                        marks.write_data.eq(Const(bit, 1).replicate(MARKS)),
-                    ]
+        for flag, point, state, bit in (
+            (self.set, self.set_point, self.set_state, 1),
+            (self.clear, self.clear_point, self.clear_state, 0),
+        ):
+            with m.If(flag):
+                m.d.comb += [
+                    marks.write.eq(1 << point[:MARK_BITS]),
+                    marks.write_address.eq(Cat(state, point[MARK_BITS:])),
+                    marks.write_data.eq(Const(bit, 1).replicate(MARKS)),
+                ]
         with m.If(self.mark_valid):
             m.d.sync += words[self.mark_state].eq(word)
         m.d.sync += marks.read_address.eq(Cat(self.state, self.point[MARK_BITS:]))

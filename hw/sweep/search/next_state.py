@@ -35,12 +35,12 @@ class NextState(wiring.Component):
     choice_address, choice_data : out and in, ``position_bits`` and ``index_bits`` of the build
         Read port of the lane's choices, with latency ``READ_LATENCY``.
     least, most : in, ``index_bits`` of the build
-        Only with bounds: the lowest and the highest candidate of a state, read together with its choice.
+        Only in general builds: the lowest and the highest candidate of a state, read together with its choice.
     hit : out, 1 bit
         A state was found.
     item : out, :attr:`SearchParameters.item`
         Its number in the lane, and its stored choice; with ``cold`` and without ``stored``, the grid index of its point
-        instead. With bounds its candidates, too.
+        instead. In general builds its candidates, too.
     point : out, ``searched_bits``
         The point from which the search continues to look in its next turn.
     exhausted : out, 1 bit
@@ -48,10 +48,10 @@ class NextState(wiring.Component):
     exogenous : out, ``state_bits``
         The search's exogenous state.
     stored : in, 1 bit
-        Only with ``proof``: see :class:`beltline.hw.sweep.search.local_search.LocalSearch`.
+        See :class:`beltline.hw.sweep.search.local_search.LocalSearch`.
     set, set_point, set_state : in
-        Only with ``proof``: see :class:`beltline.hw.sweep.search.marks.Marks`. A build with ``proof`` clears the mark
-        of a state when it is found.
+        See :class:`beltline.hw.sweep.search.marks.Marks`. The mark of a state is
+        cleared when it is found.
     """
 
     def __init__(self, parameters: SearchParameters) -> None:
@@ -78,13 +78,11 @@ class NextState(wiring.Component):
                 "point": Out(parameters.searched_bits),
                 "exhausted": Out(1),
                 "exogenous": Out(build.state_bits),
-                **(
-                    {"stored": In(1), "set": In(1)}
-                    | {"set_point": In(build.point_bits), "set_state": In(build.state_bits)}
-                    if build.proof
-                    else {}
-                ),
-                **({name: In(build.index_bits) for name in ("least", "most")} if build.bounds else {}),
+                "stored": In(1),
+                "set": In(1),
+                "set_point": In(build.point_bits),
+                "set_state": In(build.state_bits),
+                **({name: In(build.index_bits) for name in ("least", "most")} if build.general else {}),
             }
         )
 
@@ -151,19 +149,18 @@ class NextState(wiring.Component):
         )
 
         at_point = p.register(at[: build.point_bits], looked)
-        if build.proof:
-            m.d.comb += [
-                *(getattr(marks, name).eq(getattr(self, name)) for name in ("set", "set_point", "set_state")),
-                # Turns that began before this pass clear no marks.
-                marks.clear.eq(hit.value & p.valid(p.input(self.busy), hit.time)),
-                marks.clear_point.eq(at_point.value),
-                marks.clear_state.eq(p.delay(exogenous, hit.time).value),
-            ]
+        m.d.comb += [
+            *(getattr(marks, name).eq(getattr(self, name)) for name in ("set", "set_point", "set_state")),
+            # Turns that began before this pass clear no marks.
+            marks.clear.eq(hit.value & p.valid(p.input(self.busy), hit.time)),
+            marks.clear_point.eq(at_point.value),
+            marks.clear_state.eq(p.delay(exogenous, hit.time).value),
+        ]
         position = position_of(p, build, at_point, self.last_state + 1, exogenous)
         begins = p.register((self.first_point + at_point.value)[: build.index_bits], at_point.time)
         loaded = parameters.loaded
         # Each state's own point takes the place of its choice.
-        own_point = self.cold & ~self.stored if build.proof else self.cold
+        own_point = self.cold & ~self.stored
         assert loaded == position.time + READ_LATENCY
         m.d.comb += [
             self.choice_address.eq(position.value),
@@ -174,6 +171,6 @@ class NextState(wiring.Component):
             self.exhausted.eq(p.delay(exhausted, loaded - exhausted.time).value),
             self.exogenous.eq(p.delay(exogenous, loaded).value),
         ]
-        if build.bounds:
+        if build.general:
             m.d.comb += [self.item.least.eq(self.least), self.item.most.eq(self.most)]
         return m

@@ -59,9 +59,6 @@ class SearchParameters:
     objectives of both neighbours are known not to be better. That takes three evaluations if the guess is right, and
     four if it is off by one. Of equal candidates the lowest wins.
 
-    In builds whose check hands states on (:attr:`beltline.hw.sweep.parameters.SweepParameters.hands`), the first state
-    of a search after a check begins with its better neighbour instead, which the check has evaluated.
-
     Parameters
     ----------
     build
@@ -143,9 +140,9 @@ class SearchParameters:
 
     @property
     def item(self) -> data.StructLayout:
-        """A state: its choice before the search, its number in the lane, and with bounds its candidates."""
+        """A state: its choice before the search, its number in the lane, and in a general build its candidates."""
         bits = self.build.index_bits
-        cut = {"least": bits, "most": bits} if self.build.bounds else {}
+        cut = {"least": bits, "most": bits} if self.build.general else {}
         return data.StructLayout({"choice": bits, "position": self.build.position_bits, **cut})
 
     @property

@@ -28,8 +28,8 @@ class Probe(wiring.Component):
     last_index : in, ``index_bits`` of the build
         The last candidate of the grid.
     least, most : in, ``index_bits`` of the build
-        Only with alternatives, clock 1: the lowest and the highest candidate of the search's exogenous state, or with
-        bounds of its state, which bound the grid of the outputs below.
+        Only in general builds, clock 1: the lowest and the highest candidate of the search's state, which bound the
+        grid of the outputs below.
     context, search : in, ``context_bits`` and :attr:`SearchParameters.search`
         Clock 0 of a turn: number and record of the search, from :class:`beltline.hw.sweep.search.ring.Ring`.
     search_later : in, :attr:`SearchParameters.search`
@@ -60,7 +60,7 @@ class Probe(wiring.Component):
                 "search": In(parameters.search),
                 "search_later": In(parameters.search),
                 "arrived": In(NUMBER_BITS),
-                **({name: In(build.index_bits) for name in ("least", "most")} if build.alternatives else {}),
+                **({name: In(build.index_bits) for name in ("least", "most")} if build.general else {}),
                 "context_later": Out(parameters.context_bits),
                 "seen": Out(parameters.search),
                 "probe": Out(build.index_bits),
@@ -81,7 +81,7 @@ class Probe(wiring.Component):
         m.d.comb += step.eq(Mux(now.first, 0, 1 << now.exponent))
         wanted = p.register(Mux(now.down, now.index - step, now.index + step)[: build.index_bits + 2].as_signed(), 0)
         assert wanted.time == PROBED
-        if build.alternatives:
+        if build.general:
             outside = (wanted.value < self.least) | (wanted.value > self.most)
         else:
             outside = (wanted.value < 0) | (wanted.value > top)

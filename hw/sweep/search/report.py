@@ -20,7 +20,7 @@ class Report(wiring.Component):
 
     Attributes
     ----------
-    busy, seek : in, 1 bit each
+    busy : in, 1 bit
         See :class:`beltline.hw.sweep.search.local_search.LocalSearch`.
     old, candidate, known, done : in
         The search and its decision, see :class:`beltline.hw.sweep.search.commit.Commit`.
@@ -30,7 +30,7 @@ class Report(wiring.Component):
         The search's exogenous state.
     word_over : in, 1 bit
         A word of the evaluation left its range.
-    valid, position, state, choice, moved, cached, value, infeasible, outside, over, other : out
+    valid, position, state, choice, moved, cached, value, infeasible, outside, over : out
         See :class:`beltline.hw.sweep.search.local_search.LocalSearch`.
     """
 
@@ -40,7 +40,6 @@ class Report(wiring.Component):
         super().__init__(
             {
                 "busy": In(1),
-                "seek": In(1),
                 "old": In(parameters.search),
                 "candidate": In(PROBE),
                 "known": In(1),
@@ -58,7 +57,6 @@ class Report(wiring.Component):
                 "infeasible": Out(1),
                 "outside": Out(1),
                 "over": Out(1),
-                "other": Out(1),
             }
         )
 
@@ -72,8 +70,7 @@ class Report(wiring.Component):
         ]
         value, cut = clamped(old.objective.as_signed())
         m.d.sync += [
-            self.valid.eq(self.done & self.busy & ~self.seek),
-            self.other.eq(self.done & self.busy & self.seek & old.here.feasible & (old.index != old.item.choice)),
+            self.valid.eq(self.done & self.busy),
             self.position.eq(old.item.position),
             self.state.eq(self.exogenous),
             self.choice.eq(old.index),
@@ -82,6 +79,6 @@ class Report(wiring.Component):
             self.value.eq(Mux(old.here.feasible, value, MINIMUM)),
             self.infeasible.eq(~old.here.feasible),
             self.outside.eq(cut & old.here.feasible),
-            self.over.eq(self.word_over & self.known & ~self.nowhere & self.busy & ~self.seek),
+            self.over.eq(self.word_over & self.known & ~self.nowhere & self.busy),
         ]
         return m

@@ -34,9 +34,6 @@ class Requests(wiring.Component):
         The buses have accepted it; the next request follows.
     place : out, 1 + ``context_bits``
         Of the row that the buses deliver in this clock: which half was requested (lowest bit), and by which search.
-    mark_ask, mark_half, mark_search : in, 1 bit, ``index_bits - HALF_SHIFT`` of the build, ``context_bits``
-        Only in builds whose check hands states to the local search, before a pass: requests a half-row for a search,
-        see :class:`beltline.hw.sweep.search.handed.Handed`. There is space for one request of each search.
     """
 
     def __init__(self, parameters: SearchParameters) -> None:
@@ -57,14 +54,8 @@ class Requests(wiring.Component):
                 "inner": Out(build.inner_bits),
                 "taken": In(1),
                 "place": Out(1 + parameters.context_bits),
-                **(self._of_hands() if build.hands else {}),
             }
         )
-
-    def _of_hands(self) -> dict[str, wiring.Member]:
-        """Return the ports that only a build has whose check hands states to the local search."""
-        half = self.parameters.build.index_bits - HALF_SHIFT
-        return {"mark_ask": In(1), "mark_half": In(half), "mark_search": In(self.parameters.context_bits)}
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -75,11 +66,7 @@ class Requests(wiring.Component):
         odd_asked = self.probe[HALF_SHIFT] ^ self.ahead
         row_asked = Mux(self.ahead, self.near_row, self.probe[ROW_SHIFT:])
         m.d.comb += [queue.push.eq(ask), queue.data.eq(Cat(odd_asked, row_asked, self.context))]
-        m.d.sync += self.asked.eq(self.asked + (queue.push if build.hands else ask))
-        if build.hands:
-            assert self.parameters.contexts <= AHEAD_ROWS
-            with m.If(self.mark_ask):
-                m.d.comb += [queue.push.eq(1), queue.data.eq(Cat(self.mark_half, self.mark_search))]
+        m.d.sync += self.asked.eq(self.asked + ask)
         m.d.comb += self.sent.eq(self.search)
         with m.If(ask):
             tagged = Cat(row_asked, Const(1, 1))

@@ -12,7 +12,7 @@ import pytest
 import beltline.host.devices.lock
 from beltline.host.devices import DeviceError, open_device, xdma
 from beltline.host.problem.checks import ProblemError
-from beltline.hw.interface.registers import IDENTITY, REGISTERS, VERSION, Table
+from beltline.hw.interface.registers import ENGINE_MEANINGS, IDENTITY, REGISTERS, VERSION, Table
 from support.boards import CARD, SIZES, Fabric, install_xdma
 
 
@@ -48,14 +48,12 @@ def test_registers_are_words_of_the_first_bar(monkeypatch: pytest.MonkeyPatch, t
     words = np.zeros(1024, dtype="<u4")
     words[REGISTERS["IDENTITY"].offset // 4], words[REGISTERS["VERSION"].offset // 4] = IDENTITY, VERSION
     words[REGISTERS["ENGINE"].offset // 4] = 77
+    engines = ", ".join(f"{number} ({meaning})" for number, meaning in ENGINE_MEANINGS.items())
     (card / "enable").write_text("1\n")
     (card / "resource0").write_bytes(words.tobytes())
     monkeypatch.setattr(xdma, "CARDS", tmp_path)
     monkeypatch.setattr(xdma, "check_build", lambda device, known: None)
-    known = "1 (ASSEMBLY_LINE), 2 (SWEEP), 3 (SWEEP with proof), 4 (SWEEP with proof and costs)"
-    known += ", 5 (SWEEP with proof, costs and alternatives), 6 (SWEEP with midpoints), 7 (SWEEP with prices)"
-    known += ", 8 (SWEEP with taste shocks)"
-    refused(f"device 'xdma' has engine 77, but this host knows only {known}", card=CARD)
+    refused(f"device 'xdma' has engine 77, but this host knows only {engines}", card=CARD)
     device = object.__new__(xdma.XdmaDevice)
     device._registers = np.frombuffer(xdma._mapped(card / "resource0", 4096), dtype="<u4")
     device.write_register("EPSILON", 2**40 + 3)

@@ -122,7 +122,7 @@ def test_a_highest_candidate_of_0_is_a_bound(zero: Any, more: dict[str, Any], tm
     assert problem.general
     assert (result.policy == 0).all()
     assert np.array_equal(bl.load(result.save(tmp_path / "result.npz")).problem.high, zero)
-    with pytest.raises(bl.ProblemError, match="supports only with the options lanes=, proof=1, costs=1"):
+    with pytest.raises(bl.ProblemError, match="supports only with the options lanes= and general=1"):
         bl.solve(problem, tol=1e-6, device="emulator")
 
 

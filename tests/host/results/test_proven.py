@@ -12,7 +12,7 @@ from beltline.host.results import record
 from support.alternatives import with_alternatives
 from support.costs import with_cost
 
-MACHINE: dict[str, Any] = {"device": "emulator", "lanes": 2, "proof": 1}
+MACHINE: dict[str, Any] = {"device": "emulator", "lanes": 2}
 
 
 def solved(problem: bl.Problem, **options: Any) -> Any:
@@ -24,14 +24,14 @@ def results() -> dict[str, Any]:
     growth = bl.rbc(grid=32)
     return {
         "simple": solved(growth, **MACHINE),
-        "costs": solved(with_cost("jumps", 3, 30), **MACHINE, costs=1),
-        "alternatives": solved(with_alternatives("retirement", 3, 30), **MACHINE, costs=1, alternatives=1),
-        "without proofs": solved(growth, device="emulator", lanes=2),
+        "costs": solved(with_cost("jumps", 3, 30), **MACHINE, general=1),
+        "alternatives": solved(with_alternatives("retirement", 3, 30), **MACHINE, general=1),
+        "line": solved(growth, device="emulator"),
         "processor": solved(growth, device="cpu"),
     }
 
 
-PROVEN = {"simple": True, "costs": True, "alternatives": True, "without proofs": False, "processor": False}
+PROVEN = {"simple": True, "costs": True, "alternatives": True, "line": False, "processor": False}
 
 
 @pytest.mark.parametrize("name", PROVEN)

@@ -19,8 +19,8 @@ from support.ages import with_ages, with_cost_by_age
 from support.alternatives import KINDS, with_alternatives
 from support.compared import TOL, compared
 
-BUILD = {"lanes": 2, "proof": 1, "costs": 1, "alternatives": 1}
-COSTS = {"lanes": 2, "proof": 1, "costs": 1}
+BUILD = {"lanes": 2, "general": 1}
+COSTS = {"lanes": 2, "general": 1}
 EMULATOR = {"device": "emulator", **BUILD}
 
 
@@ -175,15 +175,11 @@ def test_a_discount_factor_of_one_is_exact_enough() -> None:
     assert compared(other, bl.solve(other, **EMULATOR), bl.solve(other)) == 0
 
 
-def test_older_builds_are_refused() -> None:
+def test_a_build_that_is_not_general_refuses_costs_by_age() -> None:
     cost = with_cost_by_age(1, 20, 2)
-    device = open_device("emulator", MachineParameters(64, 8), lanes=2, proof=1)
-    with pytest.raises(bl.ProblemError, match="^device 'emulator' has no table of costs, and the problem needs one fo"):
+    device = open_device("emulator", MachineParameters(64, 8), lanes=2)
+    with pytest.raises(bl.ProblemError, match="^the problem has costs of its choices, and the build of device 'emulat"):
         Driver(device).run(product_image(cost, 1e-4), 1, horizon=4)
-    device = open_device("emulator", MachineParameters(64, 8), **COSTS)
-    for bounds in ({"low": 1}, {"high": 18}):
-        with pytest.raises(bl.ProblemError, match="^device 'emulator' was built without alternatives, which the prob"):
-            Driver(device).run(product_image(replace(cost, **bounds), 1e-4), 1, horizon=4)  # type: ignore[arg-type]
 
 
 def test_the_last_solution_is_no_value_after_the_last_age() -> None:

@@ -19,7 +19,7 @@ from support.alternatives import with_alternatives
 from support.compared import TOL, compared
 from support.costs import with_cost
 
-BUILD = {"lanes": 2, "proof": 1, "costs": 1, "alternatives": 1}
+BUILD = {"lanes": 2, "general": 1}
 EMULATOR = {"device": "emulator", **BUILD}
 
 
@@ -99,18 +99,6 @@ def test_single_alternatives_with_bounds_and_discounts_of_their_own() -> None:
         assert found.policy.shape == (40, 3)
 
 
-def test_problems_without_alternatives_keep_their_bits(tmp_path: Path) -> None:
-    for given in (bl.rbc(grid=64, states=3), with_cost("laffer", 1, 40)):
-        # With a checkpoint every sweep is proven in either build.
-        plain, other = (
-            bl.solve(given, tol=TOL, max_sweeps=40, device="emulator", checkpoint=tmp_path / name, **build)
-            for name, build in ((f"{given.name}-plain.npz", BUILD | {"alternatives": 0}), (f"{given.name}.npz", BUILD))
-        )
-        assert type(plain) is type(other)
-        assert np.array_equal(plain.value, other.value)
-        assert np.array_equal(plain.policy, other.policy)
-
-
 def test_only_what_changes_is_moved_and_the_last_solution_is_a_start() -> None:
     given = with_alternatives("default", 1, 30, 2)
     with bl.open("emulator", **BUILD) as device:
@@ -176,13 +164,11 @@ def test_a_session_says_what_it_does_not_take() -> None:
         pytest.raises(bl.ProblemError, match="^start of a problem with alternatives must be 'given' or 'last', not "),
     ):
         device.solve(given, start="coarse")
-    device = open_device("emulator", MachineParameters(64, 8), lanes=2, proof=1, costs=1)
-    with pytest.raises(bl.ProblemError, match="^device 'emulator' was built without alternatives, which the problem"):
+    device = open_device("emulator", MachineParameters(64, 8), lanes=2)
+    with pytest.raises(bl.ProblemError, match="^the problem has costs of its choices, and the build of device 'emula"):
         Driver(device).run(product_image(given, 1e-4), 5)
     with (
         bl.open("emulator", **BUILD) as session,
-        pytest.raises(
-            bl.ProblemError, match="^method 'shift' needs a sweep engine without alternatives, which device "
-        ),
+        pytest.raises(bl.ProblemError, match="^method 'shift' needs a sweep engine that is not general, which device "),
     ):
         session.solve(bl.rbc(grid=64, states=3), method="shift")

@@ -32,7 +32,7 @@ DEVICES: dict[str, dict[str, Any]] = {
     **{method: {"device": "cpu", "method": method} for method in ("warm", "mpi", "shift")},
 }
 
-STAGED = ("line", "folded line", "lanes", "shift on lanes")
+STAGED = ("line", "folded line")
 
 AGES = ("line", "folded line", "warm")
 """Methods that solve problems with a horizon."""

@@ -17,13 +17,13 @@ from beltline.host.solver.run import _key
 from beltline.hw.interface.bounds import bounds_of, words_of
 from beltline.hw.interface.layout import Layout
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import BOUNDS_BIT, Engine, Table
+from beltline.hw.interface.registers import Engine, Table
 from beltline.hw.interface.windows import WindowParameters
 from support.bounds import bounded
 
-BUILD: dict[str, Any] = {"lanes": 2, "proof": 1, "costs": 1, "alternatives": 1, "bounds": 1}
+BUILD: dict[str, Any] = {"lanes": 2, "general": 1}
 
-KINDS: dict[str, Any] = {"engine": Engine.SWEEP, "proof": True, "costs": True, "alternatives": True, "bounds": True}
+KINDS: dict[str, Any] = {"engine": Engine.SWEEP, "general": True}
 
 
 def test_tables_of_the_image() -> None:
@@ -70,22 +70,18 @@ def test_words_and_windows() -> None:
     rng = np.random.default_rng(3)
     sides = np.sort(rng.integers(0, 2**16, (2, 20, 3)), axis=0)
     assert np.array_equal(bounds_of(words_of(sides)), sides)
-    build = MachineParameters(128, 4, lanes=4, **KINDS)
-    assert build.reported["ENGINE"] >> BOUNDS_BIT & 1
-    assert WindowParameters(build).words(Table.X) == 2 * 128 * 4
-    plain = replace(build, bounds=False)
-    assert not plain.reported["ENGINE"] >> BOUNDS_BIT & 1
-    assert WindowParameters(plain).words(Table.X) == 128 * 4
+    build = MachineParameters(128, 8, lanes=4, **KINDS)
+    assert WindowParameters(build).words(Table.X) == 2 * 128 * 8
     for grid in (20, 33, 128):
         layout = Layout(build, grid, 3)
-        moved = [(one.window - 512, one.table, one.count) for one in layout.bounds]
+        moved = [(one.window - 1024, one.table, one.count) for one in layout.bounds]
         assert moved == [(one.window, one.table, one.count) for one in layout.blocks(Table.W)]
 
 
 def test_a_device_with_bounds_takes_problems_without() -> None:
     """Nothing of the bounds of the problem before remains, and only tables that differ are written."""
     build = MachineParameters(32, 16, lanes=2, **KINDS)
-    device = open_model(build, lanes=2, proof=1, costs=1, alternatives=1, bounds=1)
+    device = open_model(build, lanes=2, general=1)
     assert isinstance(device, ModelDevice)
     assert built_sizes(device) == build
     driver = Driver(device)
@@ -98,16 +94,3 @@ def test_a_device_with_bounds_takes_problems_without() -> None:
         assert np.array_equal(runs[0].value, runs[k].value)
     assert "X" in runs[1].moved
     assert "X" not in runs[3].moved
-    other = open_model(replace(build, bounds=False), lanes=2, proof=1, costs=1, alternatives=1)
-    with pytest.raises(bl.ProblemError, match="was built without bounds, which the problem needs for bounds of x'"):
-        Driver(other).run(image, 200)
-
-
-def test_builds_that_do_not_exist() -> None:
-    for changed, reason in (
-        ({"alternatives": False}, "without alternatives"),
-        ({"multipliers": 2, "prices": True}, "with prices"),
-        ({"taste": True}, "with taste"),
-    ):
-        with pytest.raises(ValueError, match=f"^bounds of a build must be False {reason}$"):
-            MachineParameters(128, 4, lanes=4, **KINDS | changed)

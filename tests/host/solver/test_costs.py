@@ -14,14 +14,13 @@ from beltline.host.devices import open_device
 from beltline.host.solver.certificate import certified, of_one_alternative
 from beltline.host.solver.complete import rounding_of, trust
 from beltline.host.solver.driver import Driver
-from beltline.host.solver.fixed_point import fixed_point
 from beltline.host.solver.product_image import product_image
 from beltline.host.solver.products import products_of
 from beltline.hw.interface.parameters import MachineParameters
 from support.costs import with_cost
 from support.peaks import savings
 
-BUILD = {"lanes": 2, "proof": 1, "costs": 1}
+BUILD = {"lanes": 2, "general": 1}
 EMULATOR = {"device": "emulator", **BUILD}
 
 
@@ -92,15 +91,16 @@ def test_costs_by_choice_alone_and_starts_by_regime() -> None:
         assert np.array_equal(both[0].policy, other.policy)
 
 
-def test_problems_without_a_cost_keep_their_bits() -> None:
+def test_problems_without_a_cost_keep_their_bits(tmp_path: Path) -> None:
     for given in (bl.rbc(grid=64, states=3), savings("jumps", 1)):
+        # With a checkpoint every sweep is proven in either build.
         plain, costly = (
-            bl.solve(given, tol=1e-6, device="emulator", **build) for build in ({"lanes": 2, "proof": 1}, BUILD)
+            bl.solve(given, tol=1e-6, device="emulator", checkpoint=tmp_path / name, **build)
+            for name, build in ((f"{given.name}-plain.npz", {"lanes": 2}), (f"{given.name}.npz", BUILD))
         )
         assert isinstance(costly, bl.Result)
         assert np.array_equal(plain.value, costly.value)
         assert np.array_equal(plain.policy, costly.policy)
-        assert plain.clocks == costly.clocks
 
 
 def test_only_what_changes_is_moved() -> None:
@@ -126,11 +126,6 @@ def test_a_solve_resumes_from_its_checkpoint(tmp_path: Path) -> None:
     assert np.array_equal(whole.value, resumed.value)
     assert np.array_equal(whole.policy, resumed.policy)
     assert whole.sweeps == resumed.sweeps
-    # Without a checkpoint not every sweep is proven, and the solution is as close.
-    other = bl.solve(given, tol=1e-7, **EMULATOR)
-    assert other.success
-    assert np.abs(whole.value - other.value).max() <= whole.error_bound + other.error_bound
-    assert other.clocks < whole.clocks
 
 
 def test_what_a_machine_missed_is_found() -> None:
@@ -187,12 +182,9 @@ def test_what_else_of_the_general_form_is_refused() -> None:
 
 def test_a_device_without_costs_refuses_a_cost() -> None:
     image = product_image(with_cost("laffer", 1, 30), 1e-6)
-    device = open_device("emulator", MachineParameters(64, 4), lanes=2, proof=1)
-    with pytest.raises(bl.ProblemError, match="^device 'emulator' has no table of costs, and the problem needs one fo"):
+    device = open_device("emulator", MachineParameters(64, 4), lanes=2)
+    with pytest.raises(
+        bl.ProblemError,
+        match="^the problem has costs of its choices, and the build of device 'emulator' is not general",
+    ):
         Driver(device).run(image, 5)
-    image = fixed_point(savings("floor"), 1e-6)
-    plain = [
-        Driver(open_device("emulator", MachineParameters(128, 4), **build)).run(image, 5)
-        for build in ({"lanes": 2, "proof": 1}, BUILD)
-    ]
-    assert np.array_equal(plain[0].value, plain[1].value)

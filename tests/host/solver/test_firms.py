@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -10,18 +9,13 @@ import numpy as np
 import pytest
 
 import beltline as bl
-from beltline.host.devices import open_device
 from beltline.host.solver.complete import rounding_of
-from beltline.host.solver.driver import Driver
 from beltline.host.solver.product_image import product_image, reach_of
 from beltline.host.solver.products import products_of
-from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import LINEAR_BIT
-from support.alternatives import with_alternatives
 from support.costs import with_cost
 from support.firms import firm
 
-BUILD = {"lanes": 2, "proof": 1, "costs": 1, "alternatives": 1}
+BUILD = {"lanes": 2, "general": 1}
 EMULATOR = {"device": "emulator", **BUILD}
 
 
@@ -43,7 +37,7 @@ def test_problems_without_alternatives() -> None:
         for negative in (False, True):
             linear = replace(given, eta=0.0, negative=negative, marginal_wealth=None)
             assert compared(*(bl.solve(linear, tol=1e-6, **where) for where in (EMULATOR, {}))) == 0
-        with pytest.raises(bl.ProblemError, match="supports only with the options lanes=, proof=1, costs=1 and altern"):
+        with pytest.raises(bl.ProblemError, match="supports only with the options lanes= and general=1: pass these"):
             bl.solve(linear, device="emulator", lanes=2)
 
 
@@ -95,22 +89,3 @@ def test_fraction_bits() -> None:
         bl.solve(given, value_bits=30, amount_bits=31, **EMULATOR)
     with pytest.raises(bl.ProblemError, match="^amount_bits = 52 can overflow: the values of alternatives can reach "):
         bl.solve(firm("entry", 2, 20, 2), tol=1e3, amount_bits=52, **EMULATOR)
-
-
-def test_older_builds_are_refused() -> None:
-    """A build with alternatives that does not report linear utility solves problems with curved utility only."""
-    device = open_device("emulator", MachineParameters(64, 8), **BUILD)
-    read = device.read_register
-
-    def older(name: str) -> int:
-        return read(name) & ~(1 << LINEAR_BIT) if name == "ENGINE" else read(name)
-
-    device.read_register = older  # type: ignore[method-assign]
-    driver = Driver(device)
-    sentence = (
-        "device 'emulator' was built by an earlier version, without the linear utility that eta = 0 needs: build it "
-        "again, or solve it with bl.solve(problem), on device 'cpu' or 'gpu'"
-    )
-    with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
-        driver.run(product_image(firm("entry", 0, 20, 2), 1e-4), 5)
-    assert driver.run(product_image(with_alternatives("default", 1, 20, 2), 1e-4), 5).sweeps == 5

@@ -24,8 +24,7 @@ from support.bounds import BOUNDED, bounded
 from support.costs import SHAPES, with_cost
 from support.firms import FIRMS, SCALES, firm
 
-COSTS = {"lanes": 2, "proof": 1, "costs": 1}
-GROUPS = COSTS | {"alternatives": 1}
+BUILD = {"lanes": 2, "general": 1}
 TASTES = (0.3, 0.01, 30.0, 1e-7)
 
 
@@ -39,14 +38,14 @@ def aged(kind: str, seed: int, points: int, states: int, horizon: int | None) ->
 
 
 Make = Callable[[int, int, int, int | None], bl.Problem]
-FORMS: dict[str, tuple[Make, dict[str, int]]] = {
-    **{f"cost {shape}": (partial(with_cost, shape), COSTS) for shape in SHAPES},
-    **{kind: (partial(with_alternatives, kind), GROUPS) for kind in KINDS},
-    **{f"taste {kind}": (partial(shocked, kind), GROUPS | {"taste": 1}) for kind in KINDS},
-    **{kind: (partial(firm, kind), GROUPS) for kind in FIRMS},
-    **{kind: (partial(bounded, kind), GROUPS | {"bounds": 1}) for kind in BOUNDED},
-    "ages cost": (partial(aged, "cost"), COSTS),
-    **{f"ages {kind}": (partial(aged, kind), GROUPS) for kind in KINDS},
+FORMS: dict[str, Make] = {
+    **{f"cost {shape}": partial(with_cost, shape) for shape in SHAPES},
+    **{kind: partial(with_alternatives, kind) for kind in KINDS},
+    **{f"taste {kind}": partial(shocked, kind) for kind in KINDS},
+    **{kind: partial(firm, kind) for kind in FIRMS},
+    **{kind: partial(bounded, kind) for kind in BOUNDED},
+    "ages cost": partial(aged, "cost"),
+    **{f"ages {kind}": partial(aged, kind) for kind in KINDS},
 }
 
 
@@ -95,9 +94,9 @@ def off(given: bl.Problem, found: Any, exact: Any) -> int:
 @pytest.mark.parametrize("name", FORMS)
 def test_errors_are_within_the_bounds_of_every_device(name: str) -> None:
     """Verified, unverified and in double precision; choices are the best within the bounds."""
-    make, build = FORMS[name]
+    make = FORMS[name]
     lost = 0
-    with bl.open("emulator", **build) as device:
+    with bl.open("emulator", **BUILD) as device:
         for seed in range(5):
             given = make(seed, 18 + 3 * seed, 1 + seed % 3, 4 if seed % 2 else None)
             tol = tolerance(given, seed)
@@ -126,9 +125,9 @@ def test_errors_are_within_the_bounds_of_every_device(name: str) -> None:
 @pytest.mark.parametrize("name", ["retirement", "taste retirement", "entry", "ages retirement"])
 def test_what_a_machine_missed_is_found(name: str) -> None:
     """Wrong values, choices of ``x'``, alternatives and probabilities are named with their place."""
-    make, build = FORMS[name]
+    make = FORMS[name]
     given = make(1 if name != "entry" else 0, 30, 2, None)
-    with bl.open("emulator", **build) as device:
+    with bl.open("emulator", **BUILD) as device:
         done = device.run(device.prepare(given, None))
     image, change = done.work.image, 0.0 if given.horizon else done.run.norm * 2.0**-done.work.image.value_bits
     found = found_of(image, done.run.value, done.run.policy)
@@ -172,8 +171,8 @@ def test_what_a_machine_missed_is_found(name: str) -> None:
 
 
 def test_a_run_that_was_not_proven_is_verified_all_the_same() -> None:
-    for given, build in ((with_cost("laffer", 1, 40), COSTS), (with_alternatives("exit", 2, 30, 2), GROUPS)):
-        with bl.open("emulator", **build) as device:
+    for given in (with_cost("laffer", 1, 40), with_alternatives("exit", 2, 30, 2)):
+        with bl.open("emulator", **BUILD) as device:
             work = device.prepare(given)
             done = device.run(work)
         unproven = replace(done.run, status=done.run.status & ~Status.PROVEN)

@@ -66,7 +66,7 @@ PROBLEMS: dict[str, tuple[bl.Problem, dict[str, Any]]] = {
     "emulator, ages": (problem(40, 3, horizon=6), {"device": "emulator"}),
     "emulator, cost": (
         replace(bl.rbc(grid=64), cost=1.001 * bl.rbc(grid=64).grid),
-        {"tol": 1e-3, "device": "emulator", "lanes": 4, "proof": 1, "costs": 1},
+        {"tol": 1e-3, "device": "emulator", "lanes": 4, "general": 1},
     ),
 }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +22,7 @@ from beltline.hw.interface.registers import Status
 from support.alternatives import with_alternatives
 from support.compared import TOL
 
-BUILD = {"lanes": 2, "proof": 1, "costs": 1, "alternatives": 1, "taste": 1}
+BUILD = {"lanes": 2, "general": 1}
 EMULATOR = {"device": "emulator", **BUILD}
 
 
@@ -41,13 +40,11 @@ def compared(given: bl.Problem, found: Any, right: Any) -> int:
     return int((found.tables.policy != right.tables.policy).sum() + (found.tables.choice != right.tables.choice).sum())
 
 
-@pytest.mark.parametrize("multipliers", [0, 4])
 @pytest.mark.parametrize("interest", [0.0, 0.05])
-def test_retirement(multipliers: int, interest: float) -> None:
-    """Retirement with shocks is solved age by age on an emulator that the model chooses, or on one with turns."""
+def test_retirement(interest: float) -> None:
+    """Retirement with shocks is solved age by age on an emulator that the model chooses."""
     model = bl.retirement(grid=400, ages=20, taste=0.1, interest=interest)
-    options = BUILD | {"multipliers": multipliers} if multipliers else {}
-    found, right = model.solve(device="emulator", **options), model.solve()
+    found, right = model.solve(device="emulator"), model.solve()
     assert found.solution.success
     bound = found.solution.error_bound + right.solution.error_bound
     assert bound < 1e-9
@@ -169,13 +166,3 @@ def test_prices_that_move() -> None:
     assert found.success
     assert np.array_equal(found.prices, right.prices)
     assert compared(given, found, right) <= given.wealth.size / 100
-
-
-def test_a_device_without_shocks_refuses_them() -> None:
-    plain = {name: value for name, value in BUILD.items() if name != "taste"}
-    with bl.open("emulator", **plain) as device:
-        device.solve(with_alternatives("exit", 1, 20, 2), tol=1e-3)
-        opened = device._driver.device
-        sentence = "device 'emulator' was built without taste shocks, which the problem has: solve it"
-        with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence)):
-            bl.solve(with_alternatives("exit", 1, 20, 2, taste=0.2), device=opened)

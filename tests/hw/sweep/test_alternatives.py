@@ -102,12 +102,14 @@ def test_groups_in_the_second_matrix() -> None:
 
 
 def test_costs_lie_by_point_and_built_state() -> None:
-    build = MachineParameters(64, 4, engine=Engine.SWEEP, lanes=2, proof=True, costs=True)
-    assert WindowParameters(build).words(Table.X) == 64 * 4
-    assert Layout(build, 64, 3).blocks(Table.X) == (Words(0, 0, 256),)
+    build = MachineParameters(64, 8, engine=Engine.SWEEP, lanes=2, general=True)
+    # The second half has the bounds.
+    assert WindowParameters(build).words(Table.X) == 2 * 64 * 8
+    assert Layout(build, 64, 3).blocks(Table.X) == (Words(0, 0, 512),)
     # Sixteen points per lane; the second lane has only four.
-    assert Layout(build, 20, 3).blocks(Table.X) == (Words(0, 0, 64), Words(128, 64, 16))
-    assert Layout(build, 20, 3).blocks(Table.W) == (Words(0, 0, 48), Words(128, 48, 12))
+    assert Layout(build, 20, 3).blocks(Table.X) == (Words(0, 0, 128), Words(256, 128, 32))
+    assert Layout(build, 20, 3).blocks(Table.W) == (Words(0, 0, 48), Words(256, 48, 12))
+    assert Layout(build, 20, 3).bounds == (Words(512, 0, 48), Words(768, 48, 12))
 
 
 def image_of(kind: str, seed: int, points: int = 24, states: int = 2) -> Image:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from beltline.hw.interface.parameters import Multiplier
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.patch import NOTES, Patch, PatchParameters
 from support.streams import Enclosed, Segment, Stream
@@ -25,9 +24,8 @@ QUIET = 40
     [
         (SweepParameters(256, 4, 2), 3),
         (SweepParameters(64, 16, 1), 16),
-        pytest.param(SweepParameters(64, 4, 1, multiplier=Multiplier.MULT18X18D), 4, marks=pytest.mark.slow),
     ],
-    ids=["3-of-4-states", "16-states", "luts-of-four-inputs"],
+    ids=["3-of-4-states", "16-states"],
 )
 def test_states_of_noted_points_in_order(
     stream: Stream, with_shared: Callable[..., dict[str, str]], build: SweepParameters, states: int
@@ -62,7 +60,7 @@ def test_states_of_noted_points_in_order(
             begin = len(busy)
             clock(start=1, **standing)
             wanted = notes | (density == "forced")
-            clocks = parameters.clocks(wanted, states)
+            clocks = parameters.begin + parameters.clocks(wanted, states, 16)
             for _ in range(clocks + QUIET):
                 clock(**standing)
             # The first clock of the pass is that of `start`.

@@ -28,30 +28,23 @@ def operands(rng: random.Random) -> tuple[list[int | None], list[int]]:
 
 
 @pytest.mark.gateware
-@pytest.mark.parametrize("neighbours", [False, True])
-def test_stays_rises_and_value(stream: Stream, neighbours: bool) -> None:
+def test_stays_and_value(stream: Stream) -> None:
     rng = random.Random(2)
     rows = [operands(rng) for _ in range(6000)]
-    parameters = PeakParameters(neighbours)
+    parameters = PeakParameters()
     columns: dict[str, list[int]] = {}
     for k, name in enumerate(NEIGHBOURS):
         columns[f"u_{name}"] = [rng.choice(EXTREMES) % 2**WIDTH if u[k] is None else u[k] % 2**WIDTH for u, _ in rows]
         columns[f"feasible_{name}"] = [int(u[k] is not None) for u, _ in rows]
         columns[f"ev_{name}"] = [ev[k] % 2**WIDTH for _, ev in rows]
-    outputs = ["stays", "rises", "value", "outside", *(("below", "above") if neighbours else ())]
+    outputs = ["stays", "value", "outside"]
     found = stream(Peak(parameters), columns, outputs, parameters.latency, valid=None)
     kinds = set()
     for k, (u, ev) in enumerate(rows):
-        stays, rises, value, outside = parameters.model(u, ev)
+        stays, value, outside = parameters.model(u, ev)
         assert bool(found["stays"][k]) == stays, (u, ev)
-        assert bool(found["rises"][k]) == rises, (u, ev)
         assert bool(found["outside"][k]) == outside, (u, ev)
         if u[1] is not None:
             assert int(found["value"][k]) == value % 2**WIDTH, (u, ev)
-        for name, j in (("below", 0), ("above", 2)):
-            objective = u[j]
-            if neighbours and objective is not None:
-                assert int(found[name][k]) == (objective + ev[j]) % 2 ** (WIDTH + 1), (u, ev)
-        assert not (stays and rises)
-        kinds.add((stays, rises, outside))
-    assert len(kinds) == 6
+        kinds.add((stays, outside))
+    assert len(kinds) == 4

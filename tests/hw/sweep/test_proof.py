@@ -16,8 +16,7 @@ from beltline.hw.arithmetic.objective import INFEASIBLE
 from beltline.hw.arithmetic.utility import UtilityParameters
 from beltline.hw.interface.registers import STEPS_FIELD, Mode, Status
 from beltline.hw.sweep import proof, software_proof
-from beltline.hw.sweep.check import PREPARE_CLOCKS
-from beltline.hw.sweep.lane_clocks import Dealt
+from beltline.hw.sweep.dealt import Dealt
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.proof import Proof
@@ -29,9 +28,6 @@ from beltline.hw.sweep.software_proof import SKIPPED, _best, bracket_all, divide
 from support.machines import begun, proving_machine
 from support.peaks import KINDS, FullSearch, savings
 
-PROOF = {"costs": False, "alternatives": False}
-"""Options of a build that proves, and no more."""
-
 
 def swept(machine: SweepSoftwareMachine, image: Image) -> tuple[NDArray[np.int64], NDArray[np.int64], bool]:
     """Yield for each sweep the value before it, its choices, and whether the run ended."""
@@ -40,33 +36,17 @@ def swept(machine: SweepSoftwareMachine, image: Image) -> tuple[NDArray[np.int64
     return before, machine.policy[: image.start.size].reshape(image.start.shape), ended
 
 
-class HandsNothing(SweepParameters):
-    """A build whose searches look for their first states, as with a proof."""
-
-    hands = False
-
-
-def test_a_single_peak_takes_one_round_and_keeps_its_bits() -> None:
+def test_a_single_peak_takes_two_rounds() -> None:
     image = fixed_point(rbc(grid=256, states=3), 1e-10)
-    plain = begun(SweepSoftwareMachine(HandsNothing(256, 4, 4), logged=True), image)
-    proven = begun(proving_machine(image, 4, logged=True, **PROOF), image)
-    while not plain.step():
-        proven.step()
-        assert np.array_equal(plain.v, proven.v)
-        assert np.array_equal(plain.policy, proven.policy)
-        assert np.array_equal(plain.cached, proven.cached)
-    assert proven.step()
-    assert proven.status == plain.status | Status.PROVEN
-    assert {(one.rounds, one.searched) for one in proven.proven_by} == {(2, 0)}
-    spent = [one.evaluations for one in proven.proven_by]
-    assert [a + b for a, b in zip(plain.evaluations, spent, strict=True)] == proven.evaluations
+    machine = begun(proving_machine(image, 4, general=False, logged=True), image)
+    while not machine.step():
+        pass
+    assert machine.status == Status.DONE | Status.CONVERGED | Status.PROVEN
+    assert {(one.rounds, one.searched) for one in machine.proven_by} == {(2, 0)}
+    spent = [one.evaluations for one in machine.proven_by]
     # Only states at the ends of the grid have brackets to evaluate, and these shrink while the policy grows.
     assert spent[0] > 200 > spent[-1] > 0
-    # In addition to its rounds a proving lane waits for two clocks longer, and it does not prepare its next check.
-    rounds = [one.clocks for one in proven.proven_by]
-    more = [a - b - c for a, b, c in zip(proven.sweep_clocks, rounds, plain.sweep_clocks, strict=True)]
-    assert more[0] == 2
-    assert 2 < more[-1] <= 2 + PREPARE_CLOCKS
+    assert all(0 < one.clocks < whole for one, whole in zip(machine.proven_by, machine.sweep_clocks, strict=True))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -78,7 +58,7 @@ def test_a_run_begins_from_the_choices_that_the_last_one_left(kind: str) -> None
     spent = []
     for mode, lanes in ((Mode(0), 2), (Mode.CHOICES, 2), (Mode.CHOICES, 8)):
         search = FullSearch(image)
-        machine = begun(proving_machine(image, lanes, logged=True, **PROOF), image, sweep_limit=30)
+        machine = begun(proving_machine(image, lanes, logged=True, general=False), image, sweep_limit=30)
         while not machine.step():
             pass
         machine.start(*of_run[:2], mode, 2, *of_run[2:])
@@ -93,21 +73,6 @@ def test_a_run_begins_from_the_choices_that_the_last_one_left(kind: str) -> None
         assert np.array_equal(choices, search(before, choices).choices)
     assert spent[1][0] < spent[0][0]
     assert spent[1][1] < spent[0][1]
-
-
-def test_without_a_proof_no_run_begins_from_choices() -> None:
-    image = fixed_point(savings("uneven", 2), 1e-6)
-    points, states = image.start.shape
-    clocks = []
-    for mode in (Mode(0), Mode.CHOICES):
-        machine = SweepSoftwareMachine(SweepParameters(128, 4, 2), logged=True)
-        begun(machine, image, sweep_limit=5)
-        machine.policy[:] = 3
-        machine.start(points, states, mode, 5, image.epsilon, image.constants)
-        while not machine.step():
-            pass
-        clocks.append(machine.clocks)
-    assert clocks[0] == clocks[1]
 
 
 def rough(seed: int, points: int = 70, states: int = 2) -> tuple[Image, NDArray[np.int64]]:
@@ -125,8 +90,7 @@ def proof_of(
 ) -> Proof:
     """Return the proof of the choices that local searches find from ``begin``."""
     points, states = ev.shape
-    kinds = dict.fromkeys(("proof", "costs", "alternatives"), shares)
-    dealt = Dealt(SearchParameters(SweepParameters(128, 2, lanes, **kinds)), points, states)
+    dealt = Dealt(SearchParameters(SweepParameters(128, 8 if shares else 2, lanes, general=shares)), points, states)
     assert dealt.shares == shares
     choices, cached = begin.copy(), np.full((*ev.shape, 3), INFEASIBLE, np.int64)
     value, moves = np.zeros_like(ev), np.zeros((lanes, dealt.search.contexts), np.int64)
@@ -350,7 +314,7 @@ def test_a_proof_that_runs_out_of_rounds_is_reported(monkeypatch: pytest.MonkeyP
 def test_a_candidate_that_rounds_to_nearly_the_same_may_be_chosen() -> None:
     """A proof may choose a candidate that is worse by rounding alone, as utilities are a few units of value."""
     image = fixed_point(random_problem(61, horizon=False).problem, 1e-6)
-    machine = begun(proving_machine(image, 4, **PROOF), image, sweep_limit=1)
+    machine = begun(proving_machine(image, 4, general=False), image, sweep_limit=1)
     before, choices, ended = swept(machine, image)
     assert ended
     found = FullSearch(image)(before, choices)
@@ -378,7 +342,7 @@ def test_choices_that_cross_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> No
 def test_choices_that_a_proof_moved_back_are_checked_again() -> None:
     """The next sweep checks choices that a proof moved back, as local searches would leave them again."""
     image = fixed_point(random_problem(14, horizon=False).problem, 1e-6)
-    machine = begun(proving_machine(image, 4, **PROOF), image)
+    machine = begun(proving_machine(image, 4, general=False), image)
     while not machine.step():
         pass
     assert machine.status == Status.DONE | Status.CONVERGED | Status.PROVEN
@@ -388,7 +352,7 @@ def test_choices_that_a_proof_moved_back_are_checked_again() -> None:
 
 def test_evaluation_steps_and_failed_sweeps_prove_nothing() -> None:
     image = fixed_point(savings("jumps"), 1e-6)
-    machine = begun(proving_machine(image, **PROOF), image)
+    machine = begun(proving_machine(image, general=False), image)
     machine.start(*image.start.shape, Mode(3 << STEPS_FIELD.start), 100, image.epsilon, image.constants)
     rounds = []
     for _ in range(9):
@@ -399,7 +363,7 @@ def test_evaluation_steps_and_failed_sweeps_prove_nothing() -> None:
     assert machine.step()
     assert machine.status == Status.DONE | Status.STOPPED
     image.wealth[0, 0] = image.grid[0]
-    machine = begun(proving_machine(image, **PROOF), image)
+    machine = begun(proving_machine(image, general=False), image)
     assert machine.step()
     assert machine.status == Status.DONE | Status.INFEASIBLE
 

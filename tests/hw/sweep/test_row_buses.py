@@ -11,17 +11,17 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from beltline.hw.arithmetic.numbers import WIDTH
-from beltline.hw.interface.parameters import ROW_WORDS
+from beltline.hw.interface.parameters import ROW_WORDS, SLOTS
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters
 from support.streams import Segment, Stream
 from support.sweeps import add_rows, row_ports
 
 BUILDS = [
-    RowBusesParameters(SweepParameters(256, 4, 16, 4, proof=True, costs=True, alternatives=True), 3),
+    RowBusesParameters(SweepParameters(256, 8, 16, general=True), 3),
     *(
         pytest.param(RowBusesParameters(build, 1), marks=pytest.mark.slow)
-        for build in (SweepParameters(32, 1, 1, 4), SweepParameters(64, 1, 2, 8), SweepParameters(512, 1, 32, 8))
+        for build in (SweepParameters(32, 1, 1), SweepParameters(64, 1, 2), SweepParameters(512, 1, 32))
     ),
 ]
 
@@ -76,13 +76,13 @@ def packed(words: list[int], bits: int) -> int:
 
 
 @pytest.mark.gateware
-@pytest.mark.parametrize("parameters", BUILDS, ids=lambda p: f"{p.build.lanes}-lanes-{p.build.slots}-slots")
+@pytest.mark.parametrize("parameters", BUILDS, ids=lambda p: f"{p.build.lanes}-lanes")
 def test_rows_from_any_lane_to_any_lane(
     stream: Stream, with_shared: Callable[..., dict[str, str]], parameters: RowBusesParameters
 ) -> None:
     rng = random.Random(5)
     build = parameters.build
-    lanes, slots = build.lanes, build.slots
+    lanes = build.lanes
     # All distributions of rows over lanes are tried in turn, with pauses in which requests end.
     fill = [(lane, address) for lane in range(lanes) for address in range(1 << parameters.address_bits)]
     names = ("write", "write_lane", "write_address", "write_row", "shift", "request", "rows", "inners")
@@ -106,13 +106,13 @@ def test_rows_from_any_lane_to_any_lane(
         t = len(columns["write"]) - 1
         served: dict[int, tuple[int, int]] = {}
         seen: set[tuple[int, int]] = set()
-        # With alternatives, requests for lower exogenous states come first.
-        states = [inner % (1 << build.state_bits) if build.alternatives else 0 for *_, inner in asked]
-        for number in sorted(range(lanes), key=lambda k: (states[k], k // slots)):
+        # In a general build, requests for lower exogenous states come first.
+        states = [inner % (1 << build.state_bits) if build.general else 0 for *_, inner in asked]
+        for number in sorted(range(lanes), key=lambda k: (states[k], k // SLOTS)):
             request, row_number, inner = asked[number]
             source = row_number >> shift
             what = source, (row_number & ((1 << shift) - 1)) | inner << build.local_bits
-            if number % slots == t % slots and request:
+            if number % SLOTS == t % SLOTS and request:
                 if all(other[0] != source or other == what for other in seen):
                     served[number] = what
                 seen.add(what)
@@ -125,7 +125,7 @@ def test_rows_from_any_lane_to_any_lane(
     for shift in range(build.local_bits + 1):
         # Requests are for rows of all lanes, then of fewer neighbours.
         for spread in (lanes, max(1, lanes // 8), 1):
-            for _ in range(20 * slots):
+            for _ in range(20 * SLOTS):
                 first = rng.randrange(lanes - spread + 1)
                 asked = [
                     (
@@ -139,7 +139,7 @@ def test_rows_from_any_lane_to_any_lane(
                     # Some lanes request the same row as the first one.
                     asked = [(request, *(asked[0][1:] if rng.random() < 0.7 else what)) for request, *what in asked]
                 clock(0, 0, 0, 0, shift, asked)
-        for _ in range(TAKEN_CLOCKS + slots):
+        for _ in range(TAKEN_CLOCKS + SLOTS):
             clock(0, 0, 0, 0, shift, idle)
     count = len(columns["write"])
     found = stream(
@@ -163,7 +163,7 @@ def test_rows_from_any_lane_to_any_lane(
         for lane, (source, address) in served.items():
             row = data[t] >> WIDTH * lane & (2**WIDTH - 1)
             assert row == word_of(source, address, 0) ^ word_of(source, address, ROW_WORDS - 1), (t, lane)
-        turn = [lane for lane in range(lanes) if lane % slots == t % slots and columns["request"][t] >> lane & 1]
+        turn = [lane for lane in range(lanes) if lane % SLOTS == t % SLOTS and columns["request"][t] >> lane & 1]
         requests += len(turn)
         conflicts += len(turn) - len(served)
         shared += len(served) - len(set(served.values()))

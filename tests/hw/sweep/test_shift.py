@@ -9,7 +9,7 @@ import pytest
 
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM, WIDTH
 from beltline.hw.sweep.parameters import SweepParameters
-from beltline.hw.sweep.shift import EARLY_CLOCKS, SCALE, Shift, ShiftParameters
+from beltline.hw.sweep.shift import SCALE, Shift, ShiftParameters
 from support.streams import Clocks
 
 
@@ -59,19 +59,17 @@ def joined(words: list[int]) -> int:
 
 
 @pytest.mark.gateware
-@pytest.mark.parametrize("lanes", [1, 4], ids=["after the pass", "during the pass"])
 @pytest.mark.parametrize("largest", [4, pytest.param(16, marks=pytest.mark.slow)])
-def test_unit_as_software_model(clocks: Clocks, lanes: int, largest: int) -> None:
-    """Outputs change by ``take`` or ``clear`` alone, or during ``busy``, in the exact clock; samples in any order."""
-    build = SweepParameters(128, largest, lanes)
-    parameters, rng = ShiftParameters(build), random.Random(lanes + largest)
-    assert build.early == (lanes > 1)
-    control = ("begin", "take") if build.early else ("start",)
+def test_unit_as_software_model(clocks: Clocks, largest: int) -> None:
+    """Outputs change by ``clear`` or during ``busy``, in the exact clock; samples in any order."""
+    build = SweepParameters(128, largest, 1)
+    parameters, rng = ShiftParameters(build), random.Random(largest)
     names = (
         "sample_valid",
         "sample_state",
         "sample",
         "clear",
+        "start",
         "states",
         "weight_write",
         "q_write",
@@ -79,8 +77,8 @@ def test_unit_as_software_model(clocks: Clocks, lanes: int, largest: int) -> Non
         "column",
         "data",
     )
-    columns: dict[str, list[int]] = {name: [] for name in (*names, *control)}
-    # What is expected in some clocks: the flag `busy` or `ready`, and both outputs.
+    columns: dict[str, list[int]] = {name: [] for name in names}
+    # What is expected in some clocks: the flag `busy`, and both outputs.
     flags: dict[int, int] = {}
     outputs: dict[int, tuple[int, int]] = {}
 
@@ -105,8 +103,6 @@ def test_unit_as_software_model(clocks: Clocks, lanes: int, largest: int) -> Non
         outputs[t + 1] = 0, 0
         for bits in (62, 40, 51, 45):
             change = np.array([rng.choice((-1, 1)) * rng.getrandbits(bits) for _ in range(states)])
-            if build.early:
-                flags[clock(states, begin=1) + 1] = 0
             order = rng.sample(range(states), states)
             for s in order:
                 for _ in range(rng.choice((0, 0, 3))):
@@ -114,23 +110,14 @@ def test_unit_as_software_model(clocks: Clocks, lanes: int, largest: int) -> Non
                 t = clock(states, sample_valid=1, sample_state=s, sample=int(change[s]) % (1 << WIDTH))
             needed = parameters.clocks(states)
             before, after = (joined(words.tolist()) for words in parameters.model(change, weights, q))
-            if build.early:
-                last = outputs[max(outputs)]
-                flags |= {t + EARLY_CLOCKS + needed - 1: 0, t + EARLY_CLOCKS + needed: 1}
-                for _ in range(needed + EARLY_CLOCKS + rng.choice((0, 5))):
-                    outputs[clock(states)] = last
-                t = clock(states, take=1)
-                outputs |= {t: last, t + 1: (before, after)}
-            else:
-                t = clock(states, start=1)
-                flags |= {t: 0, t + 1: 1, t + needed: 1, t + needed + 1: 0}
-                for _ in range(needed + 1):
-                    clock(states)
-                outputs[t + needed + 1] = before, after
+            t = clock(states, start=1)
+            flags |= {t: 0, t + 1: 1, t + needed: 1, t + needed + 1: 0}
+            for _ in range(needed + 1):
+                clock(states)
+            outputs[t + needed + 1] = before, after
             clock(states)
             outputs[clock(states)] = before, after
     found = clocks(Shift(parameters), columns)
-    flag = found["ready" if build.early else "busy"]
-    assert {t: flag[t] for t in flags} == flags
+    assert {t: found["busy"][t] for t in flags} == flags
     assert {t: (found["before"][t], found["after"][t]) for t in outputs} == outputs
     assert len(set(outputs.values())) > 8

@@ -1,4 +1,4 @@
-"""Taste shocks in the software model, against full search in fixed point; and the unit that takes log-sums."""
+"""The unit that takes log-sums over groups, against its formula and against its model."""
 
 from __future__ import annotations
 
@@ -8,43 +8,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from beltline.host.solver.product_image import product_image
 from beltline.hw.arithmetic.log_sum import ABSENT, LogSumParameters
 from beltline.hw.arithmetic.log_sum_constants import TERMS, LogSumConstants
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
 from beltline.hw.interface.groups import NO_SHOCKS, Groups
-from beltline.hw.sweep.combine import CombineParameters
 from beltline.hw.sweep.taste import Taste, TasteParameters
-from support.alternatives import with_alternatives
-from support.machines import begun, proving_machine
 from support.streams import Clocks
 
 WORD = 1 << 64
 NAMES = ("count", "clear", "begins", "ends", "slope", "unit", "lift", "value", "value_valid")
 
 
-def test_clocks_are_those_of_a_maximum_and_of_the_longer_unit() -> None:
-    """Without shocks values are those of a build for maxima; a sweep takes the latency of the unit longer if its end
-    waits for expectations.
-    """
-    image = product_image(with_alternatives("default", 1, 40), 1e-6)
-    plain = begun(proving_machine(image, logged=True), image)
-    machine = begun(proving_machine(image, logged=True, taste=True), image)
-    more = TasteParameters(4).latency - CombineParameters(4).latency
-    assert more == 65
-    assert machine.clocks == plain.clocks + more
-    ended, waits = False, []
-    while not ended:
-        ended = plain.step()
-        assert machine.step() == ended
-        assert (machine.status, machine.norm) == (plain.status, plain.norm)
-        waits.append(machine.sweep_clocks[-1] - plain.sweep_clocks[-1])
-    assert set(waits) == {0, more}
-    assert np.array_equal(plain.v, machine.v)
-
-
 def test_log_sums_of_groups() -> None:
-    """Each result is the log-sum of the values from the first of the group, of the last four if there are more."""
+    """Each result is the log-sum over its group so far: of the last three values, and the largest of those before."""
     rng = np.random.default_rng(3)
     words = rng.integers(-(2**52), 2**52, (300, 9))
     words[rng.random(words.shape) < 0.2] = ABSENT
@@ -59,8 +35,9 @@ def test_log_sums_of_groups() -> None:
         for s in range(9):
             first = s if begins[s] else first
             of_group = np.full((300, TERMS), ABSENT)
-            part = words[:, max(first, s + 1 - TERMS) : s + 1]
-            of_group[:, : part.shape[1]] = part
+            last = words[:, max(first, s + 2 - TERMS) : s + 1]
+            of_group[:, : last.shape[1]] = last
+            of_group[:, -1] = words[:, first : s + 1 - last.shape[1]].max(axis=1, initial=ABSENT)
             assert np.array_equal(found[:, s], of_row.model(of_group, constants)[0])
         assert nothing == bool((found[:, ends] == ABSENT).any())
         assert not over
@@ -122,10 +99,9 @@ def test_constants_in_the_second_matrix() -> None:
     groups = Groups.single(3, 9)
     assert groups.shocks == NO_SHOCKS
     shocks = LogSumConstants.of(2.0**61.9, 0).words
-    rows = replace(groups, shocks=shocks).rows(4, True)
+    rows = replace(groups, shocks=shocks).rows(4)
     assert rows.shape == (3, 4)
     matrix = np.concatenate([rows, rows[:1]]).view(np.uint64)
-    assert Groups.of(matrix, 3, True).shocks == shocks
-    assert Groups.of(matrix, 3).shocks == NO_SHOCKS
-    assert not groups.rows(4, True)[2].any()
+    assert Groups.of(matrix, 3).shocks == shocks
+    assert not groups.rows(4)[2].any()
     assert LogSumConstants.of_words(NO_SHOCKS) == LogSumConstants()

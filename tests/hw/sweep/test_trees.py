@@ -15,7 +15,7 @@ from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.trees import LargestNorm
 from support.streams import Clocks
 
-BUILDS = [SweepParameters(grid=32, states=1, lanes=4, slots=4)]
+BUILDS = [SweepParameters(grid=32, states=1, lanes=4)]
 
 
 class Flat(wiring.Component):

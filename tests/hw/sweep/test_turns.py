@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,21 +13,17 @@ from beltline.host.devices.made import made
 from beltline.host.solver.product_image import product_image
 from beltline.hw.arithmetic.expectation import ExpectationParameters
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
-from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.sweep.model import SweepSoftwareMachine
+from beltline.hw.interface.parameters import GENERAL_STATES, MachineParameters
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.turns import TurnsParameters
 from support.alternatives import FullSearch, with_alternatives
-from support.machines import begun
-
-KINDS: dict[str, Any] = {"proof": True, "costs": True, "alternatives": True}
-BUILD = {"lanes": 2, "proof": 1, "costs": 1, "alternatives": 1}
+from support.machines import begun, proving_machine
 
 
 @pytest.mark.parametrize("states", [20, 33, 128])
 def test_sums_of_many_products_are_exact(states: int) -> None:
     rng = np.random.default_rng(states)
-    unit = TurnsParameters(SweepParameters(64, 128, 2, **KINDS, multipliers=4))
+    unit = TurnsParameters(SweepParameters(64, 128, 2, general=True))
     values = rng.integers(MINIMUM, MAXIMUM, (6, states), dtype=np.int64)
     values[0], values[1] = MAXIMUM, MINIMUM
     weights = rng.integers(0, 2**64, (states, states), dtype=np.uint64)
@@ -45,45 +40,31 @@ def test_sums_of_many_products_are_exact(states: int) -> None:
 
 @pytest.mark.parametrize(("kind", "states"), [("default", 10), ("exit", 11)])
 def test_every_sweep_is_full_searchs(kind: str, states: int) -> None:
-    """With 1 to 16 multipliers, 20 and 33 product states have the bits of full search, in more clocks with fewer
-    multipliers.
-    """
+    """20 and 33 product states have the bits of full search."""
     image = product_image(with_alternatives(kind, 2, 17, states), 1e-4)
     search = FullSearch(image)
-    count = image.start.shape[1]
-    assert count == {"default": 20, "exit": 33}[kind]
-    build = SweepParameters(32, 1 << (count - 1).bit_length(), 2, **KINDS, multipliers=16)
-    machines = [
-        begun(SweepSoftwareMachine(replace(build, multipliers=number), logged=True), image) for number in (16, 4, 1)
-    ]
+    assert image.start.shape[1] == {"default": 20, "exit": 33}[kind]
+    machine = begun(proving_machine(image), image)
     for _ in range(3):
-        before = machines[0].v[: image.start.size].reshape(image.start.shape).copy()
+        before = machine.v[: image.start.size].reshape(image.start.shape).copy()
         value, _ = search(before)
-        for machine in machines:
-            machine.step()
-            assert np.array_equal(machine.v[: image.start.size].reshape(image.start.shape), value)
-    few, more, one = (machine.clocks for machine in machines)
-    assert few < more < one
-    # A single multiplier takes as many clocks as there are products.
-    assert one > 4 * 17 // 2 * count * count
+        machine.step()
+        assert np.array_equal(machine.v[: image.start.size].reshape(image.start.shape), value)
 
 
 def test_builds_of_a_size() -> None:
     given = with_alternatives("default", 1, 20, 10)
-    build = smallest_build(given, 2, 2, 4)
-    assert (build.grid, build.states, build.multipliers, build.alternatives) == (32, 32, 4, True)
-    assert smallest_build(given, 2, 2, 64).multipliers == 16
-    kinds = {"proof": 1, "costs": 1, "alternatives": 1}
-    assert made(build, None, None, 2, **kinds, multipliers=4) == build
-    small = MachineParameters(16, 8)
-    assert [made(small, None, None, 2, **kinds, multipliers=n).multipliers for n in (2, 4, 8, 64)] == [2, 4, 0, 0]
+    build = smallest_build(given, 2, 2, general=True)
+    assert (build.grid, build.states, build.general) == (32, 32, True)
+    assert made(build, None, None, 2, 1) == build
+    assert made(MachineParameters(16, 2), None, None, 2, 1).states == GENERAL_STATES[0]
 
 
 def test_a_solve_with_many_states() -> None:
     """A problem with 11 exogenous states, which are 33 of the machine, is solved between smaller ones in one
     session.
     """
-    with bl.open("emulator", **BUILD, multipliers=4) as session:
+    with bl.open("emulator", lanes=2, general=1) as session:
         for kind, states in (("default", 2), ("exit", 11), ("default", 3)):
             given = with_alternatives(kind, 2, 20, states)
             found: Any = session.solve(given, tol=1e-5)

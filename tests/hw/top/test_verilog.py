@@ -60,11 +60,10 @@ def test_ports_are_those_of_the_design(files: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"lanes": 4},
-        {"lanes": 2, "overlap": True, "midpoints": True},
-        {"lanes": 2, "proof": True, "costs": True, "alternatives": True, "multipliers": 2, "prices": True},
+        {"grid": 32, "states": 4, "lanes": 4},
+        {"grid": 16, "states": 8, "lanes": 2, "general": True},
     ],
-    ids=["handed-states", "overlap-and-midpoints", "prices"],
+    ids=["sweep", "general"],
 )
 def test_every_process_has_an_input(options: dict[str, Any]) -> None:
     """A process that only assigns a constant never runs in a simulator, and its signal is undefined.
@@ -72,7 +71,7 @@ def test_every_process_has_an_input(options: dict[str, Any]) -> None:
     Yosys writes one for bits of a signal that are constant while others are assigned under a condition.
     """
     use_yosys()
-    for name, text in verilog.generate(MachineParameters(grid=32, states=4, engine=Engine.SWEEP, **options)).items():
+    for name, text in verilog.generate(MachineParameters(engine=Engine.SWEEP, **options)).items():
         assert re.findall(r"always @\*\s+(\S+) = \d+'[bdh][0-9a-f]+;", text) == [], name
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import beltline as bl
 
-BUILD: dict[str, Any] = {"lanes": 2, "proof": 1, "costs": 1, "alternatives": 1, "bounds": 1}
+BUILD: dict[str, Any] = {"lanes": 2, "general": 1}
 
 
 @pytest.mark.parametrize("exits", ["before", "after"])

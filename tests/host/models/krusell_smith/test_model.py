@@ -522,10 +522,8 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         (["--out", "a.csv"], "out must end in .npz or .nc, not 'a.csv'"),
         (["--kind", "irf"], "kind must be one of 'policy', 'law', 'path', 'wealth', 'lorenz', not 'irf'"),
         (
-            ["--device", "emulator", "--option", "slot=1"],
-            "device 'emulator' has no option 'slot': "
-            "it takes fold, evaluators, lanes, proof, costs, alternatives, midpoints, multipliers, prices, taste, "
-            "bounds, slots, overlap; did you mean 'slots'?",
+            ["--device", "emulator", "--option", "lane=1"],
+            "device 'emulator' has no option 'lane': it takes fold, evaluators, lanes, general; did you mean 'lanes'?",
         ),
         (["--option", "magic=1"], "household 'euler' has no options, but 'magic' is given"),
         (["--discard", "1099"], "1 periods are too few: 0 of them are in the bad state, whose law needs 3"),

@@ -11,7 +11,7 @@ from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.scan.borders import Borders
 from support.streams import Clocks
 
-BUILD = SweepParameters(grid=64, states=3, lanes=2, slots=4)
+BUILD = SweepParameters(grid=64, states=3, lanes=2)
 BITS = BUILD.index_bits
 INPUTS = ("write", "position", "choice", "points", "count", "states", "first_point", "last_index")
 INPUTS += ("lower_last", "upper_first", "hold", "whole")
@@ -19,11 +19,11 @@ LIMITS = ("lowest", "highest")
 
 
 @pytest.mark.gateware
-@pytest.mark.parametrize("alternatives", [False, True])
-def test_ends_and_sides(clocks: Clocks, alternatives: bool) -> None:
+@pytest.mark.parametrize("general", [False, True])
+def test_ends_and_sides(clocks: Clocks, general: bool) -> None:
     rng = random.Random(9)
-    build = replace(BUILD, proof=True, costs=True, alternatives=True) if alternatives else BUILD
-    columns: dict[str, list[int]] = {name: [] for name in (*INPUTS, *(LIMITS if alternatives else ()))}
+    build = replace(BUILD, states=8, general=True) if general else BUILD
+    columns: dict[str, list[int]] = {name: [] for name in (*INPUTS, *(LIMITS if general else ()))}
     wanted: list[dict[tuple[str, int], int]] = []
     for points, states, first, last_index in (
         (32, 3, 0, 63),
@@ -36,7 +36,7 @@ def test_ends_and_sides(clocks: Clocks, alternatives: bool) -> None:
         standing |= {"first_point": first, "last_index": last_index}
         known: dict[tuple[str, int], int] = {}
         limits = {"lowest": [0] * states, "highest": [last_index] * states}
-        if alternatives:
+        if general:
             limits = {name: [rng.randrange(64) for _ in range(states)] for name in LIMITS}
             standing |= {name: sum(word << BITS * k for k, word in enumerate(limits[name])) for name in LIMITS}
         for clock in range(300):

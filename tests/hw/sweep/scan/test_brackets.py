@@ -14,7 +14,7 @@ from beltline.hw.sweep.scan.parameters import BRACKET_CLOCKS, ScanParameters
 from support.layouts import pack
 from support.streams import Clocks
 
-BUILD = SweepParameters(grid=64, states=2, lanes=1, slots=4, proof=True, costs=True, alternatives=True, bounds=True)
+BUILD = SweepParameters(grid=64, states=8, lanes=1, general=True)
 PARAMETERS = ScanParameters(BUILD)
 SETS = 3
 
@@ -52,6 +52,7 @@ def test_bounds_cut_brackets(clocks: Clocks) -> None:
     rng = random.Random(5)
     names = ("start", "divide", "odd", "write", "points", "states", "last_state", "point_shift", "last_position")
     names += ("below", "above", "own", "below_data", "above_data", "pop", "result", "forced", "least", "most")
+    names += ("sharing", "confirmed", "at_begin", "at_end", "received", "received_job")
     columns: dict[str, list[int]] = {name: [] for name in names}
     wanted: list[tuple[int, list[int]]] = []
     seen = {"cut": 0, "whole": 0, "skipped": 0, "ends": 0, "hidden": 0}

@@ -11,7 +11,7 @@ from beltline.hw.sweep.scan.contest import Contest
 from beltline.hw.sweep.scan.parameters import CONTEST_CLOCKS, ScanParameters
 from support.streams import Clocks, Trace
 
-PARAMETERS = ScanParameters(SweepParameters(grid=256, states=1, lanes=1, slots=4))
+PARAMETERS = ScanParameters(SweepParameters(grid=256, states=1, lanes=1))
 EXTREMES = (-(2**64), -(2**64) + 1, -(2**32), -1, 0, 1, 2**32 - 1, 2**32, 2**64 - 1)
 
 

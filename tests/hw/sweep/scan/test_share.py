@@ -11,11 +11,11 @@ from amaranth.lib import data
 from beltline.hw.memory.ram import READ_LATENCY
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.scan.brackets import Brackets
-from beltline.hw.sweep.scan.parameters import BRACKET_CLOCKS, SHARED_JOBS, ScanParameters
+from beltline.hw.sweep.scan.parameters import SHARED_JOBS, ScanParameters
 from beltline.hw.sweep.scan.share import Share
 from support.streams import Clocks
 
-BUILD = SweepParameters(grid=64, states=3, lanes=4, slots=4, proof=True, costs=True, alternatives=True)
+BUILD = SweepParameters(grid=64, states=8, lanes=4, general=True)
 PARAMETERS = ScanParameters(BUILD)
 SETS = 3
 
@@ -120,7 +120,7 @@ def test_a_lane_sends_its_ends_and_skips_them_if_they_are_confirmed(clocks: Cloc
     rng = random.Random(ends[0] + 2 * ends[1])
     names = ("start", "divide", "odd", "write", "points", "states", "last_state", "point_shift", "last_position")
     names += ("below", "above", "own", "below_data", "above_data", "pop", "result")
-    names += ("forced", "sharing", "confirmed", "at_begin", "at_end", "received", "received_job")
+    names += ("forced", "sharing", "confirmed", "at_begin", "at_end", "received", "received_job", "least", "most")
     columns: dict[str, list[int]] = {name: [] for name in names}
     wanted: list[tuple[str, int, Any]] = []
     confirmations = set()
@@ -141,7 +141,7 @@ def test_a_lane_sends_its_ends_and_skips_them_if_they_are_confirmed(clocks: Cloc
             rows: list[dict[str, int]] = [
                 {"points": points, "states": states, "last_state": states - 1, "point_shift": 4, "sharing": share}
                 | {"last_position": (points - 1) * states, "at_begin": ends[0], "at_end": ends[1]}
-                | {"confirmed": confirmed * (1 - share), "forced": forced}
+                | {"confirmed": confirmed * (1 - share), "forced": forced, "most": BUILD.grid - 1}
                 | {
                     name: sum(word << BUILD.index_bits * s for s, word in enumerate(getattr(one, name)))
                     for name in ("below", "above")
@@ -158,21 +158,21 @@ def test_a_lane_sends_its_ends_and_skips_them_if_they_are_confirmed(clocks: Cloc
                 wanted.append(("own_address", base + clock, point * states + s))
                 if share:
                     is_end = ends[1] if k < len(read) else ends[0]
-                    wanted.append(("send", base + clock + BRACKET_CLOCKS, int(whole and bool(is_end))))
-                    at = clock + BRACKET_CLOCKS - READ_LATENCY
+                    wanted.append(("send", base + clock + PARAMETERS.bracket_clocks, int(whole and bool(is_end))))
+                    at = clock + PARAMETERS.bracket_clocks - READ_LATENCY
                     wanted.append(("send_address", base + at, point * states + s))
                     if whole and is_end:
                         of = word_of(PARAMETERS.state, position=point * states + s, point=point, state=s)
                         job = word_of(PARAMETERS.job, of=of, own=own, lo=low, hi=high)
-                        wanted.append(("send_job", base + clock + BRACKET_CLOCKS, job))
+                        wanted.append(("send_job", base + clock + PARAMETERS.bracket_clocks, job))
                 else:
                     last = ends[1] and point == points - 1 and points > 1
                     skipped = skips and ((ends[0] and point == 0) or last)
                     if whole and not skipped:
                         of = word_of(PARAMETERS.state, position=point * states + s, point=point, state=s)
                         pushed.append(word_of(PARAMETERS.job, of=of, own=own, lo=low, hi=high))
-                        rows[clock + BRACKET_CLOCKS + 2]["pop"] = 1
-                        rows[clock + BRACKET_CLOCKS + 4]["result"] = 1
+                        rows[clock + PARAMETERS.bracket_clocks + 2]["pop"] = 1
+                        rows[clock + PARAMETERS.bracket_clocks + 4]["result"] = 1
                     elif whole:
                         confirmations.add("skipped")
             if share:

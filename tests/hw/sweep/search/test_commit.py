@@ -13,7 +13,7 @@ from beltline.hw.sweep.search.parameters import PROBE, SearchParameters
 from support.layouts import any_word, pack, unpack
 from support.streams import Clocks
 
-PARAMETERS = SearchParameters(SweepParameters(grid=256, states=3, lanes=2, slots=4), 8)
+PARAMETERS = SearchParameters(SweepParameters(grid=256, states=3, lanes=2), 8)
 GREATEST_EXPONENT = 15
 Fields = dict[str, Any]
 

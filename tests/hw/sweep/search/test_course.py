@@ -11,20 +11,18 @@ from beltline.hw.interface.parameters import Multiplier
 from beltline.hw.memory.ram import READ_LATENCY
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.search.course import Course
-from beltline.hw.sweep.search.parameters import FOUND, PROBE, SearchParameters
+from beltline.hw.sweep.search.parameters import FOUND, SearchParameters
 from support.layouts import any_word, pack
 from support.streams import MULTIPLIERS, Clocks
 
 
 @pytest.mark.gateware
-@pytest.mark.parametrize("lanes", [1, 2], ids=["looking-for-states", "handed-states"])
 @pytest.mark.parametrize("multiplier", MULTIPLIERS)
-def test_searches_in_their_order(clocks: Clocks, lanes: int, multiplier: Multiplier) -> None:
+def test_searches_in_their_order(clocks: Clocks, multiplier: Multiplier) -> None:
     rng = random.Random(9)
-    build = SweepParameters(grid=128 * lanes, states=3, lanes=lanes, slots=4, multiplier=multiplier)
+    build = SweepParameters(grid=128, states=3, lanes=1, multiplier=multiplier)
     parameters, turns = SearchParameters(build, 8), 1500
     assert (parameters.joined == parameters.loaded) == (multiplier is Multiplier.MULT18X18D)
-    assert build.hands == (lanes > 1)
     widths = {
         "probe": build.index_bits,
         "found": 1,
@@ -38,8 +36,7 @@ def test_searches_in_their_order(clocks: Clocks, lanes: int, multiplier: Multipl
     }
     times = dict.fromkeys(widths, parameters.loaded) | {"probe": FOUND, "found": FOUND, "nowhere": FOUND}
     count = turns + parameters.decided + 1
-    columns = {name: [0] * count for name in (*widths, "item", "sent", *(("cached_data",) if build.hands else ()))}
-    places: list[int] = []
+    columns = {name: [0] * count for name in (*widths, "item", "sent")}
     sent: list[dict[str, Any]] = []
     given: list[dict[str, int]] = []
     for turn in range(turns):
@@ -49,18 +46,11 @@ def test_searches_in_their_order(clocks: Clocks, lanes: int, multiplier: Multipl
         columns["item"][turn + parameters.loaded] = pack(parameters.item, item)
         for name, word in words.items():
             columns[name][turn + times[name]] = word
-        places.append(search["item"]["position"])
         search["point"] = words["point"]
         if words["hit"]:
             search |= {"waiting": 1, "next": item}
         if words["used"]:
             search["shift"] = words["move"]
-        if build.hands:
-            beside = [any_word(PROBE, rng) for _ in range(3)]
-            cached = sum(one["u"] << 64 * k | one["feasible"] << 192 + k for k, one in enumerate(beside))
-            columns["cached_data"][turn + parameters.joined] = cached
-            if words["used"]:
-                search |= {"here": beside[0 if search["down"] else 2], "below": beside[1], "above": beside[1]}
         sent.append(search)
         given.append(words)
     found = clocks(Course(parameters), columns)
@@ -70,8 +60,6 @@ def test_searches_in_their_order(clocks: Clocks, lanes: int, multiplier: Multipl
         assert found["compares"][turn + parameters.evaluated] == word, turn
         assert found["decides"][turn + parameters.decided] == word, turn
         assert found["old_address"][turn + parameters.decided + 1 - READ_LATENCY] == search["item"]["position"], turn
-        if build.hands:
-            assert found["cached_address"][turn + parameters.joined - READ_LATENCY] == places[turn], turn
         for name in ("probe", "found", "nowhere", "exhausted", "exogenous"):
             assert found[f"decides_{name}"][turn + parameters.decided] == words[name], (turn, name)
         beside = search["exponent"] == 0 and search["above_known" if search["down"] else "below_known"]

@@ -11,45 +11,15 @@ from beltline.hw.sweep.search.ends import Ends
 from beltline.hw.sweep.search.parameters import SearchParameters
 from support.streams import Clocks
 
-ALONE = SearchParameters(SweepParameters(grid=64, states=1, lanes=1, slots=4), 2)
-HANDED = SearchParameters(SweepParameters(grid=64, states=1, lanes=2, slots=4), 64)
+PARAMETERS = SearchParameters(SweepParameters(grid=64, states=1, lanes=1), 2)
 INPUTS = ("start", "beginning", "over", "was_over", "idle")
 CASES = ("at once", "idle", "late row", "slow", "rows come and go", "at once", "leftover")
 
 
 @pytest.mark.gateware
-def test_end_of_a_pass_with_handed_states(clocks: Clocks) -> None:
-    """Some places have work, from one to all; all others were over before the pass."""
-    rng = random.Random(2)
-    places, decided = HANDED.clocks, HANDED.decided
-    columns: dict[str, list[int]] = {name: [] for name in (*INPUTS, "force", "count")}
-    busy: list[int] = []
-    for count in (1, 1, 2, 17, places - 1, places):
-        begun, rounds = len(busy), rng.randint(1, 3)
-        working = rng.sample(range(places), count)
-        last_round = {place: rng.randrange(rounds) for place in working}
-        last_over = max(begun + 1 + decided + place + last * places for place, last in last_round.items())
-        for clock in range(begun, last_over + 14):
-            since = clock - (begun + 1 + decided)
-            place, turn = since % places, since // places
-            over, was_over = turn >= last_round.get(place, -1), turn > last_round.get(place, -1)
-            if since < 0:
-                over, was_over = clock == begun or rng.random() < 0.5, clock == begun
-            # The number of states is there from the start to the first turn.
-            given = count if clock <= begun + 1 else rng.randrange(places + 1)
-            row = (clock == begun, begun < clock <= begun + places, over, was_over, True, False, given)
-            for name, word in zip(columns, row, strict=True):
-                columns[name].append(int(word))
-            busy.append(int(begun < clock <= last_over + 2))
-    found = clocks(Ends(HANDED), columns)
-    assert found["busy"] == busy
-
-
-@pytest.mark.gateware
-@pytest.mark.parametrize("parameters", [ALONE, HANDED], ids=["no-hands", "all-states"])
-def test_end_of_a_local_search(clocks: Clocks, parameters: SearchParameters) -> None:
+def test_end_of_a_local_search(clocks: Clocks) -> None:
     rng = random.Random(1)
-    places, decided = parameters.clocks, parameters.decided
+    places, decided = PARAMETERS.clocks, PARAMETERS.decided
     columns: dict[str, list[int]] = {name: [] for name in INPUTS}
     busy: list[int] = []
     for case in CASES:
@@ -77,9 +47,5 @@ def test_end_of_a_local_search(clocks: Clocks, parameters: SearchParameters) -> 
             for name, word in zip(INPUTS, row, strict=True):
                 columns[name].append(int(word))
             busy.append(int(begun < clock <= ends))
-    if parameters.build.hands:
-        # A pass of all states begins in the clock of ``start``, in which ``force`` is not yet valid.
-        columns["force"] = [1 - begins for begins in columns["start"]]
-        columns["count"] = [rng.randrange(places + 1) for _ in busy]
-    found = clocks(Ends(parameters), columns)
+    found = clocks(Ends(PARAMETERS), columns)
     assert found["busy"] == busy

@@ -11,10 +11,10 @@ from beltline.hw.sweep.search.guess import Guess
 from beltline.hw.sweep.search.parameters import GUESS_CLOCKS, SearchParameters
 from support.streams import Segment, Stream
 
-PARAMETERS = SearchParameters(SweepParameters(grid=64, states=1, lanes=1, slots=4), 2)
+PARAMETERS = SearchParameters(SweepParameters(grid=64, states=1, lanes=1), 2)
 
 
-OF_ALTERNATIVES = SearchParameters(SweepParameters(64, 2, 1, 4, proof=True, costs=True, alternatives=True), 2)
+GENERAL = SearchParameters(SweepParameters(64, 8, 1, general=True), 8)
 
 
 def word(index: int, choice: int, waits: int, shift: int, parameters: SearchParameters = PARAMETERS) -> int:
@@ -25,10 +25,9 @@ def word(index: int, choice: int, waits: int, shift: int, parameters: SearchPara
 
 
 @pytest.mark.gateware
-@pytest.mark.parametrize("seek", [0, 1])
 @pytest.mark.parametrize("top", [63, 20])
-def test_guesses_and_moves(stream: Stream, top: int, seek: int) -> None:
-    rng = random.Random(top + seek)
+def test_guesses_and_moves(stream: Stream, top: int) -> None:
+    rng = random.Random(top)
     ends = (0, top)
     cases = [(i, c, w, s) for i in ends for c in ends for w in ends for s in (-64, -1, 0, 1, 63)]
     cases += [(*(rng.randint(0, top) for _ in range(3)), rng.randint(-64, 63)) for _ in range(400)]
@@ -38,29 +37,29 @@ def test_guesses_and_moves(stream: Stream, top: int, seek: int) -> None:
         ["move", "begin_done", "begin_idle"],
         GUESS_CLOCKS,
         valid=None,
-        segments=[Segment(len(cases), constants={"last_index": top, "seek": seek})],
+        segments=[Segment(len(cases), constants={"last_index": top, "exact": 0})],
     )
     for k, (index, choice, waits, shift) in enumerate(cases):
         move = index - choice
-        begins = [index if seek else min(max(waits + by, 0), top) for by in (move, shift)]
+        begins = [min(max(waits + by, 0), top) for by in (move, shift)]
         assert [int(found[name][k]) for name in ("move", "begin_done", "begin_idle")] == [move & 0x7F, *begins], k
 
 
 @pytest.mark.gateware
 @pytest.mark.parametrize("exact", [0, 1])
 def test_guesses_among_the_candidates_of_a_state(stream: Stream, exact: int) -> None:
-    """With alternatives every turn has candidates of its own, also where the stored choice is not among them."""
+    """In a general build every turn has candidates of its own, also where the stored choice is not among them."""
     rng = random.Random(exact)
     cases = [(*(rng.randint(0, 63) for _ in range(3)), rng.randint(-64, 63)) for _ in range(1000)]
     limits = [sorted((rng.choice((0, rng.randint(0, 63))), rng.choice((63, rng.randint(0, 63))))) for _ in cases]
     bottoms, tops = zip(*limits, strict=True)
     found = stream(
-        Guess(OF_ALTERNATIVES),
-        {"search": [word(*case, OF_ALTERNATIVES) for case in cases], "least": list(bottoms), "most": list(tops)},
+        Guess(GENERAL),
+        {"search": [word(*case, GENERAL) for case in cases], "least": list(bottoms), "most": list(tops)},
         ["move", "begin_done", "begin_idle"],
         GUESS_CLOCKS,
         valid=None,
-        segments=[Segment(len(cases), constants={"last_index": 63, "seek": 0, "exact": exact})],
+        segments=[Segment(len(cases), constants={"last_index": 63, "exact": exact})],
     )
     for k, ((index, choice, waits, shift), (bottom, top)) in enumerate(zip(cases, limits, strict=True)):
         move = index - choice

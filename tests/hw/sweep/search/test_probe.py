@@ -13,8 +13,8 @@ from beltline.hw.sweep.search.probe import Probe
 from support.layouts import any_word, pack
 from support.streams import Clocks
 
-PARAMETERS = SearchParameters(SweepParameters(grid=64, states=1, lanes=1, slots=4), 2)
-OF_ALTERNATIVES = SearchParameters(SweepParameters(64, 2, 1, 4, proof=True, costs=True, alternatives=True), 2)
+PARAMETERS = SearchParameters(SweepParameters(grid=64, states=1, lanes=1), 2)
+GENERAL = SearchParameters(SweepParameters(64, 8, 1, general=True), 8)
 BUILD = PARAMETERS.build
 NUMBERS = 1 << NUMBER_BITS
 
@@ -73,10 +73,10 @@ def wanted(fields: dict[str, Any], top: int, arrived: int, limits: tuple[int, in
 
 
 @pytest.mark.gateware
-@pytest.mark.parametrize(("top", "alternatives"), [(63, False), (36, False), (4, True)])
-def test_candidates_and_cached_rows(clocks: Clocks, top: int, alternatives: bool) -> None:
+@pytest.mark.parametrize(("top", "general"), [(63, False), (36, False), (4, True)])
+def test_candidates_and_cached_rows(clocks: Clocks, top: int, general: bool) -> None:
     rng = random.Random(top)
-    parameters = OF_ALTERNATIVES if alternatives else PARAMETERS
+    parameters = GENERAL if general else PARAMETERS
     count = 4000
     # Rows that have arrived, as the second clock of a search sees them.
     arrived = [rng.randrange(NUMBERS) for _ in range(count + FOUND)]
@@ -86,7 +86,7 @@ def test_candidates_and_cached_rows(clocks: Clocks, top: int, alternatives: bool
     tail = [0] * FOUND
     limits: list[tuple[int, int] | None] = [None] * count
     sides = {}
-    if alternatives:
+    if general:
         # A search is at one of its candidates.
         of = [(rng.randint(0, fields["index"]), rng.randint(fields["index"], top)) for fields in searches]
         limits = list(of)

@@ -15,9 +15,9 @@ from beltline.hw.sweep.search.requests import Requests
 from support.layouts import any_word, pack
 from support.streams import Clocks
 
-PARAMETERS = SearchParameters(SweepParameters(grid=256, states=3, lanes=2, slots=4), 8)
+PARAMETERS = SearchParameters(SweepParameters(grid=256, states=3, lanes=2), 8)
 BUILD = PARAMETERS.build
-INPUTS = ("context", "probe", "lacks", "ahead", "near_row", "taken", "mark_ask", "mark_half", "mark_search")
+INPUTS = ("context", "probe", "lacks", "ahead", "near_row", "taken")
 FIRST_CLOCKS = 5
 """Clocks until a request without others before it reaches the buses."""
 
@@ -39,10 +39,8 @@ def test_requests_in_order(clocks: Clocks, asking: float, taking: float) -> None
     for clock in range(count):
         # In the last clocks no requests are made, so that all waiting ones are served.
         quiet = clock > count - 400
-        # Before a pass the check makes requests, while the queue has space for all of them.
-        mark_ask = int(not quiet and clock % 1000 > 900 and len(waits) < AHEAD_ROWS and rng.random() < asking)
-        lacks = int(not quiet and clock % 1000 <= 900 and rng.random() < asking)
-        ahead = int(not quiet and clock % 1000 <= 900 and not lacks and rng.random() < asking / 4)
+        lacks = int(not quiet and rng.random() < asking)
+        ahead = int(not quiet and not lacks and rng.random() < asking / 4)
         fields = any_word(PARAMETERS.search, rng)
         given = {
             "context": rng.randrange(8),
@@ -50,9 +48,6 @@ def test_requests_in_order(clocks: Clocks, asking: float, taking: float) -> None
             "lacks": lacks,
             "ahead": ahead,
             "near_row": rng.randrange(32),
-            "mark_ask": mark_ask,
-            "mark_half": rng.randrange(64),
-            "mark_search": rng.randrange(8),
             "taken": int(head is not None and (quiet or rng.random() < taking)),
         }
         for name, word in given.items():
@@ -80,9 +75,7 @@ def test_requests_in_order(clocks: Clocks, asking: float, taking: float) -> None
             head, head_since = waits.popleft(), clock + 1
         if made:
             waits.append((clock, row, half, given["context"]))
-        if mark_ask:
-            waits.append((clock, *divmod(given["mark_half"], 2), given["mark_search"]))
-        asked = (asked + made + mark_ask) % (1 << NUMBER_BITS)
+        asked = (asked + made) % (1 << NUMBER_BITS)
     found = clocks(Requests(PARAMETERS), rows)
     for clock, result in enumerate(wanted):
         assert {name: found[name][clock] for name in result} == result, clock

@@ -1,4 +1,4 @@
-"""The sweep engine's software model against its gateware: every word and every clock, with one peak or with many."""
+"""The local search against its software model: every word, with one peak or with many, and its clocks."""
 
 from __future__ import annotations
 
@@ -16,23 +16,15 @@ from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM, WIDTH
 from beltline.hw.arithmetic.objective import INFEASIBLE
 from beltline.hw.arithmetic.utility import UtilityParameters
 from beltline.hw.arithmetic.utility_constants import UtilityConstants
-from beltline.hw.memory.ram import READ_LATENCY
-from beltline.hw.sweep.lane_clocks import Dealt, LaneClocks, SweepLog, lane_clocks
-from beltline.hw.sweep.search.handed import HANDED_CLOCKS
+from beltline.hw.sweep.dealt import Dealt
+from beltline.hw.sweep.lane_clocks import NEVER, search_ends
+from beltline.hw.sweep.row_buses import RowBusesParameters
+from beltline.hw.sweep.search.halves import UNLOAD_CLOCKS
+from beltline.hw.sweep.search.marks import MARKS_CLOCKS
 from beltline.hw.sweep.search.parameters import SearchParameters
-from beltline.hw.sweep.software_passes import _search_handed, limits_of, search_all, whole_grid
+from beltline.hw.sweep.software_passes import search_all
 from beltline.sim.cocotb_runner import run_bench
-from support.local_searches import (
-    CASES,
-    OUTPUTS,
-    Probe,
-    alone,
-    any_marks,
-    cached_word,
-    given_searches,
-    handed,
-    on_grid,
-)
+from support.local_searches import CASES, OUTPUTS, Probe, on_grid
 from support.streams import Enclosed
 from support.sweeps import MASK, row_writes
 
@@ -70,19 +62,8 @@ def tables(rng: np.random.Generator, grid: int, states: int, eta: float) -> tupl
     return x.astype(np.int64), w.astype(np.int64), ev, constants
 
 
-def clocks_of(log: SweepLog, begin: int, lane: int) -> LaneClocks:
-    """Return the clocks of a lane whose local search begins in clock ``begin``, long after its check, if it has one."""
-    lanes = log.dealt.search.build.lanes
-    if log.unchecked[lane]:
-        return lane_clocks(log, np.full(lanes, begin), results=True)
-    # Its check begins with the simulation.
-    checked = lane_clocks(log, np.zeros(lanes, np.int64)).checked[lane]
-    aligned = begin - READ_LATENCY if log.dealt.search.build.hands else begin
-    return lane_clocks(log, np.zeros(lanes, np.int64), aligned - int(checked), results=True)
-
-
 @CASES
-def test_every_local_search_and_the_clock_of_every_result(
+def test_every_local_search(
     with_shared: Callable[..., dict[str, str]],
     tmp_path: Path,
     parameters: SearchParameters,
@@ -99,7 +80,6 @@ def test_every_local_search_and_the_clock_of_every_result(
     writes: list[dict[str, int]] = []
     writes += row_writes(build, [(s, ev[:, s]) for s in range(states)] + [(2 << build.state_bits, x)])
     before = np.full((grid, states, 3), INFEASIBLE, np.int64)
-    failed = {}
     for position in range(points * states):
         point, s = divmod(position, states)
         at = lane * points + point, s
@@ -107,8 +87,6 @@ def test_every_local_search_and_the_clock_of_every_result(
         u, feasible, _ = UtilityParameters().model(w[at] - x, constants)
         utilities = on_grid(u, feasible, choice, grid)
         before[at] = [INFEASIBLE if one is None else one for one in utilities]
-        around = (min(max(choice + k, 0), grid - 1) for k in (-1, 0, 1))
-        failed[point, s] = handed(position, choice, utilities, [ev[j, s] for j in around])
         writes.append(
             {
                 "write": 2,
@@ -116,28 +94,17 @@ def test_every_local_search_and_the_clock_of_every_result(
                 "state_wealth": int(w[at]) & MASK,
                 "state_choice": choice,
                 "state_old": position,
-                **({"state_cached": cached_word(utilities, chance)} if build.hands else {}),
             }
         )
-
-    def hands_on(point: int, s: int) -> list[int] | None:
-        return failed[point, s]
-
-    def work(at: tuple[int, int]) -> int:
-        """Return the evaluations of a search from what the check knows."""
-        whole = lane * points + at[0], at[1]
-        given = w[whole], x, ev, at[1], constants.words, limits_of(whole_grid(grid, states), 0)
-        return int(_search_handed(*given, last[whole], before[whole], np.zeros(0, np.int32), 0)[5])
 
     # The first pass has no choices yet, and its moves do not guide the next; the last pass searches all states.
     kinds = [(1, 1), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 1)]
     searches = []
     for number, density in enumerate((1.0, 1.0, 0.3, 0.02, 0.0, 0.7, 1.0, 0.2)):
-        marks = any_marks(build, points, states, hands_on, density, kinds[number][1], chance)
-        if number == 6 or (build.hands and not density):
-            # All searches but one have nothing to do, and this one has little.
-            quickest = min((at for at in failed if failed[at]), key=work)
-            marks = alone(marks, quickest)
+        marks = [[point, s, int(chance.random() < density)] for point in range(points) for s in range(states)]
+        if number == 6:
+            # All searches but one have nothing to do.
+            marks = [[point, s, int((point, s) == (points // 2, states - 1))] for point, s, _ in marks]
         searches.append(marks)
     waits = [chance.randrange(70) for _ in searches]
     settings = {
@@ -153,7 +120,10 @@ def test_every_local_search_and_the_clock_of_every_result(
         "shift": constants.shift,
     }
     stimulus, results = tmp_path / "stimulus.json", tmp_path / "results.json"
-    given_passes = given_searches(build, searches, kinds, waits, parameters.clocks)
+    given_passes = [
+        {"marks": marks, "cold": cold, "force": force, "wait": wait}
+        for marks, (cold, force), wait in zip(searches, kinds, waits, strict=True)
+    ]
     stimulus.write_text(json.dumps({"writes": writes, "constants": settings, "searches": given_passes}))
     run_bench(
         with_shared(Clocked(Probe(parameters, lane))),
@@ -161,7 +131,7 @@ def test_every_local_search_and_the_clock_of_every_result(
         parameters={
             "stimulus": str(stimulus),
             "results": str(results),
-            "outputs": [*OUTPUTS, "clock", "began"],
+            "outputs": [*OUTPUTS, "began"],
         },
     )
     seen, end = set(), 0
@@ -174,24 +144,27 @@ def test_every_local_search_and_the_clock_of_every_result(
         dealt = Dealt(parameters, grid, states)
         choices, cached, value = last.copy(), before.copy(), np.zeros_like(last)
         guesses = np.arange(grid).repeat(states).reshape(last.shape) if cold else last
-        checked = np.full(build.lanes, build.hands and not force)
         tables_given = dealt, x, w, ev, constants, searched, guesses, choices, cached, value, moves
-        done = search_all(*tables_given, bool(cold), 20_000, handed=checked)
+        done = search_all(*tables_given, bool(cold), 20_000)
         assert done.counts.max() <= done.probes.shape[1]
         # A pass without a result does not report its start, which is 200 clocks and its marks after the previous end.
-        begin = found[0][-1] if found else end + 200 + len(marks) + HANDED_CLOCKS - 2 + wait
+        begin = found[0][-1] if found else end + 200 + len(marks) + MARKS_CLOCKS - 1 + wait
         end = begin + 1 + clocks
-        log = SweepLog(dealt, last, searched, done.counts, done.probes, ~checked)
-        lanes = clocks_of(log, begin, lane)
-        assert lanes.ends[lane] - begin - 1 == clocks
+        begins = np.where(np.arange(build.lanes) == lane, begin if searched.any() else NEVER, NEVER)
+        ends = np.full(build.lanes, NEVER)
+        sizes = dealt.lane_shift, dealt.part_shift, build.state_bits
+        fetch = RowBusesParameters(build, build.inner_bits).latency + UNLOAD_CLOCKS
+        around = parameters.clocks, parameters.decided
+        search_ends(searched, done.counts, done.probes, sizes, around, begins, fetch, ends)
+        if searched.any():
+            assert clocks == pytest.approx(ends[lane] - begin, rel=0.02, abs=4)
         assert len(found) == searched.sum()
-        for position, choice, moved, words, result, old, infeasible, outside, clock, began in found:
+        for position, choice, moved, words, result, old, infeasible, outside, began in found:
             at = lane * points + position // states, position % states
             assert searched[at]
             assert (choice, old, began) == (choices[at], position, begin)
             assert cold or moved == (choice != last[at])
             assert result == int(value[at]) & MASK
-            assert clock == lanes.found[at]
             for k, u in enumerate(cached[at].tolist()):
                 assert words >> (3 * WIDTH + k) & 1 == (u != INFEASIBLE), (position, k)
                 assert u == INFEASIBLE or words >> WIDTH * k & MASK == u & MASK

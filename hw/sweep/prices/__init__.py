@@ -1,1 +1,0 @@
-"""Prices of bonds, which a lane computes between two sweeps from where they are paid."""
