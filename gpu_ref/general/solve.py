@@ -264,14 +264,11 @@ def with_prices(form: Form, found: Prices) -> tuple[Form, Array]:
         They are not valid.
     """
     if not isinstance(found, Prices):
-        raise ValueError(f"update must return Prices(tables, prices), not {found!r:.200}")
+        raise ValueError(f"update must return Prices(tables, prices), not {checks.brief(found)}")
     for name, tables in checks.mapping("tables of update", found.tables).items():
         checks.mapping(f"tables of update for {name!r}", tables)
     new = form.with_tables(found.tables)
-    try:
-        prices = np.array(found.prices, np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"prices of update must be an array of numbers, not {found.prices!r:.200}") from None
+    prices = checks.real_numbers("prices of update", found.prices)
     checks.finite("prices", prices)
     return new, prices
 

@@ -16,7 +16,7 @@ from beltline.host.analysis.refine import Refined, answer_of
 from beltline.host.analysis.simulation import check_draws, simulate
 from beltline.host.analysis.stationary import MEETING, age_distribution, stationary_distribution
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.checks import ProblemError, first, numbers_of, place, shown, word
+from beltline.host.problem.checks import ProblemError, first, numbers_of, place, plain_text, shown, word
 from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.problem.report import as_html
 from beltline.host.results.result import Result
@@ -147,6 +147,9 @@ def moments(
     word("how", how, ("exact", "simulation"))
     answer = answer_of(result, choices)
     if isinstance(answer, Result) and isinstance(answer.problem, DiscreteProblem):
+        if how == "simulation" or physical is not None:
+            what = "physical" if how == "exact" else "how='simulation'"
+            raise ProblemError(f"{what} needs a problem with exogenous states, and this one is discrete")
         return _of_discrete(answer, of)
     aged = getattr(getattr(answer, "problem", None), "horizon", None) is not None
     problem: Any = answer.problem if aged else followed(answer, "a table of moments")
@@ -222,6 +225,9 @@ def _tables(answer: Result | Refined, of: Any) -> dict[str, Array]:
     shape = next(iter(tables.values())).shape
     number = np.broadcast_to(np.arange(shape[-3])[:, None, None], shape).astype(np.float64)
     known = tables | {f"next_{answer.problem.asset_name}": np.nan_to_num(choice_of(answer)), "alternative": number}
+    for each in known.values():
+        # A function of the user that changes one would change the moments of it.
+        each.flags.writeable = False
     return tables | _given(of, known, shape, answer.value.shape)
 
 
@@ -247,8 +253,9 @@ def _given(of: Any, known: dict[str, Array], shape: tuple[int, ...], plain: tupl
     found = {}
     for name, one in of.items():
         what = f"of[{shown(name)}]"
+        plain_text(f"the name of {what}", name)
         given = one(_Known(known)) if callable(one) else one
-        values = numbers_of(what, 1.0 * given if np.asarray(given).dtype.kind == "b" else given).astype(np.float64)
+        values = numbers_of(what, given, kinds="biuf").astype(np.float64)
         if values.shape == plain and len(plain) < len(shape):
             values = np.broadcast_to(values[..., None, :, :], shape)
         if values.shape != shape:
@@ -256,7 +263,7 @@ def _given(of: Any, known: dict[str, Array], shape: tuple[int, ...], plain: tupl
         if not np.isfinite(values).all():
             where = first(~np.isfinite(values))
             raise ProblemError(f"{what} must be finite, but {place('its value', where)} is {values[where]}")
-        found[str(name)] = values
+        found[name] = values
     return found
 
 

@@ -209,7 +209,8 @@ def simulate(
         for name, value in {"periods": periods, "burn_in": burn_in, "start": start}.items():
             if value is not None:
                 raise ProblemError(f"{name} needs an infinite horizon; life_paths simulates all ages of this problem")
-        return life_paths(answer, 10_000 if agents is None else agents, seed, 0, choices, physical)
+        people = 10_000 if agents is None else count_of("agents", agents, LIVES_LIMIT // answer.problem.horizon)
+        return life_paths(answer, people, seed, 0, choices, physical)
     problem = followed(answer, "a simulation")
     alone = agents is None
     periods, burn_in, seed = check_draws(
@@ -218,7 +219,7 @@ def simulate(
     )  # fmt: skip
     most = PERIODS_LIMIT // (burn_in + periods)
     if agents is not None:
-        agents = whole("agents", agents, f"a whole number from 1 to {most}", lambda v: 1 <= v <= most)
+        agents = count_of("agents", agents, most)
     policy, random = policy_of(answer, physical=chain_of(problem, physical)), np.random.default_rng(seed)
     count = 1 if agents is None else agents
     if start is None and agents is not None:
@@ -302,8 +303,7 @@ def life_paths(
     endless = "life_paths needs a problem with a horizon, and this one has none: use simulate"
     policies, first, start = policies_by_age(answer, "a simulation", endless, start, physical)
     ages = len(policies)
-    most = LIVES_LIMIT // ages
-    people = whole("people", people, f"a whole number from 1 to {most}", lambda v: 1 <= v <= most)
+    people = count_of("people", people, LIVES_LIMIT // ages)
     seed = whole("seed", seed, "a whole number that is not negative", lambda v: v >= 0)
     random = np.random.default_rng(seed)
     begin = np.zeros((3, people), np.int32)
@@ -311,6 +311,11 @@ def life_paths(
     begin[2] = np.minimum(np.searchsorted(np.cumsum(first), random.random(people), side="right"), problem.states - 1)
     path = follow(policies, random, begin, ages)
     return _simulation(answer, policies, path, 0, seed, "Lives", False)
+
+
+def count_of(name: str, value: Any, most: int) -> int:
+    """Return the number of people to simulate, after checking it."""
+    return whole(name, value, f"a whole number from 1 to {most}", lambda v: 1 <= v <= most)
 
 
 def follow(

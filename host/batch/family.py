@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from beltline.host.batch.solve_many import solve_many
 from beltline.host.devices.base import Progress
-from beltline.host.problem.checks import ProblemError, check_progress, numbers_of, shown, word
+from beltline.host.problem.checks import ProblemError, check_progress, numbers_of, shown, table, word
 from beltline.host.problem.problem import ROW_SUM_TOLERANCE, Problem
 from beltline.host.problem.report import Report, as_html, as_text, report
 from beltline.host.results.result import Result
@@ -168,6 +169,11 @@ def solve_family(
     if not callable(family):
         raise ProblemError(f"family must be a function of NumPy or CuPy and of the parameters, not {shown(family)}")
     columns = _columns(parameters)
+    try:
+        inspect.signature(family).bind(np, **columns)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, TypeError):
+            raise ProblemError(f"family must take NumPy or CuPy and each of parameters by its name: {error}") from None
     count = len(next(iter(columns.values())))
     device = word("device of a family", device, ("auto", "cpu", "gpu"))
     if device == "auto":
@@ -226,7 +232,9 @@ def _columns(parameters: Any) -> dict[str, NDArray[Any]]:
         raise ProblemError(f"parameters must map names to arrays of numbers, not {shown(parameters)}")
     columns = {}
     for name, values in parameters.items():
-        columns[name] = numbers_of(f"parameter {name!r}", values, "an array of numbers").astype(np.float64)
+        if not isinstance(name, str) or not name.isidentifier():
+            raise ProblemError(f"each name of parameters must be a Python identifier, not {shown(name)}")
+        columns[name] = table(f"parameter {name!r}", values).copy()
         if columns[name].ndim != 1 or not len(columns[name]):
             raise ProblemError(f"parameter {name!r} must have one value for each problem, not {shown(values)}")
         columns[name].flags.writeable = False
@@ -241,15 +249,18 @@ def _tables(family: Callable[..., Any], xp: Any, columns: Mapping[str, Any]) -> 
     count = len(next(iter(columns.values())))
     found = family(xp, **columns)
     if not isinstance(found, Mapping) or set(found) != set(NAMES):
-        what = sorted(found) if isinstance(found, Mapping) else found
+        what = list(found) if isinstance(found, Mapping) else found
         raise ProblemError(f"a family must return a mapping with {', '.join(NAMES)}, not {shown(what)}")
     tables = {}
     for name, axes in zip(NAMES, (1, 2, 2, 0, 0), strict=True):
-        table = xp.asarray(found[name], dtype=xp.float64)
-        if table.ndim not in (axes, axes + 1) or (table.ndim > axes and table.shape[0] != count):
+        given = found[name]
+        if xp is np or not isinstance(given, xp.ndarray):
+            given = numbers_of(f"{name} of a family", given)
+        made = xp.asarray(given, dtype=xp.float64)
+        if made.ndim not in (axes, axes + 1) or (made.ndim > axes and made.shape[0] != count):
             wanted = f"{axes} axes, or {axes + 1} of which the first has {count:,}"
-            raise ProblemError(f"{name} of a family must have {wanted}, not shape {table.shape}")
-        tables[name] = table if table.ndim > axes else xp.broadcast_to(table, (count, *table.shape))
+            raise ProblemError(f"{name} of a family must have {wanted}, not shape {made.shape}")
+        tables[name] = made if made.ndim > axes else xp.broadcast_to(made, (count, *made.shape))
     return tables
 
 

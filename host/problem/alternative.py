@@ -118,17 +118,19 @@ class Alternative:
             ``leads_to`` is neither the name of a regime nor a mapping of names to probabilities that sum to 1.
         """
         given: Any = self.leads_to
+        what = f"leads_to of alternative {self.name!r}"
         if given is None:
             return {self.regime: 1.0}
         if isinstance(given, str):
-            return {given: 1.0}
-        what = f"leads_to of alternative {self.name!r}"
+            return {plain_text(what, given): 1.0}
         if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
             raise ProblemError(
                 f"{what} must be the name of a regime, or a mapping of names to probabilities, not {shown(given)}"
             )
         found = {
-            name: real(f"{what}: the probability of {name!r}", chance, "from 0 to 1", lambda p: 0 <= p <= 1)
+            plain_text(what, name): real(
+                f"{what}: the probability of {name!r}", chance, "from 0 to 1", lambda p: 0 <= p <= 1
+            )
             for name, chance in given.items()
         }
         if abs(sum(found.values()) - 1) > 1e-12:

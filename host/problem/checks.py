@@ -133,6 +133,8 @@ def real(name: str, value: Any, wanted: str, holds: Callable[[float], bool]) -> 
             number = float(number)
         except OverflowError:
             number = float("inf")
+        except Exception:  # of the value's own __float__
+            number = float("nan")
         if holds(number):
             return number
     raise ProblemError(f"{name} must be {wanted}, not {shown(value)}")
@@ -167,8 +169,12 @@ def whole(name: str, value: Any, wanted: str, holds: Callable[[int], bool]) -> i
     if type(value) is int and holds(value):
         return value
     number = _scalar(value)
-    if isinstance(number, numbers.Integral) and holds(int(number)):
-        return int(number)
+    try:
+        found = int(number) if isinstance(number, numbers.Integral) else None
+    except Exception:  # of the value's own __int__
+        found = None
+    if found is not None and holds(found):
+        return found
     raise ProblemError(f"{name} must be {wanted}, not {shown(value)}")
 
 

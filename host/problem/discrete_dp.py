@@ -215,7 +215,7 @@ def _of_matrices(R: NDArray[np.float64], Q: Any) -> _Pairs:
             raise ProblemError(f"{wanted}, but Q[{a}] is {shown(each)}")
     state, action = np.nonzero(R > -np.inf)
     # Rows of one action after another, of which those of each state are then taken together.
-    chances = sparse.vstack([sparse.csr_array(each, dtype=np.float64) for each in Q], format="csr")[action * n + state]
+    chances = sparse.vstack([_rows(f"Q[{a}]", each) for a, each in enumerate(Q)], format="csr")[action * n + state]
     chances.sum_duplicates()
     chances.eliminate_zeros()
     return _Pairs(state, action, R[state, action], chances, None, True)
@@ -246,10 +246,24 @@ def _by_pairs(R: NDArray[np.float64], Q: Any, s_indices: Any, a_indices: Any) ->
             "has none"
         )
     number = order[R[order] > -np.inf]
-    chances = sparse.csr_array(given, dtype=np.float64, copy=True)
+    chances = _rows("Q", given)
     chances.sum_duplicates()
     chances.eliminate_zeros()
     return _Pairs(state[number], action[number], R[number], chances[number], number)
+
+
+def _rows(name: str, given: Any) -> Any:
+    """Return a copy of a matrix as a sparse array by rows, after checking its indices, which SciPy trusts."""
+    from scipy import sparse
+
+    try:
+        if hasattr(given, "check_format"):
+            given.check_format(full_check=True)
+        elif sparse.issparse(given) and given.format == "coo":
+            given = sparse.coo_array((given.data, (given.row, given.col)), shape=given.shape)
+        return sparse.csr_array(given, dtype=np.float64, copy=True)
+    except ValueError as error:
+        raise ProblemError(f"{name} must be a valid sparse matrix, and SciPy says: {error}") from None
 
 
 def _indices(name: str, given: Any, count: int, most: int) -> NDArray[np.int64]:

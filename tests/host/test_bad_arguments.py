@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,22 @@ def test_every_function_is_called(folder: Path) -> None:
             if takes and not same and not {f"{name}.{method}", method} & (named | INTERNAL):
                 missing.append(f"{name}.{method}")
     assert sorted(missing) == []
+
+
+def test_every_argument_is_passed(folder: Path) -> None:
+    """Each named argument of each function is in one of its calls, so that it gets the bad values."""
+    functions, passed = {}, defaultdict[str, set[str]](lambda: {"self", "cls"})
+    for name, call in calls(folder).items():
+        function, _, _ = name.partition(",")
+        functions[function] = getattr(bl, function, call.function)
+        passed[function] |= set(call.arguments)
+    missing = {
+        name: left
+        for name, function in functions.items()
+        if (left := {n for n, each in inspect.signature(function).parameters.items() if each.kind != each.VAR_KEYWORD}
+            - passed[name])
+    }  # fmt: skip
+    assert missing == {}
 
 
 def arguments(function: Any) -> list[str]:

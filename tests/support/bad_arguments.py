@@ -27,7 +27,7 @@ import numpy as np
 
 import beltline as bl
 
-from .bad_values import BAD, NEVER, SAME, WRONG
+from .bad_values import FUNCTIONS, SAME, SAME_FUNCTIONS, OwnError, changed, changes_of, never
 
 
 class Call(NamedTuple):
@@ -65,6 +65,8 @@ def calls(folder: Path) -> dict[str, Call]:
     rbc, cpu = bl.rbc(grid=200, states=2, sigma=0.05), {"device": "cpu", "progress": False}
     result = bl.solve(rbc, **cpu)
     ages = bl.solve(bl.life_cycle(grid=24, states=3, ages=4), **cpu)
+    of_ages = {"result": ages, "start": 0, "choices": "grid", "physical": ages.problem.transition[::-1, ::-1]}
+    chosen = bl.solve(bl.retirement(grid=24, ages=4).problem(), **cpu)
     R, Q = np.array([[5.0, 10.0], [-1.0, 2.0]]), np.array([[(0.5, 0.5), (0, 1)], [(0, 1), (0.5, 0.5)]])
     discrete = bl.from_discrete_dp(R, Q, 0.95)
     solved = bl.solve(discrete, **cpu)
@@ -91,6 +93,8 @@ def calls(folder: Path) -> dict[str, Call]:
     file = result.save(folder / "result.npz")
     amounts = {"values": np.array([1.0, 2.0, 4.0]), "mass": np.array([1.0, 1.0, 2.0])}
     draws = {"result": result, "periods": 20, "burn_in": 2, "seed": 0}
+    follows = {"choices": "grid", "physical": rbc.transition[::-1, ::-1]}
+    of = {"output": np.ones((200, 2)), "own": lambda v: 2.0 * v["output"]}
     double = {"tol": 1e-6, "max_sweeps": 500, "device": "cpu", "progress": False, "verify": True, "method": "auto"}
     accelerator = {"problem": rbc, "tol": 1e-6, "max_sweeps": 5, "device": "emulator", "progress": False}
     accelerator |= {"value_bits": 30, "amount_bits": 30, "timeout": 60.0, "verify": False}
@@ -107,10 +111,15 @@ def calls(folder: Path) -> dict[str, Call]:
     def excess(a: Any, p: Any) -> float:
         return a.x / 0.3 - 1.0 - 20.0 * (1.03 - p.gross)
 
-    own = {"household": lender, "markets": excess}
-    option = {"variables": None}
-    at = bl.equilibrium(**own, guess={"gross": 1.0}, given={"wage": 1.0}, progress=False)
-    linear = bl.sequence_jacobian(**own, at=at, periods=4)
+    def twice(p: Any, problem: Any, choice: Any) -> Any:
+        return {"twice": 2.0 * choice}
+
+    own = {"household": lender, "markets": {"assets": excess}}
+    option = {"variables": twice}
+    # A household's problem can be wrong because of what is given.
+    said = {"household": "household|wealth"}
+    at = bl.equilibrium(**own, **option, guess={"gross": 1.0}, given={"wage": 1.0}, progress=False)
+    linear = bl.sequence_jacobian(**own, **option, at=at, periods=4)
     cohort = bl.solve(bl.cohort(24, 2, first=25, retirement=28, last=30), **cpu)
     law = np.array([[0.1, 0.97], [0.1, 0.97]])
     plotted = {"path": folder / "figure.png", "kind": "policy"}
@@ -134,6 +143,10 @@ def calls(folder: Path) -> dict[str, Call]:
             "s_indices": np.array([0, 0, 1]), "a_indices": np.array([0, 1, 0]),
         }),
         "from_factors": Call(bl.from_factors, factors),
+        "from_factors, functions": Call(bl.from_factors, factors | {
+            "reward": lambda k, z, a: (k + z + a) / 10.0, "endog_next": lambda k, z, a: a,
+            "feasible": lambda k, z, a: a <= k,
+        }),
         "from_factors, ages": Call(bl.from_factors, factors | {"horizon": 3, "start": np.zeros((3, 2))}),
         "to_discrete_dp": Call(bl.to_discrete_dp, {"problem": rbc}),
         "grid_uniform": Call(bl.grid_uniform, {"low": 0.0, "high": 2.0, "points": 5}),
@@ -177,20 +190,29 @@ def calls(folder: Path) -> dict[str, Call]:
         "Session.solve": Call(bl.Session("emulator").solve, {
             "problem": rbc, "tol": 1e-6, "max_sweeps": 5, "start": "given", "method": None, "verify": False,
             "progress": False, "value_bits": 30, "amount_bits": 30, "timeout": 60.0, "checkpoint": None,
+            "checkpoint_every": None, "update": None, "update_every": None,
         }),
         "certify": Call(bl.certify, {"problem": rbc, "value": result.value, "policy": result.policy}),
         "certify, discrete": Call(bl.certify, {"problem": discrete, "value": solved.value, "policy": solved.policy}),
+        "certify, alternatives": Call(bl.certify, {
+            "problem": chosen.problem, "value": chosen.value, "policy": chosen.policy,
+            "alternative": chosen.alternative,
+        }),
         "refine": Call(bl.refine, {"result": result, "tol": 1e-3, "max_steps": 5}),
         "gini": Call(bl.gini, amounts),
         "lorenz": Call(bl.lorenz, amounts),
-        "simulate": Call(bl.simulate, draws | {"start": (3, 1)}),
-        "moments": Call(bl.moments, draws | {"how": "simulation", "periods": 200}),
+        "simulate": Call(bl.simulate, draws | follows | {"start": (3, 1)}),
+        "simulate, ages": Call(bl.simulate, {"result": ages, "agents": 20}),
+        "moments": Call(bl.moments, draws | follows | {"how": "simulation", "periods": 200, "of": of}),
+        "moments, ages": Call(bl.moments, {"result": ages, "start": 0}),
         "euler_errors": Call(bl.euler_errors, {"result": result}),
         "euler_report": Call(bl.euler_report, draws),
-        "impulse_response": Call(bl.impulse_response, {"result": result, "state": 0, "to": 1, "periods": 20}),
-        "stationary_distribution": Call(bl.stationary_distribution, {"result": result}),
-        "age_distribution": Call(bl.age_distribution, {"result": ages, "start": 0}),
-        "life_paths": Call(bl.life_paths, {"result": ages, "people": 20, "seed": 0, "start": 0}),
+        "impulse_response": Call(bl.impulse_response, follows | {
+            "result": result, "state": 0, "to": 1, "periods": 20,
+        }),
+        "stationary_distribution": Call(bl.stationary_distribution, follows | {"result": result}),
+        "age_distribution": Call(bl.age_distribution, of_ages),
+        "life_paths": Call(bl.life_paths, of_ages | {"people": 20, "seed": 0}),
         "load": Call(bl.load, {"path": file}),
         "panel_errors": Call(bl.panel_errors, {"result": equilibrium}),
         "Store": Call(bl.Store, {"path": store.path}, {"path": "store"}),
@@ -243,13 +265,15 @@ def calls(folder: Path) -> dict[str, Call]:
         }),
         "arellano.prices": Call(government.prices, {"defaults": np.zeros((11, 3), bool)}),
         "arellano.costs": Call(government.costs, {"prices": np.full((11, 3), 0.9)}),
-        "arellano.problem": Call(government.problem, {"prices": np.full((11, 3), 0.9)}),
+        "arellano.problem": Call(government.problem, {
+            "prices": np.full((11, 3), 0.9), "start": government.problem().start,
+        }),
         "hopenhayn_rogerson": Call(bl.hopenhayn_rogerson, {
             "tau": 0.1, "grid": 24, "states": 3, "beta": 0.8, "alpha": 0.64, "rho": 0.93, "variance": 0.5,
             "drift": 0.07, "width": 3.0, "fixed_cost": 12.0, "share": 0.65, "employment": 0.6, "high": 5000.0,
             "spacing": "log", "exits": "before",
         }),
-        "hopenhayn_rogerson.problem": Call(firms.problem, {"price": 1.0}),
+        "hopenhayn_rogerson.problem": Call(firms.problem, {"price": 1.0, "start": np.zeros((24, 3))}),
         "lumpy_investment": Call(bl.lumpy_investment, {
             "steps": 4, "states": 2, "beta": 0.95, "alpha": 0.6, "delta": 0.07, "rho": 0.9, "sigma": 0.1,
             "fixed": 0.01, "convex": 0.0, "width": 3.0, "low": 0.02, "high": 50.0,
@@ -262,7 +286,9 @@ def calls(folder: Path) -> dict[str, Call]:
             "unemployment": (0.1, 0.04), "transition": ks.transition, "points": 12, "top": 1000.0, "power": 7.0,
             "means": 4, "low": 30.0, "high": 50.0,
         }),
-        "KrusellSmith.problem": Call(ks.problem, {"law": law}),
+        "KrusellSmith.problem": Call(ks.problem, {
+            "law": law, "choices": np.linspace(0.0, 900.0, 9), "start": np.zeros((9, 16)),
+        }),
         "KrusellSmith.chain": Call(ks.chain, {"law": law}),
         "KrusellSmith.ahead": Call(ks.ahead, {"law": law}),
         "KrusellSmith.choices": Call(ks.choices, {"points": 64}),
@@ -275,7 +301,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "equilibrium": Call(bl.equilibrium, own | option | {
             "guess": {"gross": 1.0}, "bounds": {"gross": (0.5, 1.1)}, "given": {"wage": 1.0}, "method": "cubics",
             "tol": 1e-9, "max_steps": 50, "progress": False,
-        }),
+        }, said),
         "transition": Call(bl.transition, own | option | {
             "before": at, "shocks": {"wage": np.array([0.99, 1.0, 1.0])}, "after": at, "predetermined": "gross",
             "max_steps": 5, "progress": False,
@@ -312,19 +338,8 @@ def cases(folder: Path) -> Iterator[tuple[str, str, str]]:
     """Return an iterator over function, argument and bad value by name, in a fixed order."""
     for function, call in calls(folder).items():
         for argument, good in call.arguments.items():
-            for value in BAD:
+            for value in changes_of(good):
                 yield function, argument, value
-            if isinstance(good, np.ndarray):
-                for value in (*WRONG, *SAME):
-                    if (value, good.dtype.kind) != ("table of bools", "b") and (value, good.ndim) != ("named axes", 1):
-                        yield function, argument, value
-
-
-def _changed(good: Any, value: str) -> Any:
-    change = (WRONG | SAME).get(value)
-    if change is not None:
-        return change(good)
-    return (i for i in ()) if value == "generator" else BAD[value]
 
 
 def _unlike(name: str, found: Any, good: Any, seen: set[int]) -> str:
@@ -361,6 +376,8 @@ def _equal(found: Any, good: Any) -> bool:
         return bool(np.array_equal(found, good, equal_nan=np.asarray(found).dtype.kind in "fc"))
     if isinstance(found, tuple | list):
         return len(found) == len(good) and all(map(_equal, found, good))
+    if isinstance(found, Mapping):
+        return [*found] == [*good] and all(_equal(found[key], good[key]) for key in found)
     if dataclasses.is_dataclass(found):
         keys = [each.name for each in dataclasses.fields(found) if each.name not in ("timing", "seconds")]
         return all(_equal(getattr(found, key), getattr(good, key)) for key in keys)
@@ -380,33 +397,37 @@ def fault(folder: Path, function: str, bad: Mapping[str, str]) -> str:
     """Return what is wrong with a call in which some arguments have bad values, by name; empty if nothing is."""
     call = calls(folder)[function]
     good, kinds = _good(folder, function), set(bad.values())
-    given = {**call.arguments, **{name: _changed(call.arguments[name], value) for name, value in bad.items()}}
+    given = {**call.arguments, **{name: changed(call.arguments[name], value) for name, value in bad.items()}}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             found = call.function(**given)
     except bl.DeviceTimeoutError:
         return ""
+    except OwnError:
+        return "" if "raises" in kinds else "raw OwnError"
     except (*call.raises, OSError) as error:
         text = str(error)
         if not isinstance(error, call.raises) and not any(isinstance(given[name], str | os.PathLike) for name in bad):
             return f"raw {type(error).__name__}: {text}"
-        if kinds <= set(SAME):
+        if kinds <= set(SAME | SAME_FUNCTIONS):
             return f"refused: {text}"
         if not text or not text.isprintable() or re.search(r"[.!?] [A-Z]", text):
             return f"not one sentence: {text!r}"
         # A value of the right type may be wrong only beside another argument, which the sentence may name instead.
-        names = bad if kinds <= NEVER else call.arguments
+        names = bad if all(map(never, kinds)) else call.arguments
         words = [call.names.get(name, name) for name in names]
         return "" if any(re.search(rf"\b{word}", text) for word in words) else f"does not name {words}: {text}"
     except Exception as error:  # a raw error is what is looked for
         return f"raw {type(error).__name__}: {str(error)[:200]}"
-    if kinds <= set(SAME):
+    if kinds <= set(SAME | SAME_FUNCTIONS):
         return "" if _equal(found, good) else "other numbers"
-    if kinds & (NEVER | set(WRONG)):
+    if any(map(never, kinds)):
         return f"accepted, returned {type(found).__name__}"
-    if getattr(found, "success", True) is False:
+    if not np.all(getattr(found, "success", True)):
         return ""
+    if kinds & set(FUNCTIONS):
+        return f"accepted a function that is wrong, returned {type(found).__name__}"
     where = _unlike("", found, good, set())
     return f"returned {where}" if where else ""
 

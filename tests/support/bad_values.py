@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
 import decimal
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,15 @@ class Silent:
 
     __repr__ = __eq__ = __len__ = __bool__ = __iter__ = __float__ = __array__ = __fspath__ = _refuse
     __hash__ = None  # type: ignore[assignment]
+
+
+class NotANumber(int):
+    """An int that refuses to be made into a number."""
+
+    def _refuse(self) -> Any:
+        raise RuntimeError("this number has no value")
+
+    __int__ = __float__ = __index__ = _refuse
 
 
 def _nested(depth: int) -> Any:
@@ -107,6 +117,7 @@ BAD: dict[str, Any] = {
     "object": object(),
     "silent": Silent(),
     "silent in a list": [Silent(), Silent()],
+    "silent number": NotANumber(3),
     "structured": np.zeros(2, [("a", float)]),
 }
 """Bad values, of which some arguments accept some."""
@@ -114,7 +125,8 @@ BAD: dict[str, Any] = {
 NEVER = {
     "bytes", "NaN", "complex", "NumPy complex", "complex array", "object array", "object 0-d", "text array", "masked",
     "masked constant", "masked number", "datetime", "timedelta", "Python date", "datetime array", "timedelta array",
-    "pandas missing", "nested", "endless", "NaN in a list", "set", "object", "silent", "silent in a list", "structured",
+    "pandas missing", "nested", "endless", "NaN in a list", "set", "object", "silent", "silent in a list",
+    "silent number", "structured",
 }  # fmt: skip
 """Those that no argument accepts."""
 
@@ -165,3 +177,131 @@ SAME: dict[str, Callable[[Any], Any]] = {
     "Fortran order": lambda table: np.asfortranarray(table),
 }
 """Changes to a table after which the function must return the same."""
+
+
+class OwnError(Exception):
+    """What a function of the user raises: it reaches the user as it is."""
+
+
+def _raise(*_: Any, **__: Any) -> Any:
+    raise OwnError
+
+
+def _returns(value: Any) -> Callable[[Any], Any]:
+    return lambda good: lambda *_, **__: value
+
+
+def _every(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a function that changes what a function returns, or each entry of the dict that it returns."""
+
+    def of(good: Any) -> Any:
+        def call(*args: Any, **more: Any) -> Any:
+            found = good(*args, **more)
+            return {name: change(each) for name, each in found.items()} if isinstance(found, dict) else change(found)
+
+        return call
+
+    return of
+
+
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "raises": lambda good: _raise,
+    **{f"returns {name}": _returns(BAD[name]) for name in (
+        "None", "text", "NaN", "infinity", "complex", "masked", "datetime", "empty list", "ragged", "words", "dict",
+        "object", "silent", "series",
+    )},
+    "returns entries of text": _every(str),
+    "returns NaN in entries": _every(lambda each: np.full(np.shape(each), math.nan)[()]),
+    "returns complex entries": _every(lambda each: np.full(np.shape(each), 1j)[()]),
+    "returns entries of one axis more": _every(lambda each: [[[each]]]),
+}  # fmt: skip
+"""Changes to a function after which it raises, or returns what no function may."""
+
+
+def _emptying(good: Any) -> Any:
+    """Return a function that empties the dicts and arrays that it gets, after it has used them."""
+
+    def call(*args: Any, **more: Any) -> Any:
+        found = copy.deepcopy(good(*args, **more))
+        for each in (*args, *more.values()):
+            if isinstance(each, dict):
+                each.clear()
+            elif isinstance(each, np.ndarray) and each.flags.writeable:
+                each[...] = 0
+        return found
+
+    return call
+
+
+SAME_FUNCTIONS: dict[str, Callable[[Any], Any]] = {"empties its arguments": _emptying}
+"""Changes to a function after which the function that takes it must return the same."""
+
+
+def _renamed(name: Any) -> Callable[[Any], Any]:
+    return lambda good: {**dict([*good.items()][:-1]), name: [*good.values()][-1]}
+
+
+NAMES: dict[str, Callable[[Any], Any]] = {
+    "no entries": lambda good: {},
+    "another name": _renamed("nothing"),
+    "no identifier": _renamed("1 a"),
+    "a name with NUL": _renamed("a\0"),
+    "a number as name": _renamed(1),
+    "None as name": _renamed(None),
+    "one name more": lambda good: {**good, "more": [*good.values()][-1]},
+}
+"""Changes to the names of a dict."""
+
+
+NEVER_NAMES = {"a name with NUL", "a number as name", "None as name"}
+"""Those with a name that cannot be shown."""
+
+
+def _last(value: str) -> Callable[[Any], Any]:
+    def change(good: Any) -> Any:
+        if isinstance(good, Mapping):
+            return {**good, [*good][-1]: BAD[value]}
+        return type(good)([*good[:-1], BAD[value]])
+
+    return change
+
+
+ENTRIES: dict[str, Callable[[Any], Any]] = {f"entry: {value}": _last(value) for value in BAD if value != "generator"}
+"""Changes to the last entry of a dict, list or tuple."""
+
+CHANGES = WRONG | SAME | FUNCTIONS | SAME_FUNCTIONS | NAMES | ENTRIES
+
+
+def changes_of(good: Any) -> tuple[str, ...]:
+    """Return the names of the changes that an argument can have, given a good value of it."""
+    found: tuple[str, ...] = ()
+    if isinstance(good, np.ndarray):
+        found = tuple(
+            value
+            for value in (*WRONG, *SAME)
+            if (value, good.dtype.kind) != ("table of bools", "b") and (value, good.ndim) != ("named axes", 1)
+        )
+    elif callable(good):
+        found = (*FUNCTIONS, *SAME_FUNCTIONS)
+    elif isinstance(good, Mapping):
+        found = (*NAMES, *ENTRIES)
+        if callable([*good.values()][-1]):
+            found += (*FUNCTIONS, *SAME_FUNCTIONS)
+    elif isinstance(good, list | tuple):
+        found = tuple(ENTRIES)
+    return (*BAD, *found)
+
+
+def changed(good: Any, value: str) -> Any:
+    """Return a bad value, or what a change makes of a good one."""
+    change = CHANGES.get(value)
+    if value in FUNCTIONS | SAME_FUNCTIONS and isinstance(good, Mapping):
+        return {**good, [*good][-1]: CHANGES[value]([*good.values()][-1])}
+    if change is not None:
+        return change(good)
+    return (i for i in ()) if value == "generator" else BAD[value]
+
+
+def never(value: str) -> bool:
+    """Whether no argument accepts a value, or an entry or name with it."""
+    return value.removeprefix("entry: ") in NEVER or value in WRONG or value in NEVER_NAMES

@@ -20,8 +20,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 
 PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
-OLDEST = {"3.13": "2.1", "3.14": "2.3"}
-"""Oldest NumPy with wheels for a Python, if it is newer than that of ``pyproject.toml``."""
+OLDEST = {"3.13": {"numpy": "2.1"}, "3.14": {"numpy": "2.3", "numba": "0.63"}}
+"""Oldest NumPy and Numba with wheels for a Python, where they are newer than those of ``pyproject.toml``."""
 
 SECONDS = 600
 STRANGER = 54321
@@ -144,7 +144,7 @@ def installed(version: str, newest: bool) -> str:
     wanted = re.findall(r'^    "((?:amaranth|matplotlib|mpmath|numba|numpy|scipy)[>=][^;"]+)', _dependencies(), re.M)
     if not newest:
         least = {name: re.search(rf"^    \"{name}>=([\d.]+)", _dependencies(), re.M) for name in ("numpy", "numba")}
-        bounds = {name: OLDEST.get(version, at[1]) if name == "numpy" else at[1] for name, at in least.items() if at}
+        bounds = {name: at[1] for name, at in least.items() if at} | OLDEST.get(version, {})
         wanted += [f"{name}=={at}.*" for name, at in bounds.items()]
     if not (folder / "ready").exists():
         subprocess.run([base, "-m", "venv", "--clear", str(folder)], check=True, capture_output=True)

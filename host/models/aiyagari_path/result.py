@@ -13,8 +13,8 @@ from beltline.host.analysis.policy import lottery
 from beltline.host.models.aiyagari.model import Aiyagari
 from beltline.host.models.equilibrium.households import CUBICS
 from beltline.host.models.equilibrium.search import MARKET_TOLERANCE
-from beltline.host.models.equilibrium.sequence import PERIODS_LIMIT
-from beltline.host.models.equilibrium.transition import REST_TOLERANCE, SHARES
+from beltline.host.models.equilibrium.sequence import PERIODS_LIMIT, REST_TOLERANCE
+from beltline.host.models.equilibrium.transition import SHARES
 from beltline.host.models.model_result import STATUS, ModelResult
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, place, table
@@ -79,7 +79,7 @@ class TransitionPath(ModelResult):
 
     ``model`` is the :class:`~beltline.host.models.aiyagari_path.model.AiyagariPath` that was solved. It is solved if
     both steady states are, ``excess`` is at most :data:`~beltline.host.models.equilibrium.search.MARKET_TOLERANCE` in
-    absolute value at every date and at most :data:`~beltline.host.models.equilibrium.transition.REST_TOLERANCE` after
+    absolute value at every date and at most :data:`~beltline.host.models.equilibrium.sequence.REST_TOLERANCE` after
     the last, and the grid is long enough (``at_top`` is at most
     :data:`~beltline.host.results.outcome.GRID_END_SHARE`).
 

@@ -16,7 +16,7 @@ from beltline.host.models.equilibrium.search import MARKET_TOLERANCE, Search, Tr
 from beltline.host.models.equilibrium.setup import Named, Setup, numbers, setup_of
 from beltline.host.models.model_result import STATUS, ModelResult, reading
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.checks import ProblemError, check_progress, shown, whole
+from beltline.host.problem.checks import ProblemError, check_progress, real, shown, whole
 from beltline.host.problem.concavity import concave_majorant
 from beltline.host.problem.model_parameters import POSITIVE
 from beltline.host.problem.problem import Problem
@@ -298,10 +298,9 @@ def _bounds(first: Named, bounds: Mapping[str, tuple[float, float]] | None) -> t
     for name, pair in (bounds or {}).items():
         if name not in first:
             raise ProblemError(f"bounds has {shown(name)}, and the prices are {', '.join(first)}")
-        try:
-            least, most = map(float, pair)
-        except (TypeError, ValueError):
-            raise ProblemError(f"bounds[{name!r}] must be a pair of numbers, not {shown(pair)}") from None
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise ProblemError(f"bounds[{name!r}] must be a pair of numbers, not {shown(pair)}")
+        least, most = (real(f"bounds[{name!r}]", each, "a pair of numbers", lambda v: v == v) for each in pair)
         if not least < first[name] < most:
             raise ProblemError(
                 f"guess[{name!r}] must be above {least:g} and below {most:g}, its bounds, not {first[name]:g}"

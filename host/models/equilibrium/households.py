@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,7 +16,7 @@ from beltline.host.analysis.policy import Policy, by_alternative, lottery, polic
 from beltline.host.analysis.refine import settled
 from beltline.host.analysis.stationary import stationary_mass
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.checks import ProblemError, shown
+from beltline.host.problem.checks import ProblemError, numbers_of, plain_text, shown, table
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import utility
 from beltline.host.results.outcome import Outcome
@@ -126,14 +127,13 @@ class Period:
             taken = {one.name: np.broadcast_to(each[d], shape) for d, one in enumerate(problem.alternatives)}
             tables = taken | tables
         if extra is not None:
-            more = extra(prices, problem, self.choice)
+            more = extra(copy(prices), problem, self.choice.copy())
             if not isinstance(more, Mapping):
                 raise ProblemError(f"variables must return a dict of tables by name, not {shown(more)}")
-            for name, one in more.items():
-                if not isinstance(one, np.ndarray) or one.shape != self.choice.shape:
-                    raise ProblemError(
-                        f"variables must return arrays of shape {self.choice.shape}, and {name!r} is {shown(one)}"
-                    )
+            for name, given in more.items():
+                what = f"what variables returns for {shown(name)}"
+                plain_text(f"the name of {what}", name)
+                one = table(what, 1.0 * numbers_of(what, given, kinds="biuf", shape=self.choice.shape))
                 tables[name] = np.where(without, 0.0, one.reshape(shape))
         return {name: self.policy.by_state(one).reshape(self.value.shape) for name, one in tables.items()}
 

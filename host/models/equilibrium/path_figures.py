@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from beltline.host.models.equilibrium.search import MARKET_TOLERANCE
-from beltline.host.models.equilibrium.transition import REST_TOLERANCE, MarketPath
+from beltline.host.models.equilibrium.sequence import REST_TOLERANCE
+from beltline.host.models.equilibrium.transition import MarketPath
 from beltline.host.plots.figures import colours
 from beltline.host.plots.panels import GREY, draws, label, lines
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,9 @@ from beltline.host.problem.report import Report, as_html, as_text, report
 
 PERIODS_LIMIT = 10_000
 """Largest number of dates, so that a mistyped number is refused before memory is allocated."""
+
+REST_TOLERANCE = 1e-4
+"""Largest excess in a steady state, and after the last date of a path, at which it counts as one."""
 
 STEP = 1e-6
 """Relative change of a price for finite differences."""
@@ -39,6 +43,30 @@ class Rest:
         (problem,) = setup.problems(prices)
         period = setup.choose(problem, Period.known(problem, found.continuous_value, found.continuous_choice))
         return cls(prices, period, found.distribution, Named(found.aggregates))
+
+    def check(self, setup: Setup, name: str) -> None:
+        """Check that the functions of ``setup`` are those with which the steady state, ``name``, was found.
+
+        Raises
+        ------
+        ProblemError
+            They give other aggregates, or a market does not clear.
+        """
+        found = self.period.amounts(self.prices, setup.extra)
+        for each in [*self.aggregates, *found]:
+            mean = float((self.mass * found.get(each, math.nan)).sum())
+            known = self.aggregates.get(each, math.nan)
+            if not abs(mean - known) <= REST_TOLERANCE * max(1.0, abs(known)):
+                raise ProblemError(
+                    f"household and variables must be those with which {name} was found: {each} is {mean:.6g} there, "
+                    f"and was {known:.6g}"
+                )
+        for each, excess in zip(setup.markets, setup.excess(self.aggregates, self.prices), strict=True):
+            if not abs(excess) <= REST_TOLERANCE:
+                raise ProblemError(
+                    f"markets must be those with which {name} was found: the excess of {each} is {excess:.3g} there, "
+                    f"and at most {REST_TOLERANCE:g} is allowed"
+                )
 
 
 Responses = dict[str, dict[str, Array]]
@@ -297,6 +325,7 @@ def sequence_jacobian(
     setup = setup_of(household, markets, at.model.prices, at.model.given, variables, at.model.method)
     fixed = predetermined_of(predetermined, setup.prices)
     rest = Rest.of(setup, at)
+    rest.check(setup, "at")
     slopes = market_slopes(setup, rest)
     of = household_responses(setup, rest, tuple(rest.prices), dates)
     market = {name: market_jacobian(slopes, of, name, dates) for name in rest.prices}

@@ -11,7 +11,7 @@ import numpy as np
 from beltline.host.analysis.policy import check_forever
 from beltline.host.models.equilibrium.households import METHODS, Choose, Extra
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.checks import ProblemError, real, shown, word
+from beltline.host.problem.checks import ProblemError, plain_text, real, shown, word
 from beltline.host.problem.general import extras
 from beltline.host.problem.problem import Problem
 
@@ -49,7 +49,7 @@ class Setup:
     """The functions of an economy; ``prices`` and ``given`` are the names of what they take.
 
     ``household`` returns the problem at some prices, or one for each type of households, of which ``weights`` are the
-    shares. ``markets`` has the excess of each market by name.
+    shares. ``markets`` has the excess of each market by name. Each function gets copies, which it may change.
     """
 
     household: Callable[[Any], Any]
@@ -81,7 +81,7 @@ class Setup:
         ProblemError
             ``household`` returns something else.
         """
-        made = self.household(prices)
+        made = self.household(Named(prices))
         problems = made if isinstance(made, tuple) else (made,)
         for problem in problems:
             if not isinstance(problem, Problem):
@@ -107,7 +107,7 @@ class Setup:
         """
         found = []
         for name, market in self.markets.items():
-            value = market(aggregates, prices)
+            value = market(Named(aggregates), Named(prices))
             if not isinstance(value, int | float | np.floating | np.integer) or isinstance(value, bool):
                 raise ProblemError(f"markets[{name!r}] must return a number, not {shown(value)}")
             found.append(float(value))
@@ -124,6 +124,8 @@ def setup_of(household: Any, markets: Any, prices: Sequence[str], given: Any, va
         raise ProblemError(
             f"markets must be a function of aggregates and prices, or a dict of them by name, not {shown(markets)}"
         )
+    for name in markets:
+        plain_text(f"the name of markets[{shown(name)}]", name)
     if len(markets) != len(prices):
         raise ProblemError(
             f"there must be one market for each price, and there are {len(markets)} markets ({', '.join(markets)}) and "

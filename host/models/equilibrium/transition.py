@@ -15,6 +15,7 @@ from beltline.host.models.equilibrium.households import METHODS, Period
 from beltline.host.models.equilibrium.search import MARKET_TOLERANCE, SMALLEST_STEP
 from beltline.host.models.equilibrium.sequence import (
     PERIODS_LIMIT,
+    REST_TOLERANCE,
     Rest,
     check_equilibrium,
     free_dates,
@@ -34,9 +35,6 @@ from beltline.host.results.facts import ANY_NUMBER, COUNT, FLAG, LIST, MEASURE, 
 from beltline.host.results.fields import array, fact
 from beltline.host.results.outcome import GRID_END_SHARE, Outcome
 from beltline.sim.progress import reporting
-
-REST_TOLERANCE = 1e-4
-"""Largest excess after the last date, at which the path counts as having reached the steady state."""
 
 SHARES = Rule("a list of numbers of at least 0", lambda v: LIST.holds(v) and all(map(MEASURE.holds, v)))
 
@@ -340,10 +338,11 @@ def transition(
     fixed = predetermined_of(predetermined, setup.prices)
     given = _paths(setup, shocks)
     begin, timing = time.perf_counter(), dict[str, float]()
-    rests = [Rest.of(setup, before)] * 2
+    rests, others = [Rest.of(setup, before)] * 2, setup
     if after is not before:
         others = setup_of(household, markets, after.model.prices, after.model.given, variables, after.model.method)
         rests[1] = Rest.of(others, after)
+    rests[1].check(others, "before" if after is before else "after")
     with reporting(progress) as report:
         best, steps = clear(setup, rests[0], rests[1], given, fixed, max_steps, report)
     timing["path"] = time.perf_counter() - begin

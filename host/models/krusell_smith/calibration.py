@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from beltline.gpu_ref.remedies import of_sums
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.checks import ProblemError, real, table
+from beltline.host.problem.checks import ProblemError, real, shown, table
 from beltline.host.problem.grids import grid_polynomial
 from beltline.host.problem.model_parameters import POSITIVE, RISK_AVERSION, SHARE, TO_ONE, count, number
 from beltline.host.problem.problem import ROW_SUM_TOLERANCE, Problem
@@ -201,6 +201,8 @@ class Calibration(Declared):
             undepreciated capital, which is concave.
         """
         choices = self.choices() if choices is None else table("choices", choices, 1)
+        if choices.size < 2 or choices[0] < 0 or not (np.diff(choices) > 0).all():
+            raise ProblemError(f"choices must be at least 2 numbers from 0 that increase, not {shown(choices)}")
         wealth = self.wealth(choices).reshape(choices.size, -1)
         gross = np.repeat(self.gross(self.mean_grid).reshape(-1), 2)
         labels = [f"K={k:.4g}, {a}, {e}" for k in self.mean_grid for a in AGGREGATES for e in EMPLOYMENT]

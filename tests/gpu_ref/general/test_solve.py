@@ -277,7 +277,7 @@ def test_expected_value_of_a_mix_of_regimes() -> None:
         (None, "update must return Prices(tables, prices), not None"),
         (Prices(3, np.zeros(1)), "tables of update must be a mapping by name, not 3"),  # type: ignore[arg-type]
         (Prices({"a": 3}, np.zeros(1)), "tables of update for 'a' must be a mapping by name, not 3"),  # type: ignore
-        (Prices({"a": {}}, "x"), "prices of update must be an array of numbers, not 'x'"),  # type: ignore[arg-type]
+        (Prices({"a": {}}, "x"), "prices of update must be made of numbers, not 'x'"),  # type: ignore[arg-type]
         (Prices({"a": {}}, np.full(2, np.nan)), "prices[0] is nan, not finite"),
         (Prices({"b": {}}, np.zeros(1)), "there is no alternative 'b': there are 'a'"),
     ],

@@ -94,10 +94,11 @@ def test_choices_of_alternatives_are_the_best_of_a_dense_mesh(seed: int) -> None
     low = np.sort(rng.integers(0, 3, given.points))
     chain = rng.dirichlet(np.ones(given.states), given.states)
     linear = seed % 4 == 3
+    cost = given.grid + (0.3 + seed % 5) * rng.normal(size=given.points).cumsum() / given.points
     problem = replace(
         given, eta=0.0 if linear else given.eta, negative=linear, taste=0.3 * (seed % 2),
         alternatives=[
-            bl.Alternative(name="first", cost=given.grid + (0.3 + seed % 5) * rng.normal(size=given.points).cumsum() / given.points),
+            bl.Alternative(name="first", cost=cost),
             bl.Alternative(name="second", low=np.repeat(low[:, None], given.states, 1), high=given.points - 2,
                            transition=chain / chain.sum(axis=1, keepdims=True), beta=0.8, kappa=-0.1,
                            wealth=given.wealth + given.grid[-1]),

@@ -109,7 +109,7 @@ def test_a_problem_that_is_refused_does_not_stop_the_others(card: str) -> None:
     [
         ({"parameters": {}}, "parameters must map names to arrays"),
         ({"parameters": {"beta": [0.9], "rate": [0.1, 0.2]}}, "equally many"),
-        ({"parameters": {"beta": ["x"], "rate": [0.1]}}, "parameter 'beta' must be an array of numbers"),
+        ({"parameters": {"beta": ["x"], "rate": [0.1]}}, "parameter 'beta' must be an array of real numbers"),
         ({"parameters": {"beta": 0.9, "rate": [0.1]}}, "one value for each problem"),
         ({"device": "f2"}, "device of a family must be"),
         ({"family": lambda xp, beta, rate: {"grid": rate}}, "must return a mapping with grid, wealth"),

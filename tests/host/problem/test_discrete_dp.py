@@ -129,3 +129,26 @@ def test_a_sparse_matrix_for_each_action_gives_the_same() -> None:
     parts = bl.solve(bl.from_discrete_dp(R, [sparse.csr_matrix(Q[:, a]) for a in range(4)], 0.9), progress=False)
     assert np.array_equal(whole.value, parts.value)
     assert np.array_equal(whole.policy, parts.policy)
+
+
+def _beyond(matrix: Any, part: str, value: int) -> Any:
+    getattr(matrix, part)[0 if part != "indptr" else 1] = value
+    return matrix
+
+
+@pytest.mark.parametrize(
+    ("form", "part", "value"),
+    [(form, part, value) for form in ("csr", "csc") for part in ("indices", "indptr") for value in (-5, 7)]
+    + [("coo", part, value) for part in ("row", "col") for value in (-5, 7)],
+)
+def test_a_sparse_matrix_whose_indices_are_wrong_is_refused(form: str, part: str, value: int) -> None:
+    """SciPy reads and writes memory by them without a check."""
+    rows = np.array([[0.5, 0.5], [0.0, 1.0], [0.0, 1.0], [0.5, 0.5]])
+    with pytest.raises(bl.ProblemError, match="^Q must be a valid sparse matrix, and SciPy says: "):
+        bl.from_discrete_dp(
+            np.arange(4.0), _beyond(sparse.csr_matrix(rows).asformat(form), part, value), 0.9,
+            s_indices=[0, 0, 1, 1], a_indices=[0, 1, 0, 1],
+        )  # fmt: skip
+    wrong = _beyond(sparse.csr_matrix(rows[:2]).asformat(form), part, value)
+    with pytest.raises(bl.ProblemError, match=r"^Q\[1\] must be a valid sparse matrix, and SciPy says: "):
+        bl.from_discrete_dp(np.ones((2, 2)), [sparse.csr_matrix(rows[2:]), wrong], 0.9)

@@ -197,12 +197,12 @@ def test_values_that_do_not_converge_are_said(monkeypatch: pytest.MonkeyPatch) -
 
 def test_variables_of_the_user_have_means() -> None:
     def variables(p: Any, problem: bl.Problem, choice: Any) -> dict[str, Any]:
-        return {"saved": choice - problem.grid[:, None], "poor": 1.0 * (problem.grid[:, None] < 1.0) + 0.0 * choice}
+        return {"saved": choice - problem.grid[:, None], "poor": (problem.grid[:, None] < 1.0) & (choice >= 0.0)}
 
     found = bl.equilibrium(saver, excess_supply, {"interest": 0.03}, bounds=BOUNDS, variables=variables, progress=False)
     for wrong, sentence in (
         (lambda *_: 3, "variables must return a dict of tables by name, not 3"),
-        (lambda *_: {"b": 3}, "variables must return arrays of shape (150, 2), and 'b' is 3"),
+        (lambda *_: {"b": 3}, "what variables returns for 'b' must have shape (150, 2), not ()"),
     ):
         with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}$"):
             bl.equilibrium(saver, excess_supply, {"interest": 0.03}, variables=wrong, progress=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -172,7 +173,27 @@ def test_what_is_refused(economy: bl.MarketEquilibrium) -> None:
         with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}"):
             bl.sequence_jacobian(**{"household": household, "markets": market, "at": economy, "periods": 4, **wrong})
     # Without it, capital of date 0, which no market determines, makes the equations singular.
+    wanted = economy.aggregates["assets"]
     with pytest.raises(bl.ProblemError, match=r"^the markets of all dates do not determine the prices of all dates: "):
-        bl.sequence_jacobian(household, lambda a, p: a.assets - 3.0 + 0.0 * p.capital, economy, 4).responses(
+        bl.sequence_jacobian(household, lambda a, p: a.assets - wanted, economy, 4).responses(
             {"productivity": np.ones(4)}
         )
+
+
+def test_functions_of_another_economy_are_refused(economy: bl.MarketEquilibrium) -> None:
+    """Responses of other functions than those of the steady state would be numbers of no economy."""
+
+    def impatient(p: Any) -> bl.Problem:
+        return replace(household(p), beta=0.9)
+
+    def own(p: Any, problem: bl.Problem, choice: Any) -> Any:
+        return {"own": choice}
+
+    for wrong, sentence in (
+        ({"markets": lambda a, p: a.assets - 3.0}, "markets must be those with which at was found: the excess of "),
+        ({"markets": lambda a, p: np.nan}, "markets must be those with which at was found: the excess of market is"),
+        ({"household": impatient}, "household and variables must be those with which at was found: "),
+        ({"variables": own}, "household and variables must be those with which at was found: own is "),
+    ):
+        with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}"):
+            bl.sequence_jacobian(**{"household": household, "markets": market, "at": economy, "periods": 4, **wrong})
