@@ -36,7 +36,7 @@ GROUPS = 100
 """Largest number of groups of states whose masses are brought to balance before each pass."""
 
 FLOOR = 1e-11
-"""What two passes may move at most if it falls no further, because of rounding."""
+"""What rounding adds up to at most: what two passes move if it falls no further, or the share that leaves a state."""
 
 
 @njit(cache=True)
@@ -63,12 +63,13 @@ def _one_class(
     for r in range(regimes):
         for x in range(points):
             for s in range(states):
-                d = 0
-                while regime[d] != r or probability[d, x, s] == 0.0:
+                d, to, t = 0, 0, meeting
+                while d < count and (regime[d] != r or probability[d, x, s] == 0.0):
                     d += 1
-                to, t = 0, meeting
-                while mix[d, to] == 0.0:
+                while d < count and to < regimes and mix[d, to] == 0.0:
                     to += 1
+                if d == count or to == regimes or choice[d, x, s] < 0:
+                    return False
                 for other in range(states):
                     if chain[d, s, other] > 0.0 and (chain[d, s, t] == 0.0 or distance[other] < distance[t]):
                         t = other
@@ -212,8 +213,8 @@ def _balanced(
                     change = new - mass[r, x, t]
                     if change == 0.0:
                         continue
-                    # What stays here for several periods is counted at once.
-                    change /= 1.0 - own if own < 1.0 else 1.0
+                    # What stays here for several periods is counted at once, unless its end is due to rounding.
+                    change /= 1.0 - own if own < 1.0 - FLOOR else 1.0
                     # Rounding leaves no mass below 0.
                     change = max(change, -mass[r, x, t])
                     moved += abs(change)
