@@ -5,13 +5,16 @@ is above 0 and the cost ``G`` is linear between grid points. Within a cell, from
 concave in ``y``: the second derivative of ``U`` is, as ``U'''' < 0``, and that of a cubic is linear. So ``O''`` is
 positive on at most one interval, ``O`` has at most two local maxima in a cell, and where ``O'''`` and ``O''`` change
 sign is known or found by bisection, so that Newton's method finds both. Nothing is assumed about the objective across
-cells: a cell is skipped only if the utility of its cheaper end and the larger expectation of both, which together bound
-the objective in it because each piece is monotone, do not exceed the best objective found so far.
+cells: a cell is skipped only if the best objective found so far is not exceeded in it, because the objective is concave
+in it and largest at an end, or by the utility of its cheaper end and the larger expectation of both, which together
+bound the objective because each piece is monotone.
 
-The objective has increasing differences in ``x`` and ``y`` for every ``EV`` and ``G``, because ``U`` is concave and
-``W`` is non-decreasing. So the lowest maximiser is non-decreasing in ``x``, and rows are searched by divide and
-conquer, each between the cells of neighbours that are solved already (:mod:`beltline.gpu_ref.exact` has the argument,
-which also holds for choices between grid points).
+Where ``G`` rises the objective has increasing differences in ``x`` and ``y``, because ``U`` is concave and ``W`` is
+non-decreasing; where it falls and ``EV`` rises, the higher of two choices is better in every row. So if ``G`` or ``EV``
+rises, the lowest maximiser is non-decreasing in ``x``, and each row is searched between the cells of its
+neighbours: from the last choices, again wherever a neighbour's cell changes, and by divide and conquer if that takes
+long (:mod:`beltline.gpu_ref.exact` has the argument, which also holds for choices between grid points). Other rows are
+searched alone.
 """
 
 from __future__ import annotations
@@ -169,7 +172,7 @@ def _row(
     for j in range(low, high):
         room, end, width = wealth - G[j], wealth - G[j + 1], X[j + 1] - X[j]
         # Consumption must be positive at the lower end, unless the cost falls: then at both.
-        if (not (room > 0.0 or negative)) or ev[j] == -np.inf or ev[j + 1] == -np.inf:
+        if not (room > 0.0 or negative) or ev[j] == -np.inf or ev[j + 1] == -np.inf:
             continue
         price, c1, c2, c3 = (G[j + 1] - G[j]) / width, pieces[2, j], pieces[1, j], pieces[0, j]
         if end > 0.0 or eta == 0.0:
@@ -187,10 +190,10 @@ def _row(
                 continue
         elif price < 0.0:
             continue
-        if (
-            not max(crra(room, eta), crra(end, eta) if end > 0.0 or negative else -np.inf) + max(ev[j], ev[j + 1])
-            > best
-        ):
+        utility = crra(room, eta)
+        if end > 0.0 or negative:
+            utility = max(utility, crra(end, eta))
+        if not utility + max(ev[j], ev[j + 1]) > best:
             continue
         found, where = best_in_cell(room, width, price, eta, ev[j], c1, c2, c3)
         if found > best and (negative or room - price * where > 0.0):

@@ -125,19 +125,20 @@ def _group(
     """
     count, points, states = choice.shape
     regimes = mass.shape[0]
+    block = np.arange(points) * blocks // points
     held, flow = np.zeros((regimes, blocks, states)), np.zeros((count, blocks, states, blocks))
     for x in range(points):
-        held[:, x * blocks // points] += mass[:, x]
+        held[:, block[x]] += mass[:, x]
     for d in range(count):
         for x in range(points):
-            own = x * blocks // points
+            own = block[x]
             for s in range(states):
                 weight = probability[d, x, s] * mass[regime[d], x, s]
                 if weight > 0.0:
                     j, above = choice[d, x, s], share[d, x, s]
-                    flow[d, own, s, j * blocks // points] += (1.0 - above) * weight
+                    flow[d, own, s, block[j]] += (1.0 - above) * weight
                     if above > 0.0:
-                        flow[d, own, s, (j + 1) * blocks // points] += above * weight
+                        flow[d, own, s, block[j + 1]] += above * weight
     step = np.zeros((regimes, blocks, states, regimes, blocks, states))
     for d in range(count):
         for own in range(blocks):
@@ -158,7 +159,7 @@ def _group(
         factor[full] = found / usual[full]
         by_group = factor.reshape(held.shape)
         for x in range(points):
-            mass[:, x] *= by_group[:, x * blocks // points]
+            mass[:, x] *= by_group[:, block[x]]
 
 
 @njit(cache=True)

@@ -178,7 +178,7 @@ def _converged(problem: Problem, value: Array, choose: Choose, tol: float) -> tu
     if choose is choose_by_cubics:
         operator = Between(problem)
         choices, change, sweeps = settled(operator, value, tol, MAX_STEPS)
-        return Period(problem, operator.improve(choices.value)), change, sweeps
+        return Period(problem, operator.improve(choices.value, choices.below)), change, sweeps
     period, sweeps = Period(problem, Between(problem).improve(value)), 0
     for _ in range(MAX_EULER_STEPS):
         ahead = choose(problem, period)
