@@ -45,9 +45,10 @@ mutants: $(READY) ## Insert single faults into FILES=, or into what changed SINC
 yardstick: $(READY) ## Compare answers to 300 problems, and their CPU time, with those recorded: minutes. ONLY=: one kind
 	$(RUN) -m tests.yardstick compare $(if $(ONLY),--only '$(ONLY)')
 
-endurance: $(READY) ## Damage files, search for such that break a reader, and kill processes: hours. COUNT= files, SECONDS=, KILLS=: fewer
+endurance: $(READY) ## Damage files, search for such that break a reader, kill processes, compare random problems with an oracle: hours. COUNT= files, SECONDS=, KILLS=, PROBLEMS=: fewer
 	$(RUN) -m tests.endurance damage $(if $(COUNT),--count '$(COUNT)')
 	$(RUN) -m tests.endurance kills --count $(or $(KILLS),500)
+	$(RUN) -m tests.endurance problems $(if $(PROBLEMS),--count '$(PROBLEMS)') --ways all
 	for kind in npz nc; do $(RUN) -m tests.endurance fuzz --kind $$kind $(if $(SECONDS),--seconds '$(SECONDS)') || exit 1; done
 
 bad-arguments: $(READY) ## Call every public function with bad values, 10,000 times with two at once: minutes. SEED=

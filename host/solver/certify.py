@@ -217,5 +217,5 @@ def _policy(
             f"shape {by_alternative}"
         )
     policy = np.full(by_alternative, -1, np.int32)
-    np.put_along_axis(policy, numbers, found, axis=-3)
+    np.put_along_axis(policy, numbers, found.reshape(numbers.shape), axis=-3)
     return policy

@@ -16,12 +16,21 @@ def main() -> int:
     # As in tests, whose modules import each other by these names.
     sys.path[:0] = [str(ROOT / "tests"), str(ROOT)]
     parser = argparse.ArgumentParser(prog="python -m tests.endurance")
-    parser.add_argument("what", choices=("damage", "fuzz", "kills"))
+    parser.add_argument("what", choices=("damage", "fuzz", "kills", "problems"))
     parser.add_argument("--kind", choices=("npz", "nc", "checkpoint", "store"), help="one kind of file; fuzz needs it")
     parser.add_argument("--count", type=int, default=20_000, help="number of files of each kind, or of kills")
     parser.add_argument("--seconds", type=int, default=3600, help="length of fuzz")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--ways", nargs="+", default=["default"], help="ways to solve problems, or all")
+    parser.add_argument("--jobs", type=int, default=2, help="processes that share the problems")
     given = parser.parse_args()
+    if given.what == "problems":
+        from endurance.problems import WAYS, problems
+
+        ways = tuple(WAYS) if given.ways == ["all"] else tuple(given.ways)
+        facts = problems(given.count, given.seed, ways, given.jobs)
+        print(json.dumps(facts, indent=1))
+        return int(bool(facts["wrong"]))
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         if given.what == "fuzz":

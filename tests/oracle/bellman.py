@@ -9,8 +9,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csc_array
+from scipy.sparse.linalg import splu
 
 LONG = np.longdouble
+EPS = float(np.finfo(LONG).eps)
 
 
 def utility(c: Any, eta: float) -> Any:
@@ -21,11 +24,22 @@ def utility(c: Any, eta: float) -> Any:
     return np.log(c) if eta == 1.0 else c ** (1 - LONG(eta)) / (1 - LONG(eta))
 
 
-def objectives(form: Any, d: int, V: Any, age: int = 0) -> Any:
+def fixed(form: Any, d: int, age: int = 0) -> Any:
+    """Return the utility of each candidate of an alternative, ``(N_k, N_z, N_k)``, -inf where it is not allowed."""
+    tables = form.alternatives[d].at(age)
+    c = np.asarray(tables.wealth, LONG)[:, :, None] - np.asarray(tables.cost, LONG).T[None]
+    candidates = np.arange(c.shape[2])
+    allowed = (tables.low[:, :, None] <= candidates) & (candidates <= tables.high[:, :, None])
+    if not form.negative:
+        allowed &= c > 0
+    return np.where(allowed, utility(np.where(allowed, c, 1), form.eta), -np.inf)
+
+
+def objectives(form: Any, d: int, V: Any, age: int = 0, known: Any = None) -> Any:
     """Return the objectives of an alternative given ``V``, ``(N_r, N_k, N_z)``: ``(N_k, N_z, N_k)``.
 
     They are -inf where a candidate is not allowed. An alternative without a choice has its table of values as its only
-    candidate: ``(N_k, N_z, 1)``.
+    candidate: ``(N_k, N_z, 1)``. ``known`` may have the utilities, :func:`fixed`.
     """
     one = form.alternatives[d]
     tables = one.at(age)
@@ -34,17 +48,23 @@ def objectives(form: Any, d: int, V: Any, age: int = 0) -> Any:
     V = np.asarray(V, LONG)
     future = np.einsum("r,st,rkt->sk", *(np.asarray(t, LONG) for t in (tables.mix, tables.transition)), V)
     future = future * np.asarray(tables.beta, LONG)[:, None] + np.asarray(tables.kappa, LONG)[:, None]
-    c = np.asarray(tables.wealth, LONG)[:, :, None] - np.asarray(tables.cost, LONG).T[None]
-    candidates = np.arange(c.shape[2])
-    allowed = (tables.low[:, :, None] <= candidates) & (candidates <= tables.high[:, :, None])
-    if not form.negative:
-        allowed &= c > 0
-    return np.where(allowed, utility(np.where(allowed, c, 1), form.eta) + future[None], -np.inf)
+    return (fixed(form, d, age) if known is None else known) + future[None]
 
 
 def applied(form: Any, V: Any, age: int = 0) -> Any:
     """Return ``TV``, ``(N_r, N_k, N_z)``."""
-    best = [objectives(form, d, V, age).max(axis=2) for d in range(len(form.alternatives))]
+    return _combined(form, _best(form, V, age)[0])
+
+
+def _best(form: Any, V: Any, age: int = 0, known: Any = None) -> tuple[Any, Any]:
+    """Return the best objective of each alternative, ``(N_d, N_k, N_z)``, and its candidate."""
+    count = len(form.alternatives)
+    own = [objectives(form, d, V, age, None if known is None else known[d]) for d in range(count)]
+    return np.stack([each.max(axis=2) for each in own]), np.stack([each.argmax(axis=2) for each in own])
+
+
+def _combined(form: Any, best: Any) -> Any:
+    """Return the value of each regime from those of its alternatives."""
     found = []
     for r in range(form.shape[0]):
         own = np.stack([best[d] for d, one in enumerate(form.alternatives) if one.regime == r])
@@ -56,29 +76,56 @@ def applied(form: Any, V: Any, age: int = 0) -> Any:
 
 
 def solution(form: Any, after: Any) -> Any:
-    """Return the exact value of every regime: the fixed point, or that of every age, with an axis of ages.
+    """Return the exact value of every regime: the fixed point, or that of every age, with an axis of ages."""
+    return solution_with_error(form, after)[0]
+
+
+def solution_with_error(form: Any, after: Any) -> tuple[Any, Any]:
+    """Return the exact value, as :func:`solution`, and an estimate of its error by state in the same shape.
 
     The fixed point is that of Newton's method from ``after``: residuals are in extended precision, so that steps in
-    double precision are enough.
+    double precision are enough. What residuals and rounding leave is what the last policy makes of them.
     """
     V = np.asarray(after, LONG)
     if form.horizon is not None:
-        ages = []
+        ages, errors, error = [], [], np.zeros(V.shape, LONG)
         for age in range(form.horizon - 1, -1, -1):
             V = applied(form, V, age)
+            error = error.max() * max(1.0, _largest_beta(form, age)) + 100 * EPS * np.abs(V)
             ages.append(V)
-        return np.stack(ages[::-1])
+            errors.append(error)
+        return np.stack(ages[::-1]), np.stack(errors[::-1])
+    known = [fixed(form, d) if hasattr(one, "wealth") else None for d, one in enumerate(form.alternatives)]
     for _ in range(200):
-        residual = applied(form, V) - V
-        if np.abs(residual).max() <= 1e-17 * np.abs(V).max():
-            return V
-        V = V + np.linalg.solve(_newton(form, V), residual.astype(float).ravel()).reshape(V.shape)
+        best, choice = _best(form, V, known=known)
+        matrix = _newton(form, best, choice, V.shape)
+        left = _step(matrix, _combined(form, best) - V, V)
+        if left[0] is None:
+            return V, left[1]
+        V = V + left[0]
     raise AssertionError("Newton's method did not end")
+
+
+def _step(matrix: Any, residual: Any, V: Any) -> tuple[Any, Any]:
+    """Return the step that takes ``residual`` away, None where it is rounding, and what that leaves, by state."""
+    size = np.asarray(np.abs(V), float).ravel()
+    # Sums of a row round as their largest terms do: those of the value, and of what it is added up from.
+    rounding = 30 * EPS * (2 * size - matrix @ size)
+    system, away = splu(matrix), np.asarray(residual, float).ravel()
+    error = 2 * np.abs(system.solve(np.abs(away) + rounding)).reshape(V.shape)
+    return (None if (np.abs(away) <= rounding).all() else system.solve(away).reshape(V.shape)), error
+
+
+def _largest_beta(form: Any, age: int) -> float:
+    return float(max(np.max(one.at(age).beta) for one in form.alternatives if hasattr(one, "wealth")))
 
 
 def probabilities(form: Any, V: Any, age: int = 0) -> Any:
     """Return the probability of every alternative in its regime, ``(N_d, N_k, N_z)``; ties go to the first."""
-    best = np.stack([objectives(form, d, V, age).max(axis=2) for d in range(len(form.alternatives))])
+    return _chances(form, _best(form, V, age)[0])
+
+
+def _chances(form: Any, best: Any) -> Any:
     found = np.zeros(best.shape, LONG)
     for r in range(form.shape[0]):
         own = [d for d, one in enumerate(form.alternatives) if one.regime == r]
@@ -90,17 +137,40 @@ def probabilities(form: Any, V: Any, age: int = 0) -> Any:
     return found
 
 
-def _newton(form: Any, V: Any) -> Any:
-    """Return the identity less the derivative of ``TV``."""
-    matrix = np.zeros((*V.shape, *V.shape))
-    for d, (one, chance) in enumerate(zip(form.alternatives, probabilities(form, V), strict=True)):
+def _newton(form: Any, best: Any, choice: Any, shape: tuple[int, ...]) -> Any:
+    """Return the identity less the derivative of ``TV``, as a sparse matrix."""
+    rows, columns, entries = [np.arange(np.prod(shape))], [np.arange(np.prod(shape))], [np.ones(np.prod(shape))]
+    number = np.arange(np.prod(shape)).reshape(shape)
+    for d, (one, chance) in enumerate(zip(form.alternatives, _chances(form, best), strict=True)):
         if not hasattr(one, "wealth"):
             continue
-        tables, choice = one.at(0), objectives(form, d, V).argmax(axis=2)
-        for x, s in np.argwhere(chance > 0):
-            weight = float(chance[x, s]) * float(np.broadcast_to(tables.beta, V.shape[2])[s])
-            matrix[one.regime, x, s, :, choice[x, s]] += weight * np.outer(tables.mix, tables.transition[s])
-    return np.eye(V.size) - matrix.reshape(V.size, V.size)
+        tables = one.at(0)
+        beta = np.broadcast_to(tables.beta, shape[2])
+        x, s = np.nonzero(chance > 0)
+        weight = np.asarray(chance[x, s], float) * beta[s]
+        for r in np.flatnonzero(tables.mix):
+            for t in range(shape[2]):
+                rows.append(number[one.regime, x, s])
+                columns.append(number[r, choice[d, x, s], t])
+                entries.append(-weight * tables.mix[r] * tables.transition[s, t])
+    return csc_array((np.concatenate(entries), (np.concatenate(rows), np.concatenate(columns))))
+
+
+def pairs_solution(R: Any, Q: Any, beta: float) -> tuple[Any, Any]:
+    """Return the fixed point of a discrete program, ``(n,)``, by policy iteration, and its error by state.
+
+    Rewards ``R``, ``(n, m)``, are -inf where an action cannot be taken; ``Q`` is ``(n, m, n)``.
+    """
+    n, rows = len(R), np.arange(len(R))
+    R, chances, V = np.asarray(R, LONG), np.asarray(Q, LONG), np.zeros(n, LONG)
+    for _ in range(300):
+        worth = R + LONG(beta) * (chances @ V)
+        policy = worth.argmax(axis=1)
+        step, error = _step(csc_array(np.eye(n) - beta * Q[rows, policy]), worth[rows, policy] - V, V)
+        if step is None:
+            return V, error
+        V = V + step
+    raise AssertionError("policy iteration did not end")
 
 
 def pair_objectives(program: Any, V: Any) -> Any:

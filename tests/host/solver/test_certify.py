@@ -194,6 +194,7 @@ RESULTS: dict[str, Callable[[], bl.Result]] = {
     "alternatives": lambda: bl.solve(savings(alternatives=STOP), progress=False),
     "taste": lambda: bl.solve(savings(alternatives=STOP, taste=0.1), progress=False),
     "horizon": lambda: bl.solve(savings(horizon=4), progress=False),
+    "alternatives by age": lambda: bl.solve(savings(alternatives=STOP, horizon=4), progress=False),
     "discrete": lambda: bl.solve(
         bl.from_discrete_dp([[5.0, 10.0], [-1.0, -np.inf]], [[(0.5, 0.5), (0.0, 1.0)], [(0.0, 1.0), (0.5, 0.5)]], 0.95)
     ),
