@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from beltline.compiled import njit
 from beltline.gpu_ref.general.form import Branch
 from beltline.host.analysis.cells import search
+from beltline.host.analysis.visits import DOWN, STAYS, UP, Visits, visits_of
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.problem import Problem
 
@@ -90,54 +92,71 @@ def _end(width: float, next_width: float, chord: float, next_chord: float) -> fl
 @njit(cache=True)
 def _followed(
     gap: Array, regime: NDArray[np.int64], probability: Array, cell: NDArray[np.int32], share: Array, chain: Array,
-    mix: Array, enough: float, limit: int,
+    mix: Array, visits: Visits, enough: float, limit: int,
 ) -> Array:  # fmt: skip
-    """Return the sum of ``gap``, ``(N_r, N_k, N_z)``, along the choices for ever, discounted, nearly.
+    """Return the sum of ``gap``, ``(N_r, N_z, N_k)``, along the choices for ever, discounted, nearly.
 
-    It solves ``d = gap + P d`` by passes up and down the grid, each with the newest values, until one moves no entry by
-    more than ``enough``, or ``limit``. ``chain``, ``(N_d, N_z, N_z)``, is discounted; ``probability``, ``cell`` and
-    ``share`` are ``(N_d, N_k, N_z)``: an alternative leads to the points ``cell`` and, with that share, ``cell + 1``.
+    It solves ``d = gap + P d`` by passes, until one moves no entry by more than ``enough``, or ``limit``. A pass solves
+    each regime and exogenous state along its paths: points that lead up from the top, then the others from the bottom.
+    ``chain``, ``(N_d, N_z, N_z)``, is discounted; ``probability``, ``cell`` and ``share`` are ``(N_d, N_z, N_k)``: an
+    alternative leads to the points ``cell`` and, with that share, ``cell + 1``.
     """
-    regimes, points, states = gap.shape
-    found = gap.copy()
+    regimes, states, points = gap.shape
+    found, given, ahead = gap.copy(), np.empty(points), np.empty(points)
     for number in range(limit):
         moved = 0.0
-        for place in range(points):
-            x = place if number % 2 == 0 else points - 1 - place
-            for s in range(states):
-                for r in range(regimes):
-                    total, own = gap[r, x, s], 0.0
-                    for d in range(regime.size):
-                        j = cell[d, x, s]
-                        if regime[d] != r or j < 0 or probability[d, x, s] == 0.0:
-                            continue
-                        above, row = share[d, x, s], chain[d, s]
-                        for to in range(regimes):
-                            weight = probability[d, x, s] * mix[d, to]
-                            if weight == 0.0:
-                                continue
-                            ahead, ours, next_ours = 0.0, found[to, j], found[to, j + 1]
-                            for t in range(row.size):
-                                ahead += row[t] * (ours[t] + above * (next_ours[t] - ours[t]))
-                            total += weight * ahead
-                            if to == r and (j == x or j + 1 == x):
-                                own += weight * chain[d, s, s] * ((1.0 - above) if j == x else above)
-                    # The state's own share of what follows is solved for.
-                    new = found[r, x, s]
-                    if own < 1.0:
-                        new = (total - own * new) / (1.0 - own)
-                    moved = max(moved, abs(new - found[r, x, s]))
-                    found[r, x, s] = new
+        for place in range(regimes * states):
+            here = place if number % 2 == 0 else regimes * states - 1 - place
+            r, s = here // states, here % states
+            given[:] = gap[r, s]
+            for d in range(regime.size):
+                if regime[d] == r:
+                    ahead[:] = 0.0
+                    for to in range(regimes):
+                        for t in range(states):
+                            weight = mix[d, to] * chain[d, s, t]
+                            if weight != 0.0 and (to != r or t != s):
+                                row = found[to, t]
+                                for x in range(points):
+                                    ahead[x] += weight * row[x]
+                    chance, below, above = probability[d, s], cell[d, s], share[d, s]
+                    for x in range(points):
+                        j = max(below[x], 0)
+                        given[x] += chance[x] * (ahead[j] + above[x] * (ahead[j + 1] - ahead[j]))
+            moved = max(moved, _along(given, r, s, regime, cell, visits, found[r, s]))
         if moved <= enough:
             break
     return found
 
 
 @njit(cache=True)
+def _along(
+    given: Array, r: int, s: int, regime: NDArray[np.int64], cell: NDArray[np.int32], visits: Visits, found: Array
+) -> float:
+    """Solve a regime and exogenous state given what is not in it; return the largest change."""
+    moved, factor, way = 0.0, visits.factor[r, s], visits.way[r, s]
+    for upwards in (True, False):
+        wanted = UP + STAYS if upwards else DOWN
+        for place in range(given.size):
+            x = given.size - 1 - place if upwards else place
+            if way[x] & wanted == 0:
+                continue
+            new = given[x]
+            for d in range(regime.size):
+                if regime[d] == r:
+                    j = max(cell[d, s, x], 0)
+                    new += visits.low[d, s, x] * found[j] + visits.high[d, s, x] * found[j + 1]
+            new *= factor[x]
+            moved = max(moved, abs(new - found[x]))
+            found[x] = new
+    return moved
+
+
+@njit(cache=True)
 def _ahead(value: Array, chain: Array, kappa: Array, mix: Array) -> Array:
-    """Return what follows each alternative, ``(N_d N_z, N_k)``, given a value ``(N_r, N_k, N_z)``."""
+    """Return what follows each alternative, ``(N_d N_z, N_k)``, given a value ``(N_r, N_z, N_k)``."""
     count, states = kappa.shape
-    found = np.empty((count * states, value.shape[1]))
+    found = np.empty((count * states, value.shape[2]))
     for d in range(count):
         for s in range(states):
             own = found[d * states + s]
@@ -146,8 +165,9 @@ def _ahead(value: Array, chain: Array, kappa: Array, mix: Array) -> Array:
                 for t in range(states):
                     weight = mix[d, r] * chain[d, s, t]
                     if weight != 0.0:
+                        row = value[r, t]
                         for x in range(own.size):
-                            own[x] += weight * value[r, x, t]
+                            own[x] += weight * row[x]
     return found
 
 
@@ -156,17 +176,18 @@ def _expected(
     grid: Array, value: Array, chain: Array, kappa: Array, mix: Array, regime: NDArray[np.int64], probability: Array,
     cell: NDArray[np.int32], share: Array,
 ) -> Array:  # fmt: skip
-    """Return what follows the choices, ``(N_r, N_k, N_z)``, given the next period's ``value``."""
-    count, points, states = cell.shape
-    pieces, found = monotone_cubics(grid, _ahead(value, chain, kappa, mix)), np.zeros(value.shape)
+    """Return what follows the choices, ``(N_r, N_z, N_k)``, given the next period's ``value``."""
+    count, states, points = cell.shape
+    pieces = monotone_cubics(grid, _ahead(value, chain, kappa, mix))
+    found = np.zeros(value.shape)
     for d in range(count):
-        for x in range(points):
-            for s in range(states):
-                j, weight, row = cell[d, x, s], probability[d, x, s], d * states + s
+        for s in range(states):
+            piece, own = pieces[d * states + s], found[regime[d], s]
+            for x in range(points):
+                j, weight = cell[d, s, x], probability[d, s, x]
                 if j >= 0 and weight > 0.0:
-                    t = share[d, x, s] * (grid[j + 1] - grid[j])
-                    slope = pieces[row, 2, j] + t * (pieces[row, 1, j] + t * pieces[row, 0, j])
-                    found[regime[d], x, s] += weight * (pieces[row, 3, j] + t * slope)
+                    t = share[d, s, x] * (grid[j + 1] - grid[j])
+                    own[x] += weight * (piece[3, j] + t * (piece[2, j] + t * (piece[1, j] + t * piece[0, j])))
     return found
 
 
@@ -175,11 +196,12 @@ def _evaluated(
     grid: Array, value: Array, gap: Array, improved: Array, chain: Array, kappa: Array, mix: Array,
     regime: NDArray[np.int64], probability: Array, cell: NDArray[np.int32], share: Array,
 ) -> Array:  # fmt: skip
-    """Return nearly the value of following choices for ever, as :meth:`Between.evaluate` says."""
+    """Return nearly the value of following choices for ever, as :meth:`Between.evaluate` says; grids come last."""
+    visits = visits_of(regime, probability, cell, share, chain, mix, 1.0)
     now = improved - _expected(grid, value, chain, kappa, mix, regime, probability, cell, share)
     first = largest = np.abs(gap).max()
     for _ in range(EVALUATIONS):
-        value = value + _followed(gap, regime, probability, cell, share, chain, mix, NEARLY * largest, PASSES)
+        value = value + _followed(gap, regime, probability, cell, share, chain, mix, visits, NEARLY * largest, PASSES)
         gap = now + _expected(grid, value, chain, kappa, mix, regime, probability, cell, share) - value
         before, largest = largest, np.abs(gap).max()
         if not REST * first < largest < before:
@@ -274,7 +296,7 @@ class Between:
         """
         problem, grid = self.problem, self.problem.grid
         count, states = self._kappa.shape
-        ev = _ahead(value, self.chain, self._kappa, self.mix)
+        ev = _ahead(_grid_last(value), self.chain, self._kappa, self.mix)
         values, choice, share = np.empty((3, count, problem.points, states))
         below = np.full(values.shape, -1, np.int32) if guess is None else np.minimum(guess, problem.points - 2)
         search(
@@ -311,7 +333,11 @@ class Between:
         What a gap adds up to along choices is found with lotteries in place of interpolation, which leaves a smaller
         gap; this is repeated until a gap is :data:`REST` times the first.
         """
-        return _evaluated(
-            self.problem.grid, value, gap, choices.value, self.chain, self._kappa, self.mix, self.regime,
-            choices.probability, choices.below, choices.share,
-        )  # fmt: skip
+        tables = (_grid_last(table) for table in (value, gap, choices.value))
+        chosen = (_grid_last(table) for table in (choices.probability, choices.below, choices.share))
+        found = _evaluated(self.problem.grid, *tables, self.chain, self._kappa, self.mix, self.regime, *chosen)
+        return np.ascontiguousarray(found.swapaxes(1, 2))
+
+
+def _grid_last(table: NDArray[Any]) -> NDArray[Any]:
+    return np.ascontiguousarray(table.swapaxes(1, 2))

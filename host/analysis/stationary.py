@@ -21,6 +21,7 @@ from beltline.host.analysis.policy import (
     policy_of,
 )
 from beltline.host.analysis.refine import Refined, answer_of
+from beltline.host.analysis.visits import DOWN, STAYS, UP, Visits, visits_of
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.discrete import DiscreteProblem
@@ -32,8 +33,10 @@ MEETING = 1e-12
 PASSES = 400
 """Number of passes over the grid after which the equations are solved or iterated in their place."""
 
-GROUPS = 100
-"""Largest number of groups of states whose masses are brought to balance before each pass."""
+EVERY, WORK = 2, 50.0
+"""After how many passes masses of groups of states are brought to balance, and what a pass over a state costs in units
+of the work of elimination, which takes the cube of the number of groups: both cost about the same.
+"""
 
 FLOOR = 1e-11
 """What rounding adds up to at most: what two passes move if it falls no further, or the share that leaves a state."""
@@ -121,45 +124,109 @@ def _group(
 ) -> None:  # fmt: skip
     """Bring the masses of groups of neighbouring grid points to balance, given how each is spread inside.
 
-    Each regime and exogenous state has ``blocks`` of them.
+    Each regime and exogenous state has ``blocks`` of them. Arrays are as in :func:`_swept`.
     """
-    count, points, states = choice.shape
+    count, states, points = choice.shape
     regimes = mass.shape[0]
     block = np.arange(points) * blocks // points
-    held, flow = np.zeros((regimes, blocks, states)), np.zeros((count, blocks, states, blocks))
-    for x in range(points):
-        held[:, block[x]] += mass[:, x]
+    held, flow = np.zeros((regimes, states, blocks)), np.zeros((count, states, blocks, blocks))
     for d in range(count):
-        for x in range(points):
-            own = block[x]
-            for s in range(states):
-                weight = probability[d, x, s] * mass[regime[d], x, s]
+        for s in range(states):
+            weights = mass[regime[d], s]
+            for x in range(points):
+                weight = probability[d, s, x] * weights[x]
                 if weight > 0.0:
-                    j, above = choice[d, x, s], share[d, x, s]
-                    flow[d, own, s, block[j]] += (1.0 - above) * weight
+                    j, above = choice[d, s, x], share[d, s, x]
+                    flow[d, s, block[x], block[j]] += (1.0 - above) * weight
                     if above > 0.0:
-                        flow[d, own, s, block[j + 1]] += above * weight
+                        flow[d, s, block[x], block[j + 1]] += above * weight
+    for r in range(regimes):
+        for s in range(states):
+            for x in range(points):
+                held[r, s, block[x]] += mass[r, s, x]
     step = np.zeros((regimes, blocks, states, regimes, blocks, states))
     for d in range(count):
         for own in range(blocks):
             for s in range(states):
                 for to in range(blocks):
-                    moved = flow[d, own, s, to]
+                    moved = flow[d, s, own, to]
                     if moved > 0.0:
-                        moved /= held[regime[d], own, s]
+                        moved /= held[regime[d], s, own]
                         for r in range(regimes):
                             if mix[d, r] > 0.0:
                                 step[regime[d], own, s, r, to] += moved * mix[d, r] * chain[d, s]
-    usual = held.reshape(-1)
+    usual = np.ascontiguousarray(held.transpose(0, 2, 1)).reshape(-1)
     full = np.flatnonzero(usual > 0.0)
     moves = step.reshape(usual.size, usual.size)[full][:, full].copy()
     found = _shares(moves, int(usual[full].argmax()))
     if found.size:
         factor = np.ones(usual.size)
         factor[full] = found / usual[full]
-        by_group = factor.reshape(held.shape)
-        for x in range(points):
-            mass[:, x] *= by_group[:, block[x]]
+        by_group = factor.reshape((regimes, blocks, states))
+        for r in range(regimes):
+            for s in range(states):
+                for x in range(points):
+                    mass[r, s, x] *= by_group[r, block[x], s]
+
+
+@njit(cache=True)
+def _carried(
+    regime: NDArray[np.int64], choice: NDArray[np.int32], share: Array, probability: Array, mass: Array, arrived: Array,
+    r: int, s: int,
+) -> None:  # fmt: skip
+    """Fill ``arrived`` with where each alternative of regime ``r``, or of all if -1, carries that of state ``s``."""
+    for d in range(regime.size):
+        if r < 0 or regime[d] == r:
+            own, to = mass[regime[d], s], arrived[d, s]
+            cell, above, chance = choice[d, s], share[d, s], probability[d, s]
+            to[:] = 0.0
+            for x in range(own.size):
+                weight = chance[x] * own[x]
+                if weight > 0.0:
+                    to[cell[x]] += (1.0 - above[x]) * weight
+                    if above[x] > 0.0:
+                        to[cell[x] + 1] += above[x] * weight
+
+
+@njit(cache=True)
+def _swept(
+    regime: NDArray[np.int64], choice: NDArray[np.int32], visits: Visits, chain: Array, mix: Array, arrived: Array,
+    mass: Array, r: int, t: int,
+) -> float:  # fmt: skip
+    """Bring the mass of regime ``r`` and exogenous state ``t`` to balance, given what comes from others.
+
+    Arrays are ``(N_d, N_z, N_k)``, and ``mass`` is ``(N_r, N_z, N_k)``. Those who stay move along their paths: first
+    from points that lead up, from the bottom, then from the others, from the top. Returns how much mass moved.
+    """
+    count, states, points = choice.shape
+    coming, moved = np.zeros(points), 0.0
+    for d in range(count):
+        for s in range(states):
+            weight = mix[d, r] * chain[d, s, t]
+            if weight > 0.0:
+                row = arrived[d, s]
+                for x in range(points):
+                    coming[x] += weight * row[x]
+    own, stay, factor, way = mass[r, t], visits.stay[r, t], visits.factor[r, t], visits.way[r, t]
+    for upwards in (True, False):
+        wanted = UP if upwards else DOWN + STAYS
+        for place in range(points):
+            x = place if upwards else points - 1 - place
+            change = coming[x] - own[x]
+            if change == 0.0 or way[x] & wanted == 0:
+                continue
+            # What stays here for several periods is counted at once; rounding leaves no mass below 0.
+            change = max(change * factor[x], -own[x])
+            moved += abs(change)
+            own[x] += change
+            coming[x] += stay[x] * change
+            for d in range(count):
+                if regime[d] == r:
+                    low, high, j = visits.low[d, t, x], visits.high[d, t, x], choice[d, t, x]
+                    coming[j] += low * change
+                    if high > 0.0:
+                        coming[j + 1] += high * change
+    return moved
 
 
 @njit(cache=True)
@@ -167,69 +234,31 @@ def _balanced(
     regime: NDArray[np.int64], choice: NDArray[np.int32], share: Array, probability: Array, chain: Array, mix: Array,
     totals: Array, mass: Array, limit: int,
 ) -> bool:  # fmt: skip
-    """Bring ``mass``, ``(N_r, N_k, N_z)``, to balance by passes down and up the grid, each with the newest shares.
+    """Bring ``mass`` to balance by passes along the paths of each exogenous state, each with the newest shares.
 
-    Before each pass the masses of groups of states are, in which the slowest movements are seen (Koury, McAllister and
-    Stewart 1984).
-
-    ``totals`` are the known shares of exogenous states; empty if they are not known. Returns whether the last two
-    passes moved nothing but what rounding does.
+    Arrays are as in :func:`_swept`. Between passes the masses of groups of states are, in which the slowest movements
+    are seen (Koury, McAllister and Stewart 1984). ``totals`` are the known shares of exogenous states; empty if they
+    are not known. Returns whether the last two passes moved nothing but what rounding does.
     """
-    count, points, states = choice.shape
+    states, points = choice.shape[1:]
     regimes, moved, before = mass.shape[0], np.inf, np.inf
-    arrived = np.empty((count, points, states))
-    blocks = min(GROUPS // (regimes * states), points)
-    for _ in range(limit):
-        if blocks > 1:
+    visits, arrived = visits_of(regime, probability, choice, share, chain, mix, 1.0 - FLOOR), np.empty(choice.shape)
+    blocks = min(int((WORK * mass.size) ** (1.0 / 3.0)) // (regimes * states), points)
+    for number in range(limit):
+        if blocks > 1 and number % EVERY == 0:
             _group(regime, choice, share, probability, chain, mix, mass, blocks)
-        # Computed again every time, so that rounding errors do not add up.
-        arrived[:] = 0.0
-        for d in range(count):
-            for x in range(points):
-                for s in range(states):
-                    j, weight = choice[d, x, s], probability[d, x, s] * mass[regime[d], x, s]
-                    if weight > 0.0:
-                        arrived[d, j, s] += (1.0 - share[d, x, s]) * weight
-                        if share[d, x, s] > 0.0:
-                            arrived[d, j + 1, s] += share[d, x, s] * weight
+        for s in range(states):
+            _carried(regime, choice, share, probability, mass, arrived, -1, s)
         before, moved = moved, 0.0
-        for place in range(2 * points):
-            x = points - 1 - place if place < points else place - points
-            if not (arrived[:, x].any() or mass[:, x].any()):
-                continue
-            for r in range(regimes):
-                for t in range(states):
-                    new, own = 0.0, 0.0
-                    for d in range(count):
-                        if mix[d, r] == 0.0:
-                            continue
-                        part = 0.0
-                        for s in range(states):
-                            part += arrived[d, x, s] * chain[d, s, t]
-                        new += mix[d, r] * part
-                        j = choice[d, x, t]
-                        if regime[d] == r and (j == x or j + 1 == x):
-                            stays = 1.0 - share[d, x, t] if j == x else share[d, x, t]
-                            own += probability[d, x, t] * stays * mix[d, r] * chain[d, t, t]
-                    change = new - mass[r, x, t]
-                    if change == 0.0:
-                        continue
-                    # What stays here for several periods is counted at once, unless its end is due to rounding.
-                    change /= 1.0 - own if own < 1.0 - FLOOR else 1.0
-                    # Rounding leaves no mass below 0.
-                    change = max(change, -mass[r, x, t])
-                    moved += abs(change)
-                    mass[r, x, t] += change
-                    for d in range(count):
-                        if regime[d] == r and probability[d, x, t] > 0.0:
-                            j, weight = choice[d, x, t], probability[d, x, t] * change
-                            arrived[d, j, t] += (1.0 - share[d, x, t]) * weight
-                            if share[d, x, t] > 0.0:
-                                arrived[d, j + 1, t] += share[d, x, t] * weight
+        for place in range(regimes * states):
+            here = place if number % 2 == 0 else regimes * states - 1 - place
+            r, t = here // states, here % states
+            moved += _swept(regime, choice, visits, chain, mix, arrived, mass, r, t)
+            _carried(regime, choice, share, probability, mass, arrived, r, t)
         if totals.size:
             for s in range(states):
                 if totals[s] > 0.0:
-                    mass[:, :, s] *= totals[s] / mass[:, :, s].sum()
+                    mass[:, s] *= totals[s] / mass[:, s].sum()
         else:
             mass /= mass.sum()
         if moved <= MASS_MOVES or before <= moved <= FLOOR:
@@ -268,9 +297,9 @@ def stationary_distribution(result: Result | Refined, choices: str | None = None
     Notes
     -----
     The stationary ``mu`` solves ``mu = P' mu``. States that can all reach each other, and no other state, form a closed
-    class; ``mu`` is unique if there is exactly one. It is found by Gauss-Seidel passes down and up the grid, between
-    them by the balance of groups of neighbouring points. A state that saves little leads down and one that saves much
-    leads up, so that one pass moves mass along a whole visit of an exogenous state, however long it lasts. With choices
+    class; ``mu`` is unique if there is exactly one. It is found by Gauss-Seidel passes over exogenous states, between
+    them by the balance of groups of neighbouring points. Those who stay in an exogenous state move along paths that
+    lead up or down, so that one pass moves mass along a whole visit of it, however long it lasts. With choices
     from the grid mass moves between grid points only, and the only errors are rounding errors and what a pass still
     moves, at most 1e-13.
 
@@ -384,11 +413,12 @@ def stationary_mass(policy: Policy) -> Array:
                 sums = found.sum(axis=(0, 1))
                 found *= np.where(sums > 0.0, totals / np.where(sums > 0.0, sums, 1.0), 1.0)
             return found
-    found = np.full((regimes, points, states), 1.0 / (regimes * points * states))
-    found *= totals * states if totals.size else 1.0
-    if not _balanced(*moves, totals, found, PASSES):
-        return _by_equations(policy.matrix(), "").reshape(found.shape)
-    return found
+    found = np.full((regimes, states, points), 1.0 / (regimes * points * states))
+    found *= (totals * states)[:, None] if totals.size else 1.0
+    choice, share, probability = (np.ascontiguousarray(table.swapaxes(1, 2)) for table in moves[1:4])
+    if not _balanced(policy.regime, choice, share, probability, policy.chain, policy.mix, totals, found, PASSES):
+        return _by_equations(policy.matrix(), "").reshape(regimes, points, states)
+    return np.ascontiguousarray(found.swapaxes(1, 2))
 
 
 _SEVERAL = "the long run depends on the start: several groups of states are never left; use a finer grid"

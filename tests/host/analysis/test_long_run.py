@@ -97,9 +97,10 @@ def test_masses_of_random_policies_solve_their_equations() -> None:
         assert (mass >= 0.0).all()
         assert mass.sum() == pytest.approx(1.0, abs=1e-12)
         assert np.abs(policy.forward(mass) - mass).sum() < 1e-11
-        even = np.full(mass.shape, 1.0 / mass.size)
-        if _balanced(*tables, np.empty(0), even, 400):
-            assert even == pytest.approx(mass, abs=1e-9)
+        even = np.full(mass.swapaxes(1, 2).shape, 1.0 / mass.size)
+        moves = (np.ascontiguousarray(table.swapaxes(1, 2)) for table in tables[1:4])
+        if _balanced(policy.regime, *moves, policy.chain, policy.mix, np.empty(0), even, 400):
+            assert even.swapaxes(1, 2) == pytest.approx(mass, abs=1e-9)
     assert min(seen.values()) > 20
 
 
