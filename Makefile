@@ -16,7 +16,7 @@ READY := $(VENV)/.ready
 # Workers of pytest: more than four gain little, because the longest bench decides.
 PYTEST := $(RUN) -m pytest -n auto --maxprocesses 4
 
-.PHONY: help check setup quick sim sim-full test mutants yardstick endurance bad-arguments containers speed durations bench models area vivado vivado-ooc bitstream wheel docs lint format clean
+.PHONY: help check setup quick sim sim-full test mutants yardstick endurance faults bad-arguments containers speed durations bench models area vivado vivado-ooc bitstream wheel docs lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ endurance: $(READY) ## Damage files, search for such that break a reader, kill p
 	$(RUN) -m tests.endurance kills --count $(or $(KILLS),500)
 	$(RUN) -m tests.endurance problems $(if $(PROBLEMS),--count '$(PROBLEMS)') --ways all
 	for kind in npz nc; do $(RUN) -m tests.endurance fuzz --kind $$kind $(if $(SECONDS),--seconds '$(SECONDS)') || exit 1; done
+
+faults: $(READY) ## Put 20 faults of every kind into line, sweep engine, serial port and simulated gateware: hours at most
+	$(PYTEST) -q tests/host/devices/test_faults.py
 
 bad-arguments: $(READY) ## Call every public function with bad values, 10,000 times with two at once: minutes. SEED=
 	$(RUN) -m tests.support.bad_arguments $(if $(SEED),--seed $(SEED))

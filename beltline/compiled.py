@@ -38,6 +38,7 @@ from numba.core.cpu_options import ParallelOptions
 from numba.core.dispatcher import Dispatcher
 
 from beltline.compile_clock import clock
+from beltline.ownership import foreign
 
 __all__ = ["njit", "njit_inlined", "njit_uncounted", "prange", "serial_and_parallel", "source_stamp", "vectorize"]
 
@@ -126,7 +127,17 @@ def source_stamp(path: Path) -> str:
 
 
 class _Followed:
-    """Mixin that makes a locator of Numba's cache stamp functions by content."""
+    """Mixin that makes a locator of Numba's cache stamp functions by content, and pass over folders of other users."""
+
+    @classmethod
+    def from_function(cls, py_func: Any, py_file: str) -> Any:
+        """Return a locator if its folder can be written, and only by this user."""
+        found: Any = super().from_function(py_func, py_file)  # type: ignore[misc]
+        return found if found and found.safe() else None
+
+    def safe(self: Any) -> bool:
+        """Return whether code of the folder can be run: only this user, root or the owner of the source wrote it."""
+        return not foreign(self.get_cache_path(), os.stat(self._py_file).st_uid)
 
     def get_source_stamp(self) -> Any:
         """Return the hash to compare with that of the cached function."""
@@ -135,6 +146,19 @@ class _Followed:
 
 class ProvidedLocator(_Followed, caching.UserProvidedCacheLocator):
     """Cache in the directory that ``NUMBA_CACHE_DIR`` names."""
+
+    def __init__(self, py_func: Any, py_file: str) -> None:
+        super().__init__(py_func, py_file)
+        # The program may change its directory, perhaps into one of another user.
+        self._cache_path: str = os.path.abspath(super().get_cache_path())
+
+    def safe(self) -> bool:
+        """Return whether code of the folder can be run; warn if it cannot."""
+        directory = os.path.dirname(self.get_cache_path())
+        if super().safe() and not foreign(directory, os.stat(self._py_file).st_uid, shared=True):
+            return True
+        _say_foreign(directory)
+        return False
 
 
 class InTreeLocator(_Followed, caching.InTreeCacheLocator):
@@ -159,7 +183,7 @@ class _Filled:
         """Return a locator if the folder exists; never one of the current directory, which may be another user's."""
         made: Any = cls(py_func, py_file)  # type: ignore[call-arg]
         path = made.get_cache_path()
-        return made if os.path.isabs(path) and os.path.isdir(path) else None
+        return made if os.path.isabs(path) and os.path.isdir(path) and made.safe() else None
 
 
 class FilledProvidedLocator(_Filled, ProvidedLocator):
@@ -204,6 +228,19 @@ class _Cache(caching.FunctionCache):
         except UNREADABLE:
             self.disable()
             _say_uncached()
+
+
+@functools.cache
+def _say_foreign(directory: str) -> None:
+    """Warn, once in a process that no other one started, that the directory of the user's choice is not used."""
+    if multiprocessing.parent_process() is not None:
+        return
+    warnings.warn(
+        f"compiled code in {directory!r} could be another user's, who owns it or can write there, and is not used: set "
+        "NUMBA_CACHE_DIR to a directory that is yours alone (docs/containers.md)",
+        RuntimeWarning,
+        stacklevel=2,
+    )
 
 
 @functools.cache

@@ -37,7 +37,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 ``"host"`` is the package's own ``__init__.py`` alone, ``"beltline/compiled"`` the modules of :data:`COMPILED`.
 """
 
-COMPILED = ("compiled", "callees", "compile_clock")
+COMPILED = ("compiled", "callees", "compile_clock", "ownership")
 """Modules beside the public face that compile, and measure how long it takes."""
 
 FOLDERS = ("hw", "sim", "gpu_ref", "constraints", "host")

@@ -7,21 +7,21 @@ import hashlib
 import os
 import re
 import shutil
-import stat
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from beltline.ownership import foreign
 from beltline.sim import guard
 from beltline.sim.file_lock import lock, open_plain
 
 Progress = Callable[[str], None]
 """Function that is called with a line of text about the work in progress; each line replaces the one before."""
 
-UNSAFE = re.compile(r"[^\w/.+@-]")
-"""Matches a character that Make, or the shell that it starts, does not take as a part of a name."""
+UNSAFE = re.compile(r"[^\w/.+@-]", re.ASCII)
+"""Matches a character that Make, its shell, or Verilator's rules for Make do not take as a part of a name."""
 
 QUIET_SECONDS = 2.0
 """Work that takes less time than this reports no progress."""
@@ -51,17 +51,17 @@ def cache_directory() -> Path:
     if odd := UNSAFE.search(str(path)):
         raise SimulationError(
             f"GNU Make cannot build in {str(path)!r} because of the character {odd[0]!r} in its name: "
-            "set BELTLINE_CACHE to a directory of letters, digits and / . _ - + @"
+            "set BELTLINE_CACHE to a directory of ASCII letters, digits and / . _ - + @"
         )
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        there = path.stat()
+        others = foreign(path)
     except OSError as error:
         raise SimulationError(
             f"cannot make the cache directory {path} ({error.strerror}): set BELTLINE_CACHE to a writable one"
         ) from None
-    # What is found there is run. That of root is as safe as this program.
-    if hasattr(os, "geteuid") and (there.st_uid not in (0, os.geteuid()) or there.st_mode & stat.S_IWOTH):
+    # What is found there is run.
+    if others:
         raise SimulationError(
             f"programs in {path} could be another user's, who owns it or can write there: "
             "set BELTLINE_CACHE to a directory that is yours alone"

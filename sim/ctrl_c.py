@@ -1,16 +1,19 @@
-"""Ctrl-C and SIGTERM: both raise ``KeyboardInterrupt``, but never within an import or a callback of compiled code.
+"""Ctrl-C, SIGTERM and SIGHUP raise ``KeyboardInterrupt``, but never within an import or a callback of compiled code.
 
-After SIGTERM, which batch systems and containers send, the process ends as soon as the work in progress is cleaned up.
+After SIGTERM, which batch systems and containers send, and SIGHUP, which a terminal sends when it is closed, the
+process ends as soon as the work in progress is cleaned up.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib
+import math
 import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from functools import wraps
 from types import FrameType, ModuleType
@@ -24,40 +27,47 @@ CALLBACKS = frozenset({"_numba_unpickle", "_raw_object_cache_getbuffer", "_raw_o
 IMPORT = "<frozen importlib._bootstrap>"
 """File of the frames of an import: an exception would leave modules half imported, and later imports of them fail."""
 
+ONCE_SECONDS = 1.0
+"""Seconds in which further signals to end change nothing. A closed terminal and its shell both send one."""
+
 AGAIN_SECONDS = 0.02
 """Seconds after which an interrupt that arrived in one of these is sent again."""
 
-TERMINATED = 128 + signal.SIGTERM
-"""Exit code after SIGTERM."""
+ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""Signals after which the process ends. Windows has no SIGHUP."""
 
-_USUAL: dict[int, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
-"""The handlers that this module replaces; a program that has others wants to handle the signal itself."""
+_USUAL: dict[int, Any] = {signal.SIGINT: signal.default_int_handler, **dict.fromkeys(ENDING, signal.SIG_DFL)}
+"""The handlers that this module replaces; one with others wants to handle or, as ``nohup``, ignore it."""
 
 
 class _State:
     number = signal.SIGINT
     """The last signal."""
 
+    raised = -math.inf
+    """When one that ends the process was raised, in seconds of ``time.monotonic``."""
+
     imports = 0
     """Number of imports in progress when the handlers were installed, as of a script that solves while imported."""
 
 
-def terminated() -> bool:
-    """Return whether the last interrupt was SIGTERM."""
-    return _State.number == signal.SIGTERM
+def terminated() -> int:
+    """Return the exit code after the last interrupt if that ends the process, else 0."""
+    return 128 + _State.number if _State.number in ENDING else 0
 
 
 def send_again() -> None:
     """Send the last signal to the main thread again, a little later."""
     main = threading.main_thread().ident
     assert main is not None
+    _State.raised = -math.inf
     again = threading.Timer(AGAIN_SECONDS, signal.pthread_kill, (main, _State.number))
     again.daemon = True
     again.start()
 
 
 def note(number: int) -> None:
-    """Note which signal arrived. SIGTERM remains noted: Ctrl-C after it does not keep the process."""
+    """Note which signal arrived. One that ends the process remains noted: Ctrl-C after it does not keep it."""
     if not terminated():
         _State.number = signal.Signals(number)
 
@@ -82,12 +92,18 @@ def interrupt(number: int, frame: FrameType | None) -> None:
     if any(code.co_name in CALLBACKS for code in _frames(frame)) or _imports(frame) > _State.imports:
         send_again()
         return
+    if number in ENDING:
+        now = time.monotonic()
+        if now < _State.raised + ONCE_SECONDS:
+            # It would interrupt what the first one has begun: to clean up.
+            return
+        _State.raised = now
     raise KeyboardInterrupt
 
 
 @contextlib.contextmanager
 def handling(handler: Callable[[int, FrameType | None], None] = interrupt) -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM call ``handler`` during the block; SIGTERM ends the process after the outermost one.
+    """Let Ctrl-C, SIGTERM and SIGHUP call ``handler`` during the block; the last two end the process after it.
 
     This works in the main thread, and for a signal only if no other handler is installed; otherwise nothing changes.
     """
@@ -108,7 +124,7 @@ def handling(handler: Callable[[int, FrameType | None], None] = interrupt) -> It
             hook(unraisable)
 
     if interrupt not in before.values():
-        _State.number, _State.imports = signal.SIGINT, _imports(sys._getframe())
+        _State.number, _State.raised, _State.imports = signal.SIGINT, -math.inf, _imports(sys._getframe())
     try:
         sys.unraisablehook = lost
         for number in before:
@@ -118,10 +134,10 @@ def handling(handler: Callable[[int, FrameType | None], None] = interrupt) -> It
         for number, held in before.items():
             signal.signal(number, held)
         sys.unraisablehook = hook
-        if terminated() and before.get(signal.SIGTERM) is signal.SIG_DFL:
-            os.kill(os.getpid(), signal.SIGTERM)
+        if terminated() and before.get(_State.number) is signal.SIG_DFL:
+            os.kill(os.getpid(), _State.number)
             # The first process of a container survives this.
-            sys.exit(TERMINATED)
+            sys.exit(terminated())
 
 
 def interruptible(function: Function) -> Function:

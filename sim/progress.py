@@ -39,7 +39,7 @@ class StatusLine:
         self._lock = threading.RLock()
 
     def __call__(self, text: str) -> None:
-        if not (self._notebook or sys.stderr.isatty()):
+        if not (self._notebook or (sys.stderr is not None and sys.stderr.isatty())):
             return
         with self._lock:
             self._last = text
@@ -70,8 +70,10 @@ class StatusLine:
             else:
                 self._cell.update(data, raw=True)
             return
-        sys.stderr.write(f"\r\x1b[K{text}")
-        sys.stderr.flush()
+        # A terminal that was closed must not end the work.
+        with contextlib.suppress(OSError):
+            sys.stderr.write(f"\r\x1b[K{text}")
+            sys.stderr.flush()
 
 
 class _Watch:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -40,7 +41,7 @@ def package(tmp_path: Path) -> Path:
     folder = tmp_path / "beltline"
     folder.mkdir()
     (folder / "__init__.py").touch()
-    for name in ("compiled.py", "callees.py", "compile_clock.py"):
+    for name in ("compiled.py", "callees.py", "compile_clock.py", "ownership.py"):
         shutil.copy(ROOT / "beltline" / name, folder)
     (tmp_path / "elsewhere").mkdir()
     (folder / "linked").symlink_to("../elsewhere")
@@ -152,6 +153,56 @@ def test_code_that_was_compiled_for_a_read_only_image_is_used(package: Path, whe
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, cwd=package, env=environment, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("70.0 1\n", "")
+
+
+FOREIGN = """
+import os, stat
+known = os.stat
+def seen(path, *more, **options):
+    found = known(path, *more, **options)
+    values = list(found)
+    if os.fspath(path) == {folder!r}:
+        values[0] |= stat.S_IWOTH * {writable}
+        values[4] += 12345 * {owned}
+    return os.stat_result(values)
+os.stat = seen
+"""
+
+
+class Planted:
+    """A pickle that makes a folder when it is read."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self) -> Any:
+        return os.mkdir, (str(self.mark),)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owners here")
+@pytest.mark.parametrize(("writable", "owned"), [(0, 1), (1, 0), (0, 0)])
+@pytest.mark.parametrize("where", ["beside", "directory", "folder in it"])
+def test_code_that_another_user_could_have_put_there_is_not_run(
+    package: Path, where: str, writable: int, owned: int
+) -> None:
+    cache, mark = package / "cache", package / "it ran"
+    environment = {"NUMBA_CACHE_DIR": "" if where == "beside" else str(cache)}
+    environment |= {"HOME": "/dev/null", "XDG_CACHE_HOME": "/dev/null"}
+    assert run(package, **environment) == ["70.0", "0"]
+    (index,) = package.rglob("outer.outer*.nbi")
+    index.write_bytes(pickle.dumps(Planted(mark)))
+    folder = str(cache if where == "directory" else index.parent)
+    # Stands for the file system, because only root can give a folder to another user.
+    (package / "sitecustomize.py").write_text(FOREIGN.format(folder=folder, writable=writable, owned=owned))
+    environment = {**os.environ, "PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1", **environment}
+    command = [sys.executable, "-c", "import beltline.compiled\nfrom beltline.outer import outer\nprint(outer(3.0))"]
+    done = subprocess.run(command, cwd=package, env=environment, capture_output=True, text=True, check=False)
+    # A folder that is this user's shows that this would be seen.
+    assert mark.exists() == (not writable and not owned), done.stderr
+    if writable or owned:
+        assert done.stdout == "70.0\n"
+        assert ("could be another user's" in done.stderr) == (where != "beside")
+        assert ("compiled code is not kept" in done.stderr) == (where == "beside")
 
 
 SHAPES = """

@@ -12,6 +12,8 @@ import textwrap
 from pathlib import Path
 from typing import Any, NoReturn
 
+from beltline.host.cli.output import complain, say
+
 # Checks of problems are imported where they are needed: that takes a moment, and `beltline --help` needs none.
 
 REFUSED = 2
@@ -44,6 +46,13 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **{"formatter_class": _Lines, **options})
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        # The one of argparse hides that help cannot be written.
+        if file is sys.stdout:
+            say(message, end="")
+        else:
+            complain(message, end="")
 
     def error(self, message: str) -> NoReturn:
         """Print the message and exit with code 2."""

@@ -13,7 +13,7 @@ import sys
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from beltline.sim.ctrl_c import interrupt, send_again
+from beltline.sim.ctrl_c import ENDING, interrupt, send_again
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
@@ -44,17 +44,21 @@ def hear() -> bool:
 
 
 def begin_work() -> None:
-    """Make Ctrl-C and SIGTERM raise ``KeyboardInterrupt`` from now on, so that work in progress is ended properly."""
+    """Make Ctrl-C, SIGTERM and SIGHUP raise ``KeyboardInterrupt`` from now on, so that work is ended properly."""
     if signal.getsignal(signal.SIGINT) is _end_at_once:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.signal(signal.SIGTERM, interrupt)
+        for number in ENDING:
+            # ``nohup`` has SIGHUP ignored.
+            if signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, interrupt)
 
 
 def end_work(code: int) -> None:
-    """Make Ctrl-C and SIGTERM end the process with its exit code, because only the exit of the interpreter remains."""
+    """Make these signals end the process with its exit code, because only the exit of the interpreter remains."""
 
     def end(number: int, frame: FrameType | None) -> None:
         os._exit(code)
 
-    signal.signal(signal.SIGINT, end)
-    signal.signal(signal.SIGTERM, end)
+    for number in (signal.SIGINT, *ENDING):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, end)

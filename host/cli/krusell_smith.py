@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from beltline.gpu_ref.krusell_smith.panel import INTERPOLATIONS
 from beltline.gpu_ref.methods import METHODS
 from beltline.host.cli.arguments import check_output, kind_name, new_file_name
 from beltline.host.cli.interrupts import begin_work
+from beltline.host.cli.output import complain, say
 from beltline.host.devices import DEVICES, REFERENCES
 from beltline.host.models.krusell_smith.calibration import CHOICES
 from beltline.host.models.krusell_smith.model import KrusellSmith, krusell_smith
@@ -149,16 +149,16 @@ def run(given: argparse.Namespace, options: Callable[[list[str]], dict[str, Any]
         **of_device,
     )
     if not given.quiet:
-        print(result)
+        say(result)
     if given.compare:
         for name, gap in panel_errors(result).items():
-            print(f"  {'error of K':<16}{name}: {gap:.3g} %")
+            say(f"  {'error of K':<16}{name}: {gap:.3g} %")
     for path, write, more in ((given.out, result.save, ()), (given.plot, result.plot, (kind,))):
         if path is not None:
             write(path, *more)
             if not given.quiet:
-                print(f"  {'written':<16}{path}")
+                say(f"  {'written':<16}{path}")
     if not result.success:
-        print(f"beltline solve: not solved: {result.message}", file=sys.stderr)
+        complain(f"beltline solve: not solved: {result.message}")
         return 1
     return 0

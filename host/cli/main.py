@@ -1,15 +1,15 @@
 """The command line, ``beltline``.
 
 Exit codes are 0 if the problem was solved; 1 if it was not solved (the result is still written), if a device was lost
-or took too long, or if a file could not be written; 2 if the input was refused before any work, or if the problem does
-not fit into the memory of this computer; 130 if the command was interrupted, and 143 if SIGTERM ended it (nothing is
-written except a checkpoint). A plot of a result that is not solved is drawn, with exit code 1.
+or took too long, or if a file or standard output could not be written; 2 if the input was refused before any work, or
+if the problem does not fit into the memory of this computer; 130 if the command was interrupted, 143 if SIGTERM and 129
+if SIGHUP ended it (nothing is written except a checkpoint). A plot of a result that is not solved is drawn, with exit
+code 1.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -27,7 +27,8 @@ from beltline.host.cli.arguments import (
     new_file_name,
 )
 from beltline.host.cli.interrupts import INTERRUPTED, begin_work
-from beltline.sim.ctrl_c import TERMINATED, terminated
+from beltline.host.cli.output import complain, ended, say
+from beltline.sim.ctrl_c import terminated
 
 # Everything else is imported by the command that needs it, so that `beltline --help` appears at once.
 
@@ -249,7 +250,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         given = _equilibrium_parser().parse_args(words[2:]) if economy else _parser(words).parse_args(words)
     except SystemExit as stop:
-        return int(stop.code or 0)
+        return ended("beltline", int(stop.code or 0))
     from beltline.host.devices.base import DeviceError, DeviceLostError, DeviceTimeoutError
     from beltline.host.problem.checks import ProblemError
     from beltline.host.problem.memory import memory_as_problem_error
@@ -257,21 +258,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     name = "beltline solve" if economy else f"beltline {given.command}"
     try:
         with memory_as_problem_error():
-            return _solve_economy(given) if economy else COMMANDS[given.command][-1](given)
-    except BrokenPipeError:
-        # The reader of the output has ended, as `head` does. Python must not fail again when it flushes the output.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+            code = _solve_economy(given) if economy else COMMANDS[given.command][-1](given)
     except (DeviceTimeoutError, DeviceLostError, OSError) as error:
-        print(f"{name}: {error}", file=sys.stderr)
-        return 1
+        complain(f"{name}: {error}")
+        code = 1
     except (ProblemError, DeviceError) as error:
-        print(f"{name}: {error}", file=sys.stderr)
-        return REFUSED
+        complain(f"{name}: {error}")
+        code = REFUSED
     except KeyboardInterrupt as interrupt:
         left = f"; {interrupt}" if interrupt.args else ""
-        print(f"{name}: {'terminated' if terminated() else 'interrupted'}{left}", file=sys.stderr)
-        return TERMINATED if terminated() else INTERRUPTED
+        complain(f"{name}: {'terminated' if terminated() else 'interrupted'}{left}")
+        code = terminated() or INTERRUPTED
+    return ended(name, code)
 
 
 def _solve_economy(given: argparse.Namespace) -> int:
@@ -283,7 +281,7 @@ def _solve_economy(given: argparse.Namespace) -> int:
 def _devices(given: argparse.Namespace) -> int:
     from beltline.host.devices.inventory import inventory, options_table, table
 
-    print(options_table() if given.options else table(inventory()), end="")
+    say(options_table() if given.options else table(inventory()), end="")
     return 0
 
 
@@ -301,7 +299,7 @@ def _selftest(given: argparse.Namespace) -> int:
             report = selftest(device, " ".join([f"{given.device!r},", *given.option]).rstrip(","), progress)
         finally:
             device.close()
-    print(report)
+    say(report)
     return 0 if report.success else 1
 
 
@@ -322,9 +320,9 @@ def _bench(given: argparse.Namespace) -> int:
         given.budget,
         given.seconds,
         grids,
-        (lambda line: None) if given.quiet else lambda line: print(line, file=sys.stderr, flush=True),
+        (lambda line: None) if given.quiet else complain,
     )
-    print(markdown(result), end="")
+    say(markdown(result), end="")
     return 0 if all(row["agrees"] for row in result["rows"]) else 1
 
 
@@ -370,9 +368,9 @@ def _plot(given: argparse.Namespace) -> int:
         warnings.simplefilter("ignore")
         result.plot(out, *_kind(given))
     if not given.quiet:
-        print(out)
+        say(out)
     if not result.success:
-        print(f"beltline plot: {str(given.file)!r} is not solved: {result.message}", file=sys.stderr)
+        complain(f"beltline plot: {str(given.file)!r} is not solved: {result.message}")
         return 1
     return 0
 
@@ -423,16 +421,16 @@ def _solve(given: argparse.Namespace) -> int:
         **options,
     )
     if not given.quiet:
-        print(result)
+        say(result)
     for path, write, more in ((given.out, result.save, ()), (given.plot, result.plot, _kind(given))):
         if path is not None:
             write(path, *more)
             if not given.quiet:
-                print(f"  {'written':<14}{path}")
+                say(f"  {'written':<14}{path}")
     if saving is not None and saving.over:
         saving.remove()
     if not result.success:
-        print(f"beltline solve: not solved: {result.message}", file=sys.stderr)
+        complain(f"beltline solve: not solved: {result.message}")
         return 1
     return 0
 

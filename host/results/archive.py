@@ -197,9 +197,20 @@ def write(
     members = {"about": np.array(describe(kind, facts))}
     members |= {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in arrays.items()}
     members["checksum"] = np.array(checksum(members))
-    save: Any = np.savez_compressed if packed else np.savez
-    with replacing(target) as file:
-        save(file, **members)
+    with (
+        replacing(target) as file,
+        _Written(file, "w", zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED) as whole,
+    ):
+        for name, array in members.items():
+            with whole.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+
+
+class _Written(zipfile.ZipFile):
+    """A zip file that is not closed again after an interrupt of its writer: no caller could handle that error."""
+
+    def __del__(self) -> None:
+        pass
 
 
 @contextlib.contextmanager

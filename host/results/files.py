@@ -53,7 +53,7 @@ def replacing(target: Path) -> Iterator[IO[bytes]]:
 
     The content is brought to the disk before the file gets its name, so that after a power failure, too, ``target`` is
     either the complete old file or the complete new one. If the block raises an error, the new file is removed and
-    ``target`` is unchanged; so it is if Ctrl-C or SIGTERM arrives. What a writer that was killed left in this directory
+    ``target`` is unchanged; so it is on Ctrl-C, SIGTERM and SIGHUP. What a killed writer left in this directory
     is removed. Several threads and processes may write the same ``target``: each writes a file of its own, and the one
     that ends last replaces the others. Permissions follow the umask.
 
@@ -108,7 +108,9 @@ def _locked(file: IO[bytes]) -> IO[bytes] | None:
     try:
         lock(file.fileno())
     except BlockingIOError:
-        pass
+        # Another process has taken it for stale, and removes it now.
+        file.close()
+        return None
     except OSError:
         # Without locks files of others cannot be locked either, and none is removed.
         return file

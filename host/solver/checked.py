@@ -25,7 +25,7 @@ from beltline.hw.interface.layout import Words
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Command, Status, Table, status_text
 from beltline.hw.interface.sums import MODULUS, WRITTEN, table_sum
-from beltline.sim.ctrl_c import handling, note
+from beltline.sim.ctrl_c import ENDING, handling, note
 
 BLOCK_WORDS = 2**18
 """Words in a block (2 MiB): large enough for the full speed of the link, small enough for a quick interrupt."""
@@ -110,14 +110,17 @@ class Watch:
 
 @contextlib.contextmanager
 def deferred_interrupt() -> Iterator[Callable[[], bool]]:
-    """Defer Ctrl-C and SIGTERM during the block: give a function that returns whether one came. A second interrupts."""
+    """Defer Ctrl-C, SIGTERM and SIGHUP during the block: give a function that returns whether one came.
+
+    A second Ctrl-C interrupts.
+    """
     presses = 0
 
     def press(number: int, frame: FrameType | None) -> None:
         nonlocal presses
         note(number)
         presses += 1
-        if presses > 1:
+        if presses > 1 and number not in ENDING:
             raise KeyboardInterrupt
 
     with handling(press):

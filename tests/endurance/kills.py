@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import beltline as bl
+from beltline.sim.ctrl_c import ENDING
 from support.fakes import problem
 from support.files import content, small
 from support.paths import ROOT, TESTS
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+SIGNALS = (signal.SIGINT, *ENDING, signal.SIGKILL)
 
 LATEST = 0.5
 """Longest time in seconds from the beginning of the work to the signal."""
@@ -93,7 +94,7 @@ def ended(code: int, said: str, by: signal.Signals) -> bool:
     if by == signal.SIGINT:
         # Without a word if it arrived at the end of the interpreter.
         return last.startswith("KeyboardInterrupt") or (code == -by and not said) or code in (0, 128 + by)
-    return code in (-by, 0, *([128 + by] if by == signal.SIGTERM else []))
+    return code in (-by, 0, *([128 + by] if by in ENDING else []))
 
 
 def save(folder: Path, rng: random.Random, by: signal.Signals) -> list[str]:

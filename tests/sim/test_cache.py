@@ -25,7 +25,7 @@ def test_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert (tmp_path / "mine").is_dir()
 
 
-@pytest.mark.parametrize("name", [f"my{odd}cache" for odd in " #$'\"\\;`:%=~"])
+@pytest.mark.parametrize("name", [f"my{odd}cache" for odd in " #$'\"\\;`:%=~\né\udcff"])
 def test_directory_in_which_make_cannot_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
     monkeypatch.setenv("BELTLINE_CACHE", str(tmp_path / name))
     with pytest.raises(SimulationError, match="^GNU Make cannot build in .* set BELTLINE_CACHE to a directory of"):

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import beltline as bl
-from beltline.sim.ctrl_c import AGAIN_SECONDS, interrupt, interruptible
+from beltline.sim.ctrl_c import AGAIN_SECONDS, ENDING, interrupt, interruptible
 from support.paths import ROOT
 
 
@@ -130,7 +130,7 @@ checked.POLL_SECONDS = 0.01
 
 def progress(line):
     if line.startswith("sweep"):
-        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), int(sys.argv[3]))
 
 with bl.Session("emulator") as session:
     solve = session.solve if sys.argv[2] == "session" else bl.solve
@@ -140,12 +140,51 @@ print("too late")
 """
 
 
+@pytest.mark.parametrize("number", ENDING)
 @pytest.mark.parametrize("face", ["solve", "session"])
-def test_sigterm_saves_a_checkpoint_and_ends_the_process(tmp_path: Path, face: str) -> None:
+def test_a_signal_that_ends_the_process_saves_a_checkpoint_before(tmp_path: Path, face: str, number: int) -> None:
     path = tmp_path / "run.npz"
-    command = [sys.executable, "-c", TERMINATED, str(path), face]
+    command = [sys.executable, "-c", TERMINATED, str(path), face, str(number)]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGTERM, "", "")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (-number, "", "")
     assert os.listdir(tmp_path) == ["run.npz"]
     result = bl.solve(bl.rbc(grid=512), device="emulator", checkpoint=path)
     assert (result.value == bl.solve(bl.rbc(grid=512), device="emulator").value).all()
+
+
+IGNORED = """
+import os, signal, sys
+from beltline.host.results.files import replacing
+
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+with replacing(Path(sys.argv[1])) as file:
+    os.kill(os.getpid(), signal.SIGHUP)
+    file.write(b"whole")
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="this system has no SIGHUP")
+def test_a_process_under_nohup_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    subprocess.run([sys.executable, "-c", f"from pathlib import Path{IGNORED}", str(path)], cwd=ROOT, check=True)
+    assert path.read_text() == "whole"
+
+
+TWICE = """
+import os, signal, sys
+from beltline.sim.ctrl_c import ENDING, handling
+
+with handling():
+    try:
+        os.kill(os.getpid(), ENDING[-1])
+    finally:
+        for number in (*ENDING, *ENDING):
+            os.kill(os.getpid(), number)
+        print("cleaned", flush=True)
+"""
+
+
+def test_further_signals_to_end_do_not_interrupt_what_the_first_has_begun() -> None:
+    ended = subprocess.run([sys.executable, "-c", TWICE], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ended.stdout == "cleaned\n"
+    assert -ended.returncode in ENDING

@@ -189,7 +189,7 @@ def run(case: str, python: str) -> str:
                 if each.is_dir():
                     each.chmod(0o755)
     lines = (done.stdout if not done.returncode else done.stderr).strip().splitlines() or ["no output"]
-    return f"FAILED: {lines[-1]}" if done.returncode else lines[-1]
+    return f"FAILED, exit code {done.returncode}: {lines[-1]}" if done.returncode else lines[-1]
 
 
 def main() -> int:

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from beltline.sim.ctrl_c import ENDING
 from support.paths import ROOT
 
 IMPORTING = """
@@ -52,7 +53,7 @@ sys.argv = ["beltline", "devices"]
 sys.exit(run())
 """
 
-ENDING = """
+AT_EXIT = """
 import atexit, sys, time
 from beltline.__main__ import run
 
@@ -110,9 +111,11 @@ def test_while_modules_load_in_the_middle_of_work() -> None:
 
 def test_an_exception_lost_in_a_callback_is_raised_again() -> None:
     assert interrupted(LOST) == (130, "beltline devices: interrupted\n")
-    assert interrupted(LOST, signal.SIGTERM) == (143, "beltline devices: terminated\n")
+    for number in ENDING:
+        assert interrupted(LOST, number) == (128 + number, "beltline devices: terminated\n")
 
 
 def test_at_the_end_of_the_interpreter_the_exit_code_stays() -> None:
-    assert interrupted(ENDING) == (0, "")
-    assert interrupted(ENDING, signal.SIGTERM) == (0, "")
+    assert interrupted(AT_EXIT) == (0, "")
+    for number in ENDING:
+        assert interrupted(AT_EXIT, number) == (0, "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -24,7 +25,8 @@ def test_kills_and_signals_lose_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["npz", "nc"])
 @pytest.mark.skipif(importlib.util.find_spec("atheris") is None, reason="Atheris is not installed")
 def test_a_guided_search_finds_no_file_that_is_not_refused(kind: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tests.endurance", "fuzz", "--kind", kind, "--seconds", "5"]
+    seconds = "60" if os.environ.get("CI") else "5"
+    command = [sys.executable, "-m", "tests.endurance", "fuzz", "--kind", kind, "--seconds", seconds]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr[-3000:]
     assert "Done " in ended.stderr
