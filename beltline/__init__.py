@@ -75,8 +75,8 @@ if TYPE_CHECKING:
     from beltline.host.models.hopenhayn_rogerson.result import FirmEconomy as FirmEconomy
     from beltline.host.models.krusell_smith.model import KrusellSmith as KrusellSmith
     from beltline.host.models.krusell_smith.model import krusell_smith as krusell_smith
-    from beltline.host.models.krusell_smith.panel import panel_errors as panel_errors
     from beltline.host.models.krusell_smith.result import Equilibrium as Equilibrium
+    from beltline.host.models.krusell_smith.result import panel_errors as panel_errors
     from beltline.host.models.life_cycle import life_cycle as life_cycle
     from beltline.host.models.lumpy_investment.model import LumpyInvestmentResult as LumpyInvestmentResult
     from beltline.host.models.lumpy_investment.model import lumpy_investment as lumpy_investment
@@ -164,7 +164,7 @@ _HOMES = {
     "lumpy_investment": "beltline.host.models.lumpy_investment.model",
     "moments": "beltline.host.analysis.moments",
     "open": "beltline.host.solver.solve:open_session",
-    "panel_errors": "beltline.host.models.krusell_smith.panel",
+    "panel_errors": "beltline.host.models.krusell_smith.result",
     "rbc": "beltline.host.models.rbc",
     "refine": "beltline.host.analysis.refine",
     "retirement": "beltline.host.models.retirement.model",

@@ -9,8 +9,7 @@ import numpy as np
 from beltline.host.devices import REFERENCES
 from beltline.host.models.krusell_smith.calibration import AGGREGATES
 from beltline.host.models.krusell_smith.model import krusell_smith
-from beltline.host.models.krusell_smith.panel import panel_errors
-from beltline.host.models.krusell_smith.result import Equilibrium
+from beltline.host.models.krusell_smith.result import Equilibrium, panel_errors
 from beltline.host.solver.solve import solve
 from beltline.hw.interface.parameters import CLOCK_HZ, MachineParameters
 from beltline.hw.line.clocks import run_clocks

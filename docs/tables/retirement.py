@@ -5,14 +5,16 @@ They compare the solution on the grid with the closed form and with published nu
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from beltline.host.models.retirement.closed_form import ClosedForm, late_probability
+from beltline.host.models.retirement.closed_form import ClosedForm
 from beltline.host.models.retirement.model import RetirementResult, retirement
 from beltline.host.problem.alternative import Alternative
 from beltline.host.problem.arrays import Array
@@ -63,6 +65,21 @@ DCEGM = (
     Printed(6, 20.0, 2.9778195530514697, 3.1143549496246674, 0.3356640898865708),
     Printed(6, 35.0, 3.1918246549761546, 3.440455376630229, 0.2238875316386577),
 )
+
+
+def late_probability(wealth: ArrayLike, taste: float, wage: float, disutility: float, beta: float) -> Array:
+    """Return the probability that a worker retires at the last age but one, with taste shocks and no interest.
+
+    At the last age the shocks add a constant to the value, so that consumption is the same as without them: with
+    ``M > wage / beta`` it is ``(M + wage) / (1 + beta)`` for a worker and ``M / (1 + beta)`` for a worker who retires.
+    """
+    given = np.asarray(wealth, np.float64)
+    works = np.minimum(given, (given + wage) / (1.0 + beta))
+    rests = given / (1.0 + beta)
+    ahead = taste * math.log1p(math.exp(-disutility / taste))
+    gain = np.log(works) - disutility + beta * (np.log(given - works + wage) + ahead)
+    gain -= np.log(rests) + beta * np.log(given - rests)
+    return 1.0 / (1.0 + np.exp(gain / taste))
 
 
 def thresholds(grid: int = 20_000, ages: Sequence[int] = AGES) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from beltline.gpu_ref.cuda.device import available, cupy_module
-from beltline.gpu_ref.krusell_smith.euler_iteration import DAMPING, Household, checked, slope_matrix, spline_weights
+from beltline.gpu_ref.krusell_smith.euler_iteration import DAMPING, Household, slope_matrix, spline_weights
 from beltline.gpu_ref.tables import Array
 
 __all__ = ["available", "band_of", "shared_bytes", "solve", "source"]
@@ -75,22 +75,14 @@ def solve(
     damping: float = DAMPING,
     progress: Callable[[int, float], None] | None = None,
 ) -> Household:
-    """Iterate to the policy on the current CUDA device.
+    """Iterate to the policy on the current CUDA device; otherwise as the function of the same name for the processor.
 
-    Arguments, result and errors as for :func:`beltline.gpu_ref.krusell_smith.euler_iteration.solve`.
-
-    Raises
-    ------
-    ValueError
-        Tables do not fit together, or the grid of ``k`` does not fit into the shared memory of a block.
-    RuntimeError
-        There is no CUDA device, or CuPy is missing.
-    FloatingPointError
-        The iteration diverged: the policy is not a number.
+    ``ValueError`` is raised if the grid of ``k`` does not fit into the shared memory of a block.
     """
     if missing := available():
         raise RuntimeError(missing)
-    x, m, w, k, r, y, p, policy = checked(grid, means, wealth, ahead, gross, income, chain, start)
+    given = grid, means, wealth, ahead, gross, income, chain, start
+    x, m, w, k, r, y, p, policy = (np.asarray(table, dtype=np.float64) for table in given)
     cupy = cupy_module()
     device = cupy.cuda.Device()
     room = int(device.attributes["MaxSharedMemoryPerBlockOptin"])

@@ -13,9 +13,8 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,15 +24,14 @@ from beltline.gpu_ref.krusell_smith.panel import (
     INTERPOLATIONS,
     Panel,
     Places,
-    check_method,
-    check_panel,
     mean_of,
     places,
+    tables_of,
 )
 from beltline.gpu_ref.krusell_smith.shocks import WORD, Shocks
 from beltline.gpu_ref.tables import Array
 
-__all__ = ["Simulator", "available", "layout", "near_bytes", "options", "simulate", "source"]
+__all__ = ["Simulator", "available", "layout", "near_bytes", "options", "source"]
 
 THREADS = 512
 """Threads of a block, a power of two."""
@@ -54,16 +52,9 @@ EVERY = 100
 """Periods of a launch. Ctrl-C is handled between launches."""
 
 
-@dataclass(frozen=True)
-class Layout:
-    """How agents are distributed over a device.
-
-    Attributes
-    ----------
-    blocks
-        Number of blocks, at most as many as the device runs at once.
-    span
-        Number of agents of a block, a multiple of the agents of a word of shocks.
+class Layout(NamedTuple):
+    """How agents are distributed: number of blocks, all of which run at once, and number of agents of a block, a
+    multiple of the agents of a word of shocks.
     """
 
     blocks: int
@@ -121,20 +112,7 @@ def _kernel(device: int, method: str, near: bool, once: bool) -> Any:
 
 
 class Simulator:
-    """Simulate many panels with the same shocks, which stay on the current device.
-
-    Parameters
-    ----------
-    shocks
-        The shocks of the panel.
-
-    Raises
-    ------
-    RuntimeError
-        There is no CUDA device, or CuPy is missing.
-    MemoryError
-        The shocks do not fit.
-    """
+    """Simulate many panels with the same shocks, which stay on the current device."""
 
     def __init__(self, shocks: Shocks) -> None:
         if missing := available():
@@ -156,10 +134,9 @@ class Simulator:
     ) -> Panel:
         """Simulate; arguments, result and errors as of :func:`beltline.gpu_ref.krusell_smith.panel.simulate`."""
         cupy = cupy_module()
-        check_method(method)
         kind = INTERPOLATIONS[method]
         agents, periods = self.shocks.agents, self.shocks.aggregate.size
-        g, x, m, wealth = check_panel(policy, grid, means, start, agents)
+        g, x, m, wealth = tables_of(policy, grid, means, start, agents)
         search = places(x, kind)
         if x.size > POINTS_LIMIT:
             raise ValueError(f"the grid of k may have {POINTS_LIMIT:,} points on a CUDA device, not {x.size:,}")
@@ -199,16 +176,3 @@ class Simulator:
         clock.lap("periods")
         below, above, outside = (int(count) for count in counts.get())
         return Panel(capital.get(), k.get(), below, above, outside, clock.seconds["periods"])
-
-
-def simulate(
-    policy: ArrayLike,
-    grid: ArrayLike,
-    means: ArrayLike,
-    shocks: Shocks,
-    start: ArrayLike,
-    method: str = "bicubic",
-    progress: Callable[[int], None] | None = None,
-) -> Panel:
-    """Simulate once; use :class:`Simulator` for many simulations with the same shocks."""
-    return Simulator(shocks).simulate(policy, grid, means, start, method, progress)

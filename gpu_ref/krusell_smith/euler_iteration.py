@@ -42,16 +42,8 @@ LEAST = 1e-10
 class Household:
     """The solution of a household's problem.
 
-    Attributes
-    ----------
-    policy
-        ``k'``, ``(N_k, N_K, 4)``, units of the good.
-    iterations
-        Number of iterations.
-    change
-        Largest change of ``k'`` in the last iteration, before damping, units of the good.
-    converged
-        Whether it is below ``tol``.
+    ``policy`` is ``k'``, ``(N_k, N_K, 4)``, and ``change`` its largest change in the last iteration, before damping,
+    both in units of the good.
     """
 
     policy: Array
@@ -123,29 +115,6 @@ def _iterate(
     return changes.max()
 
 
-def checked(*tables: ArrayLike) -> list[Array]:
-    """Return the tables of :func:`solve` as arrays of doubles: those before ``beta``, and a copy of ``start``.
-
-    Raises
-    ------
-    ValueError
-        Their shapes do not fit together.
-    """
-    found = [np.array(table, dtype=np.float64, order="C") for table in tables]
-    x, m, w, k, r, y, p, policy = found
-    if policy.shape != w.shape or w.shape != (x.size, m.size, 4) or k.shape != (m.size, 2):
-        raise ValueError(
-            f"wealth and start must have shape {(x.size, m.size, 4)} and ahead {(m.size, 2)}, not {w.shape}, "
-            f"{policy.shape} and {k.shape}"
-        )
-    if r.shape != (m.size, 2, 2) or y.shape != (m.size, 2, 4) or p.shape != (4, 4):
-        raise ValueError(
-            f"gross, income and chain must have shapes {(m.size, 2, 2)}, {(m.size, 2, 4)} and (4, 4), not {r.shape}, "
-            f"{y.shape} and {p.shape}"
-        )
-    return found
-
-
 def solve(
     grid: ArrayLike,
     means: ArrayLike,
@@ -164,43 +133,14 @@ def solve(
 ) -> Household:
     """Iterate to the policy of the household.
 
-    Parameters
-    ----------
-    grid
-        Grid of ``k``, increasing.
-    means
-        Grid of ``K``, increasing.
-    wealth
-        ``W``, ``(N_k, N_K, 4)``, units of the good.
-    ahead
-        ``K'``, ``(N_K, 2)``, at the points of the grid of ``K``.
-    gross
-        Gross return ``R(K'(K, a), a')``, ``(N_K, 2, 2)``.
-    income
-        ``income(K'(K, a), s')``, ``(N_K, 2, 4)``.
-    chain
-        Transition matrix ``P``, ``(4, 4)``.
-    beta, gamma
-        Discount factor and relative risk aversion.
-    start
-        Initial policy, ``(N_k, N_K, 4)``.
-    tol
-        The iteration ends when no ``k'`` changes by this or more, units of the good.
-    max_iterations
-        Largest number of iterations.
-    damping
-        Share of the change that is applied, above 0 and at most 1.
-    progress
-        Called now and then with the number of iterations and the last change.
-
-    Raises
-    ------
-    ValueError
-        Shapes do not fit together.
-    FloatingPointError
-        The iteration diverged: the policy is not a number.
+    ``wealth`` is ``W``, ``(N_k, N_K, 4)``, at the points of ``grid`` and ``means``, ``ahead`` is ``K'``, ``(N_K, 2)``,
+    ``gross`` is ``R(K'(K, a), a')``, ``(N_K, 2, 2)``, ``income`` is ``income(K'(K, a), s')``, ``(N_K, 2, 4)``, and
+    ``chain`` is ``P``. The iteration begins with the policy ``start`` and ends when no ``k'`` changes by ``tol`` or
+    more. ``progress`` gets the number of iterations and the last change now and then. ``FloatingPointError`` is raised
+    if the policy is not a number.
     """
-    x, m, w, k, r, y, p, policy = checked(grid, means, wealth, ahead, gross, income, chain, start)
+    tables = grid, means, wealth, ahead, gross, income, chain, start
+    x, m, w, k, r, y, p, policy = (np.array(table, dtype=np.float64, order="C") for table in tables)
     weights, matrix = np.ascontiguousarray(spline_weights(m, k)), slope_matrix(x)
     new = np.empty_like(policy)
     change = np.inf

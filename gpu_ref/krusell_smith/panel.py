@@ -54,18 +54,10 @@ FINE = 6
 class Panel:
     """A simulated panel.
 
-    Attributes
-    ----------
-    capital
-        Mean wealth at the start of each period, and after the last: ``(T + 1,)``.
-    wealth
-        Wealth of each agent after the last period, ``(N,)``, ``float64`` or ``float32``.
-    below, above
-        How often an agent would have left the grid of ``k`` at its lower and upper end, and was set to that end.
-    outside
-        Number of periods whose ``K`` was off its grid.
-    seconds
-        Time for all periods, without checks of arguments and, on a CUDA device, without transfers.
+    ``capital``, ``(T + 1,)``, is mean wealth at the start of each period and after the last; ``wealth`` that of each
+    agent after the last, ``float64`` or ``float32``. ``below`` and ``above`` count how often an agent would have left
+    the grid of ``k``, ``outside`` the periods whose ``K`` was off its grid. ``seconds`` is the time for all periods,
+    without transfers to a CUDA device.
     """
 
     capital: Array
@@ -78,21 +70,10 @@ class Panel:
 
 @dataclass(frozen=True)
 class Places:
-    """A table by which the leading bits of a number give its approximate place on a grid.
+    """A table by which the leading bits of a number give its approximate place on a grid, where ``_move`` begins.
 
-    :func:`_move` searches for the interval from there.
-
-    Attributes
-    ----------
-    grid
-        ``(N_k,)``, in the precision of the agents.
-    steps
-        ``1 / (x_(i+1) - x_i)``, ``(N_k - 1,)``, in the same precision.
-    table
-        For each value of the leading bits, the interval of the lowest number that has them, ``int32``.
-    base, shift
-        Entry ``(bits >> shift) - base`` belongs to a number; a negative one means the first entry, and none is beyond
-        the last.
+    ``grid`` and ``steps``, ``1 / (x_(i+1) - x_i)``, have the precision of the agents. Entry ``(bits >> shift) - base``
+    of ``table`` is the interval of the lowest number with these leading bits; for a negative entry it is the first.
     """
 
     grid: NDArray[Any]
@@ -103,18 +84,8 @@ class Places:
 
 
 def places(grid: Array, kind: Any) -> Places:
-    """Prepare the search in ``grid`` for numbers of type ``kind``.
-
-    Raises
-    ------
-    ValueError
-        The grid is not increasing in that precision, or begins below 0.
-    """
+    """Prepare the search in ``grid``, from 0, for numbers of type ``kind``; the grid must increase in this type."""
     points = grid.astype(kind)
-    if points.ndim != 1 or points.size < 2:
-        raise ValueError(f"the grid of k must have shape (N_k,) with N_k >= 2, not {points.shape}")
-    if not points[0] >= 0:
-        raise ValueError(f"the grid of k must begin at 0 or above, not at {points[0]}")
     level = np.flatnonzero(~(np.diff(points) > 0))
     if level.size:
         i = int(level[0])
@@ -232,40 +203,10 @@ def _move(
         sums[block], below[block], above[block] = total, under, over
 
 
-def check_panel(policy: ArrayLike, grid: ArrayLike, means: ArrayLike, start: ArrayLike, agents: int) -> list[Array]:
-    """Return ``policy, grid, means, start`` as arrays of doubles, ``start`` with one entry per agent.
-
-    Raises
-    ------
-    ValueError
-        The shapes do not fit together, or an entry is not finite.
-    """
+def tables_of(policy: ArrayLike, grid: ArrayLike, means: ArrayLike, start: ArrayLike, agents: int) -> list[Array]:
+    """Return ``policy, grid, means, start`` as arrays of doubles, ``start`` with one entry per agent."""
     tables = [np.ascontiguousarray(given, dtype=np.float64) for given in (policy, grid, means, start)]
-    shape = (tables[1].size, tables[2].size, 2, 2)
-    if tables[0].shape != shape:
-        raise ValueError(f"policy must have shape {shape} for these grids of k and K, not {tables[0].shape}")
-    if tables[2].ndim != 1 or tables[2].size < 2 or not (np.diff(tables[2]) > 0).all():
-        raise ValueError(f"the grid of K must increase and have at least 2 points, not {tables[2]}")
-    wrong = np.argwhere(~np.isfinite(tables[0]))
-    if wrong.size:
-        where = [int(i) for i in wrong[0]]
-        raise ValueError(f"policy{where} is {tables[0][tuple(where)]}, not finite")
-    if tables[3].size == 1:
-        tables[3] = np.full(agents, tables[3].item())
-    low, high = tables[1][0], tables[1][-1]
-    wanted = f"start must be wealth from {low:g} to {high:g}: one number, or one for each of {agents:,} agents"
-    if tables[3].shape != (agents,):
-        raise ValueError(f"{wanted}, not an array of shape {tables[3].shape}")
-    outside = np.flatnonzero(~((tables[3] >= low) & (tables[3] <= high)))
-    if outside.size:
-        raise ValueError(f"{wanted}; that of agent {outside[0]} is {tables[3][outside[0]]}")
-    return tables
-
-
-def check_method(method: str) -> None:
-    """Raise ``ValueError`` if ``method`` is not a key of :data:`INTERPOLATIONS`."""
-    if method not in INTERPOLATIONS:
-        raise ValueError(f"method must be one of {', '.join(map(repr, INTERPOLATIONS))}, not {method!r}")
+    return [*tables[:3], np.array(np.broadcast_to(tables[3], (agents,)))]
 
 
 def simulate(
@@ -279,35 +220,15 @@ def simulate(
 ) -> Panel:
     """Simulate the panel of ``shocks`` on the cores of this computer.
 
-    Parameters
-    ----------
-    policy
-        ``k'``, ``(N_k, N_K, 2, 2)``: by ``k``, ``K``, aggregate state and employment.
-    grid
-        Grid of ``k``, increasing from 0 or above, uniform or not.
-    means
-        Grid of ``K``, increasing.
-    shocks
-        Aggregate and employment shocks.
-    start
-        Wealth in the first period: of each agent, or one number for all.
-    method
-        One of :data:`INTERPOLATIONS`.
-    progress
-        Called after every hundredth period with the number of periods done.
-
-    Raises
-    ------
-    ValueError
-        An argument has a wrong shape or value.
-    MemoryError
-        The agents do not fit into memory.
+    ``policy`` is ``k'``, ``(N_k, N_K, 2, 2)``, by ``k``, ``K``, aggregate state and employment, on the increasing grids
+    ``grid`` of ``k``, from 0, and ``means`` of ``K``. ``start`` is the wealth of each agent in the first period, or one
+    number for all; ``method`` is one of :data:`INTERPOLATIONS`. ``progress`` is called after every hundredth period
+    with the number of periods done.
     """
-    check_method(method)
     kind = INTERPOLATIONS[method]
     agents = shocks.agents
     check_memory(agents * (8 + np.dtype(kind).itemsize), f"a panel of {agents:,} agents")
-    g, x, m, wealth = check_panel(policy, grid, means, start, agents)
+    g, x, m, wealth = tables_of(policy, grid, means, start, agents)
     search = places(x, kind)
     k = wealth.astype(kind)
     # Rounding to single precision may have moved an agent at the end of the grid beyond it.

@@ -35,17 +35,10 @@ FLOW_TOLERANCE = 1e-4
 
 @dataclass(frozen=True)
 class Shocks:
-    """Shocks of a panel.
+    """Shocks of a panel of ``agents``.
 
-    Attributes
-    ----------
-    aggregate
-        Aggregate state of each period, ``(T,)``, ``int8``: 0 bad, 1 good.
-    employed
-        ``(T, ceil(N / 64))``, ``uint64``: bit ``j`` of word ``w`` is 1 if agent ``64 w + j`` is employed. Bits beyond
-        the last agent are 0.
-    agents
-        ``N``.
+    ``aggregate``, ``(T,)``, is the aggregate state of each period: 0 bad, 1 good. Bit ``j`` of word ``w`` of
+    ``employed``, ``(T, ceil(N / 64))``, is 1 if agent ``64 w + j`` is employed; bits beyond the last agent are 0.
     """
 
     aggregate: NDArray[np.int8]
@@ -124,13 +117,7 @@ def _repair(before: Words, after: Words, candidates: NDArray[np.int64], kind: in
 
 
 def aggregate_chain(transition: Array) -> Array:
-    """Return the ``(2, 2)`` transition matrix of the aggregate state alone.
-
-    Raises
-    ------
-    ValueError
-        The matrix differs between employed and unemployed agents.
-    """
+    """Return the ``(2, 2)`` transition matrix of the aggregate state alone, the same for all agents."""
     sums = transition.reshape(2, 2, 2, 2).sum(axis=3)
     apart = np.argwhere(np.abs(sums[:, 0] - sums[:, 1]) > FLOW_TOLERANCE)
     if apart.size:
@@ -144,13 +131,7 @@ def aggregate_chain(transition: Array) -> Array:
 
 
 def whole_numbers(agents: int, unemployment: Array) -> NDArray[np.int64]:
-    """Return the number of unemployed agents in each aggregate state.
-
-    Raises
-    ------
-    ValueError
-        They are not whole numbers.
-    """
+    """Return the number of unemployed agents in each aggregate state, which must be a whole number."""
     exact = agents * unemployment
     numbers = np.rint(exact).astype(np.int64)
     if agents < 1 or np.abs(exact - numbers).max() > 1e-6:
@@ -159,43 +140,13 @@ def whole_numbers(agents: int, unemployment: Array) -> NDArray[np.int64]:
     return numbers
 
 
-def draw_shocks(
-    agents: int, periods: int, transition: ArrayLike, unemployment: ArrayLike, seed: int = 0, first: int = 0
-) -> Shocks:
+def draw_shocks(agents: int, periods: int, transition: ArrayLike, unemployment: ArrayLike, seed: int = 0) -> Shocks:
     """Draw the shocks of ``agents`` agents in ``periods`` periods; the same arguments give the same shocks.
 
-    Parameters
-    ----------
-    agents
-        ``N``; it must make both shares of ``unemployment`` whole numbers of agents.
-    periods
-        ``T``, at least 1.
-    transition
-        ``(4, 4)``, over the pairs above.
-    unemployment
-        ``(2,)``: share of unemployed agents in the bad and in the good state, which ``transition`` must preserve.
-    seed
-        Seed of NumPy's PCG64.
-    first
-        Aggregate state of the first period.
-
-    Raises
-    ------
-    ValueError
-        An argument has a wrong shape or value.
-    MemoryError
-        ``T ceil(N / 64)`` words do not fit into memory.
+    ``transition``, ``(4, 4)``, is over the pairs above; it must keep ``unemployment``, the shares of agents in the bad
+    and in the good state, which must be whole numbers of agents.
     """
-    chain = np.asarray(transition, dtype=np.float64)
-    shares = np.asarray(unemployment, dtype=np.float64)
-    if chain.shape != (4, 4) or chain.min() < 0 or np.abs(chain.sum(axis=1) - 1).max() > 1e-9:
-        raise ValueError(
-            f"transition must be a (4, 4) table of probabilities whose rows sum to 1, not {chain.tolist()!r:.400}"
-        )
-    if shares.shape != (2,) or not ((shares > 0) & (shares < 1)).all():
-        raise ValueError(f"unemployment must be two numbers above 0 and below 1, not {shares.tolist()!r:.200}")
-    if periods < 1:
-        raise ValueError(f"periods must be at least 1, not {periods}")
+    chain, shares = np.asarray(transition, dtype=np.float64), np.asarray(unemployment, dtype=np.float64)
     numbers = whole_numbers(agents, shares)
     states = aggregate_chain(chain)
     joint = chain.reshape(2, 2, 2, 2).transpose(0, 2, 1, 3)  # a, a', e, e'
@@ -211,14 +162,13 @@ def draw_shocks(
     words = math.ceil(agents / WORD)
     check_memory(8 * words * (periods + PRECISION), f"a panel of {agents:,} agents and {periods:,} periods")
     rng = np.random.Generator(np.random.PCG64(seed))
-    aggregate = np.empty(periods, np.int8)
-    aggregate[0] = first
+    aggregate = np.zeros(periods, np.int8)
     stay = states[:, 1]
     for t, u in enumerate(rng.random(periods - 1)):
         aggregate[t + 1] = u < stay[aggregate[t]]
 
     employed = np.empty((periods, words), np.uint64)
-    employed[0] = _pack(rng.permutation(agents) >= numbers[first], words)
+    employed[0] = _pack(rng.permutation(agents) >= numbers[0], words)
     last = np.uint64(2 ** (agents - WORD * (words - 1)) - 1)
     scale = 2**PRECISION
     for t in range(1, periods):

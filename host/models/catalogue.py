@@ -64,14 +64,14 @@ def _described(make: Callable[..., Any]) -> dict[str, tuple[Any, str]]:
     found: dict[str, tuple[Any, str]] = {}
     made = make if isinstance(make, type) else get_type_hints(make)["return"]
     if issubclass(made, Declared):
-        found = {each.name: (each.default, _sentence(each.metadata["field"].text)) for each in _declared(made)}
+        found = {each.name: (each.default, sentence(each.metadata["field"].text)) for each in _declared(made)}
     known = inspect.signature(make).parameters
     sections = inspect.cleandoc(make.__doc__ or "").partition("Parameters\n----------\n")[2]
     for names, text in re.findall(r"^(\S.*?)(?: : .*)?\n((?:    .*\n)+)", sections.partition("\n\n")[0] + "\n", re.M):
         for name in names.split(", "):
             if name in known and known[name].default is not inspect.Parameter.empty:
                 before = found.get(name, (None, ""))[1]
-                found[name] = known[name].default, before or _sentence(" ".join(text.split()))
+                found[name] = known[name].default, before or sentence(" ".join(text.split()))
     return found
 
 
@@ -82,7 +82,8 @@ def _declared(made: type) -> list[Any]:
     return inner + found
 
 
-def _sentence(text: str) -> str:
+def sentence(text: str) -> str:
+    """Return the first sentence of a text as the help of a command has it."""
     text = re.sub(r", \d to ``\w+``", "", re.split(r"\. |\.$| \(:func:", text)[0]).replace("``", "")
     return text[0].lower() + text[1:] if text[1:2].islower() else text
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -19,12 +20,13 @@ from beltline.host.problem.report import Report, as_html, as_text, report
 from beltline.host.results import archive, discrete_record, netcdf, record
 from beltline.host.results.archive import Archive, axes_of
 from beltline.host.results.dataset import check_xarray
-from beltline.host.results.facts import PARTS, checked
+from beltline.host.results.facts import FLAG, PARTS, TEXT, checked
 from beltline.host.results.fields import (
     Declared,
     arrays_of,
     check_finite,
     equal,
+    fact,
     facts_of,
     restored,
     schema_of,
@@ -297,6 +299,15 @@ def reading(result: type[Solved], make: type) -> Callable[[Archive], Solved]:
         return made
 
     return read
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SearchResult(ModelResult):
+    """A model whose solve is a search, which says how it ended."""
+
+    success: bool = fact(FLAG, "Whether the economy is solved")
+    status: str = fact(STATUS, '``"solved"``, or which part of the economy is not')
+    message: str = fact(TEXT, "The status in a sentence and, after a failure, what to do")
 
 
 class SolutionResult(ModelResult):

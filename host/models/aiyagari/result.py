@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from beltline.host.analysis.inequality import gini, lorenz
 from beltline.host.analysis.policy import carried, lottery
 from beltline.host.models.aiyagari.calibration import Calibration
+from beltline.host.models.equilibrium.households import CUBICS
 from beltline.host.models.equilibrium.search import MARKET_TOLERANCE
-from beltline.host.models.model_result import STATUS, ModelResult
+from beltline.host.models.model_result import SearchResult
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError
-from beltline.host.results.facts import COUNT, FLAG, MEASURE, NUMBER, TEXT, TEXTS
+from beltline.host.results.facts import ANY_NUMBER, COUNT, MEASURE, NUMBER, SECONDS, TEXTS
 from beltline.host.results.fields import Declared, array, contained, fact, parts
 from beltline.host.results.outcome import GRID_END_SHARE
 from beltline.host.results.result import Result
@@ -38,7 +39,7 @@ class Step(Declared):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Economy(ModelResult):
+class Economy(SearchResult):
     """The economy of Aiyagari (1994) at the interest rate that clears its capital market.
 
     ``model`` is the :class:`~beltline.host.models.aiyagari.model.Aiyagari` that was solved, and ``household`` the
@@ -74,9 +75,6 @@ class Economy(ModelResult):
     distribution: Array = array(
         "assets", "state", text="Share of households in each state in the stationary distribution; adds up to 1"
     )
-    success: bool = fact(FLAG, "Whether the economy is solved")
-    status: str = fact(STATUS, '``"solved"``, or which part of the economy is not')
-    message: str = fact(TEXT, "The status in a sentence and, after a failure, what to do")
     steps: tuple[Step, ...] = parts(Step, "Steps of the search for the interest rate; the last one is the equilibrium")
     continuous_choice: Array | None = array(
         "assets", "state", text="Assets that households choose for the next period, between grid points",
@@ -205,3 +203,38 @@ class Economy(ModelResult):
             raise ProblemError("shares of households must be finite and not negative")
         if not self.steps:
             raise ProblemError("its solution has no steps")
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class CubicsResult(SearchResult):
+    """A solution of which only choices between grid points are known; its model has an Aiyagari economy."""
+
+    seconds: float = fact(MEASURE, "Wall-clock time of the host computer", "seconds")
+    sweeps: int = fact(COUNT, "Number of sweeps that maximise, of all problems; 0 if not known", default=0)
+    residual: float = fact(
+        ANY_NUMBER, "Largest change of a value of a steady state in its last sweep; nan if not known", default=math.nan
+    )
+    timing: dict[str, float] = fact(
+        SECONDS, "Wall-clock time of the host computer by part of the solve", "seconds", default=dict
+    )
+
+    method: ClassVar[str] = CUBICS
+
+    if TYPE_CHECKING:
+
+        @property
+        def model(self) -> Any: ...
+
+    def validate(self) -> None:
+        """Complete the times of a file of an earlier version, which had no parts."""
+        if not self.timing:
+            object.__setattr__(self, "timing", {"solve": self.seconds})
+
+    @property
+    def assets(self) -> Array:
+        """The grid of assets, ``(N_k,)``, units of the good."""
+        grid: Array = self.model.economy.assets
+        return grid
+
+    def _coordinates(self) -> dict[str, Any]:
+        return {"assets": ("assets", self.assets, {"long_name": "assets a", "units": "units of the good"})}

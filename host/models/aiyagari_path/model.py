@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from beltline.gpu_ref.timing import timed
-from beltline.host.models.aiyagari.market import capital_search, clear, excess_supply, first_value
-from beltline.host.models.aiyagari.model import aiyagari
+from beltline.host.models.aiyagari.model import aiyagari, capital_search, clear, excess_supply, first_value
 from beltline.host.models.aiyagari_path.result import Calibration, Rest, TransitionPath, levels_by_date
 from beltline.host.models.base import Model
 from beltline.host.models.equilibrium import sequence as steady
@@ -109,8 +108,22 @@ class AiyagariPath(Calibration, Model):
                     guess, steps = clear_path(self._setup(), *ends, given, ("capital",), max_steps, report)
             except UnsolvedError as unsolved:
                 status, message = unsolved.status, str(unsolved)
-        path = self._path(states, guess, steps, time.perf_counter() - begin, timing, sweeps)
-        return _judged(path, status, message)
+        found = self._found(guess) | {"timing": timing, "seconds": time.perf_counter() - begin, "steps": steps}
+        rests = [self._summary(state) for state in states] or [Rest(*[math.nan] * 5)]
+        path = TransitionPath(
+            model=self,
+            initial=rests[0],
+            final=rests[-1] if guess is not None else Rest(*[math.nan] * 5),
+            success=False,
+            status="",
+            message="",
+            sweeps=sweeps + self.periods * len(steps),
+            residual=max((state.change for state in states), default=math.nan),
+            **found,
+        )
+        if status == Outcome.SOLVED:
+            status, message = _verdict(path)
+        return replace(path, success=status == Outcome.SOLVED, status=status.value, message=message)
 
     def _setup(self) -> Setup:
         """Return the economy as functions of capital per head, from which the prices follow, and of productivity."""
@@ -130,42 +143,22 @@ class AiyagariPath(Calibration, Model):
         prices = Named(capital=found.aggregates.assets, productivity=found.prices.productivity)
         return steady.Rest(prices, found.periods[0], found.masses[0], found.aggregates)
 
-    def _path(
-        self,
-        states: list[Trial],
-        guess: Guess | None,
-        steps: tuple[float, ...],
-        seconds: float,
-        timing: dict[str, float],
-        sweeps: int,
-    ) -> TransitionPath:
-        """Return what was found, without a status; arrays are nan if nothing was found."""
-        size = (self.periods, self.economy.grid, self.economy.states)
-        none = np.full(size, np.nan)
-        rests = [
-            Rest(
-                at.productivity, at.interest, self.economy.wage(at.interest, at.productivity),
-                found.aggregates.assets, excess_supply(self.economy, found),
-            ) for found in states for at in [found.prices]
-        ] or [Rest(*[math.nan] * 5)]  # fmt: skip
-        return TransitionPath(
-            model=self,
-            initial=rests[0],
-            final=rests[-1] if guess is not None else Rest(*[math.nan] * 5),
-            capital=none[:, 0, 0] if guess is None else guess.prices[0],
-            excess=np.full(size[0] + 1, np.nan) if guess is None else guess.excess[0],
-            value=none if guess is None else np.stack([period.value for period in guess.periods]),
-            choice=none if guess is None else np.stack([period.choice for period in guess.periods]),
-            distribution=np.full((size[0] + 1, *size[1:]), np.nan) if guess is None else guess.distribution,
-            success=False,
-            status="",
-            message="",
-            steps=steps,
-            seconds=seconds,
-            timing=timing,
-            sweeps=sweeps + self.periods * len(steps),
-            residual=max((found.change for found in states), default=math.nan),
-        )
+    def _summary(self, found: Trial) -> Rest:
+        """Return the prices and the capital of a steady state."""
+        productivity, interest = found.prices.productivity, found.prices.interest
+        wage = self.economy.wage(interest, productivity)
+        return Rest(productivity, interest, wage, found.aggregates.assets, excess_supply(self.economy, found))
+
+    def _found(self, guess: Guess | None) -> dict[str, Any]:
+        """Return the arrays of a path; they are nan if none was found."""
+        if guess is not None:
+            value, choice = (np.stack([getattr(one, name) for one in guess.periods]) for name in ("value", "choice"))
+            known = {"capital": guess.prices[0], "excess": guess.excess[0], "distribution": guess.distribution}
+            return {"value": value, "choice": choice, **known}
+        size, dates = (self.economy.grid, self.economy.states), self.periods
+        shapes = {"capital": (dates,), "excess": (dates + 1,), "distribution": (dates + 1, *size)}
+        shapes |= {"value": (dates, *size), "choice": (dates, *size)}
+        return {name: np.full(shape, np.nan) for name, shape in shapes.items()}
 
 
 def check_arguments(what: str, tol: object, device: object, progress: object, more: Mapping[str, object]) -> float:
@@ -177,13 +170,6 @@ def check_arguments(what: str, tol: object, device: object, progress: object, mo
         if value is not None and name not in IGNORED:
             raise ProblemError(f"{what} does not support {name}")
     return float(POSITIVE("tol", tol))
-
-
-def _judged(path: TransitionPath, status: Outcome, message: str) -> TransitionPath:
-    """Return the path with its status: the first condition of success that does not hold, and what to do about it."""
-    if status == Outcome.SOLVED:
-        status, message = _verdict(path)
-    return replace(path, success=status == Outcome.SOLVED, status=status.value, message=message)
 
 
 def _verdict(path: TransitionPath) -> tuple[Outcome, str]:

@@ -11,15 +11,14 @@ import numpy as np
 from beltline.host.analysis.inequality import gini
 from beltline.host.analysis.policy import lottery
 from beltline.host.models.aiyagari.model import Aiyagari
-from beltline.host.models.equilibrium.households import CUBICS
+from beltline.host.models.aiyagari.result import CubicsResult
 from beltline.host.models.equilibrium.search import MARKET_TOLERANCE
 from beltline.host.models.equilibrium.sequence import PERIODS_LIMIT, REST_TOLERANCE
 from beltline.host.models.equilibrium.transition import SHARES
-from beltline.host.models.model_result import STATUS, ModelResult
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, place, table
 from beltline.host.problem.model_parameters import POSITIVE
-from beltline.host.results.facts import ANY_NUMBER, COUNT, FLAG, MEASURE, SECONDS, TEXT
+from beltline.host.results.facts import ANY_NUMBER
 from beltline.host.results.fields import Declared, array, fact, parameter, parts
 from beltline.host.results.outcome import GRID_END_SHARE
 
@@ -71,7 +70,7 @@ class Rest(Declared):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TransitionPath(ModelResult):
+class TransitionPath(CubicsResult):
     """The Aiyagari economy at every date after an unexpected change of productivity.
 
     Before date 0, productivity was 1 and was expected to remain 1. At date 0 everybody learns its future path. Arrays
@@ -120,35 +119,9 @@ class TransitionPath(ModelResult):
         "beginning", "assets", "state", text="Share of households in each state at the beginning of each date; adds up "
         "to 1",
     )  # fmt: skip
-    success: bool = fact(FLAG, "Whether the path is solved")
-    status: str = fact(STATUS, '``"solved"``, or which part of the economy is not')
-    message: str = fact(TEXT, "The status in a sentence and, after a failure, what to do")
     steps: tuple[float, ...] = fact(
         SHARES, "Largest absolute excess of the dates of the path after each step of the search for prices"
     )
-    seconds: float = fact(MEASURE, "Wall-clock time of the host computer", "seconds")
-    sweeps: int = fact(
-        COUNT, "Number of sweeps that maximise, in steady states and at dates; 0 if not known", default=0
-    )
-    residual: float = fact(
-        ANY_NUMBER, "Largest change of a value of a steady state in its last sweep; nan if not known", default=math.nan
-    )
-    timing: dict[str, float] = fact(
-        SECONDS, "Wall-clock time of the host computer for values and distributions of steady states, and for the path",
-        "seconds", default=dict,
-    )  # fmt: skip
-
-    method: ClassVar[str] = CUBICS
-
-    def validate(self) -> None:
-        """Complete the times of a file of an earlier version, which had no parts."""
-        if not self.timing:
-            object.__setattr__(self, "timing", {"solve": self.seconds})
-
-    @property
-    def assets(self) -> Array:
-        """The grid of assets, ``(N_k,)``, units of the good."""
-        return self.model.economy.problem().grid
 
     @property
     def productivity(self) -> Array:
@@ -264,9 +237,6 @@ class TransitionPath(ModelResult):
             before.productivity * before.capital**self.model.economy.alpha - self.model.economy.delta * before.capital
         )
         return f"{series[0] / consumption - 1:+.3%}"
-
-    def _coordinates(self) -> dict[str, Any]:
-        return {"assets": ("assets", self.assets, {"long_name": "assets a", "units": "units of the good"})}
 
     def _sizes(self) -> dict[str, int]:
         dates, economy = self.model.periods, self.model.economy

@@ -11,19 +11,27 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from beltline.host.analysis.inequality import gini, lorenz
-from beltline.host.models.aiyagari.market import capital_search, clear, excess_supply, first_value
-from beltline.host.models.aiyagari.model import Aiyagari, aiyagari
+from beltline.host.models.aiyagari.model import (
+    Aiyagari,
+    aiyagari,
+    capital_search,
+    clear,
+    excess_supply,
+    first_value,
+    in_shares,
+)
+from beltline.host.models.aiyagari.result import CubicsResult
 from beltline.host.models.aiyagari_path.model import check_arguments
 from beltline.host.models.base import Model
 from beltline.host.models.equilibrium.economy import verdict
-from beltline.host.models.equilibrium.households import CUBICS, UnsolvedError
+from beltline.host.models.equilibrium.households import UnsolvedError
 from beltline.host.models.equilibrium.search import MARKET_TOLERANCE, Trial
-from beltline.host.models.model_result import STATUS, ModelResult, reading
+from beltline.host.models.model_result import reading
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, place, real, table
 from beltline.host.problem.model_parameters import RISK_AVERSION, SHARE, Check, count
 from beltline.host.problem.problem import Problem
-from beltline.host.results.facts import ANY_NUMBER, COUNT, FLAG, MEASURE, SECONDS, TEXT
+from beltline.host.results.facts import ANY_NUMBER, COUNT
 from beltline.host.results.fields import Declared, array, fact, parameter
 from beltline.host.results.outcome import GRID_END_SHARE, Outcome
 from beltline.host.solver.options import UNNAMED
@@ -48,7 +56,7 @@ def _numbers(name: str, values: Any) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TypesEconomy(ModelResult):
+class TypesEconomy(CubicsResult):
     """The Aiyagari economy with several types of households, at the interest rate that clears its capital market.
 
     Arrays are float64; they are nan if no equilibrium was found. ``n`` is the number of types.
@@ -84,30 +92,7 @@ class TypesEconomy(ModelResult):
     distribution: Array = array(
         "type", "assets", "state", text="Share of the households of each type in each state; adds up to 1 for each type"
     )
-    success: bool = fact(FLAG, "Whether the economy is solved")
-    status: str = fact(STATUS, '``"solved"``, or which part of the economy is not')
-    message: str = fact(TEXT, "The status in a sentence and, after a failure, what to do")
     steps: int = fact(COUNT, "Number of interest rates that were tried")
-    seconds: float = fact(MEASURE, "Wall-clock time of the host computer", "seconds")
-    sweeps: int = fact(COUNT, "Number of sweeps that maximise, of all types at all rates; 0 if not known", default=0)
-    residual: float = fact(
-        ANY_NUMBER, "Largest change of a value in the last sweep; nan if not known", default=math.nan
-    )
-    timing: dict[str, float] = fact(
-        SECONDS, "Wall-clock time of the host computer for values and distributions", "seconds", default=dict,
-    )  # fmt: skip
-
-    method: ClassVar[str] = CUBICS
-
-    def validate(self) -> None:
-        """Complete the times of a file of an earlier version, which had no parts."""
-        if not self.timing:
-            object.__setattr__(self, "timing", {"solve": self.seconds})
-
-    @property
-    def assets(self) -> Array:
-        """The grid of assets, ``(N_k,)``, units of the good."""
-        return self.model.economy.assets
 
     @property
     def wage(self) -> float:
@@ -204,9 +189,6 @@ class TypesEconomy(ModelResult):
             ]  # fmt: skip
         return rows
 
-    def _coordinates(self) -> dict[str, Any]:
-        return {"assets": ("assets", self.assets, {"long_name": "assets a", "units": "units of the good"})}
-
     def _sizes(self) -> dict[str, int]:
         economy = self.model.economy
         return {"type": len(self.model.betas), "assets": economy.grid, "state": economy.states}
@@ -297,7 +279,7 @@ class AiyagariTypes(Declared, Model):
             search = capital_search(self.economies, self.shares, 1.0, tol, first_value, report)
             try:
                 found = clear(search, self.economies)
-                status, message = verdict(found, search.setup)
+                status, message = verdict(in_shares([self.economy], found), search.setup)
             except UnsolvedError as unsolved:
                 status, message = unsolved.status, str(unsolved)
         none = np.full((len(self.betas), self.economy.grid, self.economy.states), np.nan)

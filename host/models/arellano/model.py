@@ -11,23 +11,19 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.gpu_ref.general.solve import solve as iterate
 from beltline.gpu_ref.timing import timed
-from beltline.host.models.aged import placed
 from beltline.host.models.arellano.business_cycle import PATHS, BusinessCycle, business_cycle
 from beltline.host.models.arellano.calibration import ALTERNATIVES, Calibration
-from beltline.host.models.base import Model
+from beltline.host.models.base import Model, placed
 from beltline.host.models.model_result import SolutionResult, reading
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, word
-from beltline.host.problem.general import start_of
 from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
 from beltline.host.solver.certificate import certified
 from beltline.host.solver.options import UNNAMED
 from beltline.host.solver.solve import solve
-from beltline.host.solver.solve_general import STEPS
 
 QUARTERS = 4
 """Number of quarters in a year."""
@@ -257,14 +253,11 @@ class DefaultEconomy(SolutionResult):
 STARTS = {"cpu": "coarse", "gpu": "given"}
 """Default of ``start``, by device; on devices of the accelerator ``"coarse"``."""
 
-STATES_AN_INCOME = 2
-"""States of a machine for each income: repayment, and default, which is the same as exclusion after it."""
-
 COARSER, COARSEST = 4, 15
 """Ratio of the numbers of bonds of two grids, and the smallest number of bonds of a coarse one."""
 
 COARSE_TOL, COARSE_SWEEPS = 1e-2, 12
-"""Tolerance of solves on coarse grids, which serve to locate the default set, and their sweeps on the processor."""
+"""Tolerance of solves on coarse grids, which serve to locate the default set, and their sweeps in double precision."""
 
 
 @dataclass(frozen=True)
@@ -358,18 +351,17 @@ class Arellano(Calibration, Model):
             raise ProblemError("update must not be given: bond prices are those at which lenders break even")
         start = ("coarse" if machine else STARTS[device]) if start is None else start
         word("start", start, sorted(set(STARTS.values())))
-        options = {"max_sweeps": max_sweeps, "device": device, "progress": progress, **more}
-        return DefaultEconomy(
-            self, self._at_last_prices(self._solved(tol, start == "coarse", machine, verify, options))
-        )
+        options = {"max_sweeps": max_sweeps, "device": device, "progress": progress, "verify": verify, **more}
+        found = self._solved(tol, start == "coarse", {"max_sweeps": COARSE_SWEEPS} if not machine else {}, options)
+        return DefaultEconomy(self, self._at_last_prices(found))
 
-    def _solved(self, tol: float, coarse: bool, machine: bool, verify: bool, options: dict[str, Any]) -> Result:
-        """Return the result with the problem that it started from; ``coarse`` is that of :data:`STARTS`."""
+    def _solved(self, tol: float, coarse: bool, limit: dict[str, int], options: dict[str, Any]) -> Result:
+        """Return the result with the problem that it started from; ``limit`` is for coarser grids."""
         found: Any = None
-        more = {"tol": tol, "verify": verify, "update": self.update, **options}
+        more = {"tol": tol, "update": self.update, **options}
         spent: dict[str, float] = {}
         with timed(spent, "coarser grids"):
-            begun = self._begun(options if machine else None) if coarse else None
+            begun = self._begun(limit, options) if coarse else None
         if begun is not None:
             found = solve(begun, **more)
             found = replace(found, timing=spent | found.timing)
@@ -390,29 +382,19 @@ class Arellano(Calibration, Model):
             quality = certified(result.problem, result.tables, found.residual)
         return replace(result, residual=quality.residual, error_bound=quality.error_bound, timing=timing)
 
-    def _begun(self, machine: dict[str, Any] | None) -> Problem | None:
-        """Return the problem with the interpolated values and prices of a coarser economy as its start.
+    def _begun(self, limit: dict[str, int], options: dict[str, Any]) -> Problem | None:
+        """Return the problem with the interpolated values of a coarser economy as its start, at the prices that follow.
 
-        On the processor prices are those of the interpolated values, whose default set has hardly a wrong state, while
-        prices jump where it ends. ``machine`` has the options of a solve on a machine. ``None`` if a coarser economy
-        has too few bonds, or is not solved.
+        The interpolated default set has hardly a wrong state, while prices jump where it ends. ``None`` if a coarser
+        economy has too few bonds, or no value.
         """
         bonds = self.bonds // COARSER | 1
         if bonds < COARSEST:
             return None
         coarser = replace(self, bonds=bonds)
-        found: Any
-        if machine is None:
-            begun = coarser._begun(None) or coarser.problem()
-            more: dict[str, Any] = {"tol": COARSE_TOL, "max_sweeps": COARSE_SWEEPS, "steps": STEPS}
-            found = iterate(begun.form, start_of(begun), update=coarser.update, **more)
-            solved, values = bool(np.isfinite(found.value).all()), found.value
-        else:
-            found = coarser._solved(COARSE_TOL, True, True, False, machine)
-            solved, values = found.success, found.tables.value
-        if not solved:
+        found = coarser._solved(COARSE_TOL, True, limit, options | {"verify": False} | limit).tables
+        if not np.isfinite(found.value).all():
             return None
-
         share, below = np.modf(np.interp(self.grid, coarser.grid, np.arange(coarser.bonds)))
         low, share = below.astype(int), share[:, None]
         high = np.minimum(low + 1, coarser.bonds - 1)
@@ -421,13 +403,10 @@ class Arellano(Calibration, Model):
             mean: Array = (1.0 - share) * table[low] + share * table[high]
             return mean
 
-        if machine is None:
-            repay, default, _ = found.values
-            # Where the government cannot repay, any number below 0 will do.
-            prices = self.prices(between(np.maximum(repay - default, -1.0)) < 0.0)
-        else:
-            prices = between(found.prices)
-        return self.problem(prices, np.stack([between(v) for v in values]))
+        # Where the government cannot repay, any number below 0 will do.
+        repay, default, _ = found.values
+        prices = self.prices(between(np.maximum(repay - default, -1.0)) < 0.0)
+        return self.problem(prices, np.stack([between(v) for v in found.value]))
 
 
 arellano = Arellano

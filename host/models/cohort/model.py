@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from beltline.host.analysis.policy import followed_by_age, policy_of
-from beltline.host.models.aged import AgedModel
+from beltline.host.models.base import AgedModel
 from beltline.host.models.cohort.paths import Paths, summary
 from beltline.host.models.cohort.published import EDUCATION, life_table
 from beltline.host.models.model_result import SolutionResult, reading

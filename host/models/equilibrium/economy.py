@@ -14,13 +14,13 @@ from beltline.host.analysis.inequality import gini, lorenz
 from beltline.host.models.equilibrium.households import METHODS, Period, UnsolvedError
 from beltline.host.models.equilibrium.search import MARKET_TOLERANCE, Search, Trial
 from beltline.host.models.equilibrium.setup import Named, Setup, numbers, setup_of
-from beltline.host.models.model_result import STATUS, ModelResult, reading
+from beltline.host.models.model_result import SearchResult, reading
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, check_progress, real, shown, whole
 from beltline.host.problem.concavity import concave_majorant
 from beltline.host.problem.model_parameters import POSITIVE
 from beltline.host.problem.problem import Problem
-from beltline.host.results.facts import ANY_NUMBER, COUNT, FLAG, SECONDS, TEXT, TEXTS, Rule
+from beltline.host.results.facts import ANY_NUMBER, COUNT, SECONDS, TEXT, TEXTS, Rule
 from beltline.host.results.fields import Declared, array, contained, fact
 from beltline.host.results.outcome import GRID_END_SHARE, Outcome
 from beltline.host.results.result import Result
@@ -44,7 +44,7 @@ class Inputs(Declared):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MarketEquilibrium(ModelResult):
+class MarketEquilibrium(SearchResult):
     """An economy at the prices that clear its markets; :func:`beltline.equilibrium` returns it.
 
     ``household`` is the :class:`~beltline.Result` of the household's problem at these prices with choices from the
@@ -75,9 +75,6 @@ class MarketEquilibrium(ModelResult):
     distribution: Array = array("regime?", "x", "state", text="Share of households in each state; adds up to 1")
     tried: Array = array("step", "price", text="Prices that were tried")
     excesses: Array = array("step", "market", text="Excess of each market at these prices")
-    success: bool = fact(FLAG, "Whether the economy is solved")
-    status: str = fact(STATUS, '``"solved"``, or which part of the economy is not')
-    message: str = fact(TEXT, "The status in a sentence and, after a failure, what to do")
     residual: float = fact(ANY_NUMBER, "Largest change of a value between grid points in the last sweep", "utility")
     sweeps: int = fact(COUNT, "Number of sweeps that maximise, at all prices")
     timing: dict[str, float] = fact(SECONDS, "Wall-clock time of the host computer by part of the search", "seconds")

@@ -27,11 +27,11 @@ from beltline.host.models.equilibrium.sequence import (
     solved,
 )
 from beltline.host.models.equilibrium.setup import Named, Setup, setup_of
-from beltline.host.models.model_result import STATUS, ModelResult, reading
+from beltline.host.models.model_result import SearchResult, reading
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, check_progress, whole
 from beltline.host.problem.problem import Problem
-from beltline.host.results.facts import ANY_NUMBER, COUNT, FLAG, LIST, MEASURE, SECONDS, TEXT, TEXTS, Rule
+from beltline.host.results.facts import ANY_NUMBER, COUNT, LIST, MEASURE, SECONDS, TEXTS, Rule
 from beltline.host.results.fields import array, fact
 from beltline.host.results.outcome import GRID_END_SHARE, Outcome
 from beltline.sim.progress import reporting
@@ -139,7 +139,7 @@ def clear(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MarketPath(ModelResult):
+class MarketPath(SearchResult):
     """An economy at every date after an announced shock; :func:`beltline.transition` returns it.
 
     ``names`` are those of the rows of ``prices``, ``given`` and ``aggregates``. It is solved if every excess is at most
@@ -169,9 +169,6 @@ class MarketPath(ModelResult):
     distribution: Array = array(
         "beginning", "regime?", "x", "state", text="Share of households in each state at the beginning of each date"
     )
-    success: bool = fact(FLAG, "Whether the path is solved")
-    status: str = fact(STATUS, '``"solved"``, or which part of the economy is not')
-    message: str = fact(TEXT, "The status in a sentence and, after a failure, what to do")
     steps: tuple[float, ...] = fact(SHARES, "Largest absolute excess after each step of the search")
     sweeps: int = fact(COUNT, "Number of sweeps that maximise")
     timing: dict[str, float] = fact(SECONDS, "Wall-clock time of the host computer", "seconds")

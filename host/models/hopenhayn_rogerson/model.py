@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 
 from scipy.optimize import brentq
 
-from beltline.host.models.aged import placed
-from beltline.host.models.base import Model
+from beltline.host.models.base import Model, placed
 from beltline.host.models.hopenhayn_rogerson.calibration import Calibration
 from beltline.host.models.hopenhayn_rogerson.result import FirmEconomy, Step, share
 from beltline.host.models.model_result import reading

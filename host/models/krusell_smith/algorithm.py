@@ -13,8 +13,10 @@ same start, so that the iteration has a fixed point.
 
 from __future__ import annotations
 
+import importlib
 import math
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -25,10 +27,14 @@ from beltline.gpu_ref.timing import timed
 from beltline.host.devices import DeviceError, Progress
 from beltline.host.models.krusell_smith.calibration import Calibration
 from beltline.host.models.krusell_smith.household import Household, NotSolved, TableHousehold, opened
-from beltline.host.models.krusell_smith.law import ConstantCapital, regressed, regression
 from beltline.host.models.krusell_smith.options import Options
-from beltline.host.models.krusell_smith.panel import check_panel, simulator
-from beltline.host.models.krusell_smith.result import NEAR_TOP_SHARE, Equilibrium
+from beltline.host.models.krusell_smith.result import (
+    NEAR_TOP_SHARE,
+    ConstantCapital,
+    Equilibrium,
+    regressed,
+    regression,
+)
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError
 from beltline.host.results.outcome import GRID_END_SHARE, Outcome
@@ -47,11 +53,24 @@ def solve(economy: Calibration, options: Options, progress: Progress | Literal[F
             f"top must be above {begins:.4g}, the capital with which the panel starts, not {economy.top:g}"
         )
     options.check_unemployment(economy.unemployment)
-    check_panel(options.panel)
+    if options.panel == "gpu" and (missing := _cuda_panel().available()):
+        raise DeviceError(f"panel 'gpu' cannot be used here: {missing}")
     if options.reference:
         reference_module(str(options.device))
     with reporting(progress) as report, opened(economy, options) as household:
         return _iterate(economy, household, options, report)
+
+
+def _simulator(name: str, drawn: shocks.Shocks) -> Callable[..., panel.Panel]:
+    """Return a function that simulates on ``name`` with these shocks; on a GPU they are loaded once."""
+    if name == "cpu":
+        return lambda policy, grid, means, *others: panel.simulate(policy, grid, means, drawn, *others)
+    run: Callable[..., panel.Panel] = _cuda_panel().Simulator(drawn).simulate
+    return run
+
+
+def _cuda_panel() -> Any:
+    return importlib.import_module("beltline.gpu_ref.krusell_smith.cuda_panel")
 
 
 def _iterate(economy: Calibration, household: Household, options: Options, report: Progress | None) -> Equilibrium:
@@ -59,7 +78,7 @@ def _iterate(economy: Calibration, household: Household, options: Options, repor
     begin = time.perf_counter()
     drawn = _drawn(economy, options, timing, report)
     with timed(timing, "load"):
-        simulate = simulator(options.panel, drawn)
+        simulate = _simulator(options.panel, drawn)
     parts = {"household": 0.0, "panel": 0.0}
     start: Any = economy.steady_capital
     believed, tol = options.law, options.tol
@@ -101,7 +120,7 @@ def _iterate(economy: Calibration, household: Household, options: Options, repor
         believed = believed + options.relaxation * (found.law - believed)
     assert found is not None
     if found.success and isinstance(household, TableHousehold):
-        # On a machine, the households of the iterations were not verified; the last one is.
+        # The households of the iterations were not verified; the last one is.
         try:
             household.check(believed, report)
         except NotSolved as error:

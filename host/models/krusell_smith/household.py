@@ -5,22 +5,21 @@ from __future__ import annotations
 import contextlib
 import importlib
 from collections.abc import Iterator
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from beltline.gpu_ref.krusell_smith import euler_iteration
 from beltline.host.analysis.between import Between
-from beltline.host.devices import REFERENCES, Progress
+from beltline.host.devices import Progress
+from beltline.host.models.base import session_of
 from beltline.host.models.krusell_smith.calibration import Calibration
 from beltline.host.models.krusell_smith.options import Options
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError
-from beltline.host.problem.problem import Problem
-from beltline.host.solver.options import machine_method
-from beltline.host.solver.reference import reference_module
-from beltline.host.solver.session import Session, in_session
+from beltline.host.results.result import Result
+from beltline.host.solver.session import Session
+from beltline.host.solver.solve import ProcessorSession
 
 
 class Household(Protocol):
@@ -87,91 +86,49 @@ class EulerHousehold:
 
 
 class TableHousehold:
-    """Solves the Bellman equation as tables on a device; only the transition matrix changes from law to law.
+    """Solves the Bellman equation as tables in a session; only the transition matrix changes from law to law.
 
-    ``session`` is an open one or the name of a solver in double precision, which ``options`` are for; those of a
-    machine are ``method`` and the ``start`` of the first solve. With ``refine`` the policy is improved between grid
-    points.
+    ``more`` are options of its solves, with the ``start`` of the first. With ``refine`` the policy is improved between
+    grid points.
     """
 
     def __init__(
-        self,
-        economy: Calibration,
-        choices: Array,
-        session: Session | str,
-        tol: float,
-        refine: bool,
-        options: dict[str, Any],
+        self, economy: Calibration, options: Options, session: Session | ProcessorSession, more: dict[str, Any]
     ) -> None:
-        self.economy, self.grid, self.tol, self.refine = economy, choices, tol, refine
+        self.economy, self.grid, self.tol, self.refine = (
+            economy, economy.choices(options.choices), options.tolerance, options.refine,
+        )  # fmt: skip
         self.work = 0
-        self._session, self._options = session, options
-        self._value: Array | None = None
+        self._session, self._start, self._more = session, more.pop("start", "problem"), more
 
     def solve(self, law: Array, report: Progress | None) -> Array:
-        problem = self.economy.problem(law, self.grid)
-        if isinstance(self._session, str):
-            value, policy = self._by_reference(problem, report)
-        else:
-            value, policy = self._by_machine(self._session, problem, report, verify=False)
-        chosen = Between(problem).improve(value[None]).choice if self.refine else self.grid[policy]
+        result = self._solved(law, report, False)
+        chosen = Between(result.problem).improve(result.value[None]).choice if self.refine else result.choice
         return chosen.reshape(self.grid.size, self.economy.means, 2, 2)
 
     def check(self, law: Array, report: Progress | None) -> None:
-        """Solve once more and verify by an exact search; the solvers in double precision always do that."""
-        if not isinstance(self._session, str):
-            self._by_machine(self._session, self.economy.problem(law, self.grid), report, verify=True)
+        """Solve once more and verify by an exact search."""
+        self._solved(law, report, True)
 
-    def _by_machine(
-        self, session: Session, problem: Problem, report: Progress | None, verify: bool
-    ) -> tuple[Array, NDArray[np.int32]]:
-        start, method = self._options["start"], self._options["method"]
-        if self.work or start == "problem":
-            start = "last"
-        result = session.solve(problem, self.tol, start=start, method=method, progress=_named(report), verify=verify)
+    def _solved(self, law: Array, report: Progress | None, verify: bool) -> Result:
+        # An open session may have a solution from before.
+        start: Any = "last" if self.work or self._start == "problem" else self._start
+        progress: Any = False if report is None else lambda text: report(f"household: {text}")
+        problem = self.economy.problem(law, self.grid)
+        result: Result = self._session.solve(
+            problem, self.tol, start=start, progress=progress, verify=verify, **self._more
+        )
         self.work += result.sweeps
         if not result.success:
             raise NotSolved(f"The household is not solved: {result.message}")
-        return result.value, result.policy
-
-    def _by_reference(self, problem: Problem, report: Progress | None) -> tuple[Array, NDArray[np.int32]]:
-        # Not by solve(), which would measure the error of every household by one more exact sweep.
-        assert isinstance(self._session, str)
-        if report:
-            report(f"household: on the {self._session}")
-        start = problem.start if self._value is None else self._value
-        tables = (problem.grid, problem.wealth, problem.transition, start, problem.beta, problem.eta, self.tol)
-        try:
-            found = reference_module(self._session).solve(*tables, **self._options)
-        except (ValueError, MemoryError) as error:
-            raise ProblemError(f"{error}") from error
-        self.work += found.sweeps
-        if not found.converged:
-            raise NotSolved(
-                f"The household's V still changed by {found.residual:.3g}, and its tolerance is {self.tol:g}."
-            )
-        self._value = found.value
-        return found.value, found.policy
-
-
-def _named(report: Progress | None) -> Progress | Literal[False]:
-    return False if report is None else lambda text: report(f"household: {text}")
+        return result
 
 
 @contextlib.contextmanager
 def opened(economy: Calibration, options: Options) -> Iterator[Household]:
     """Open the device that ``options`` name and give the household on it; a device that was opened here is closed."""
-    device: Any = options.device
     if options.household == "euler":
-        yield EulerHousehold(economy, options.tolerance, str(device))
+        yield EulerHousehold(economy, options.tolerance, str(options.device))
         return
-    choices = economy.choices(options.choices)
-    if isinstance(device, str) and device in REFERENCES:
-        of_solver = {"method": "mpi", **options.options}
-        yield TableHousehold(economy, choices, device, options.tolerance, options.refine, of_solver)
-        return
-    of_device = dict(options.options)
-    method, start = machine_method(device, of_device.pop("method", None), of_device)
-    with in_session(device, of_device) as session:
-        where = {"method": method, "start": start}
-        yield TableHousehold(economy, choices, session, options.tolerance, options.refine, where)
+    with session_of(options.device, dict(options.options)) as (session, more):
+        yield TableHousehold(economy, options, session, more)

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NoReturn
+from typing import Any, ClassVar, NoReturn
 
-from numpy.typing import ArrayLike
-
-from beltline.host.devices import Device, Progress
 from beltline.host.models.base import Model
 from beltline.host.models.krusell_smith.algorithm import solve
-from beltline.host.models.krusell_smith.calibration import CHOICES, UNCHANGED, Calibration
+from beltline.host.models.krusell_smith.calibration import CHOICES, Calibration
 from beltline.host.models.krusell_smith.options import Options
 from beltline.host.models.krusell_smith.result import Equilibrium
 from beltline.host.models.model_result import reading
 from beltline.host.problem.checks import ProblemError, check_progress, shown
 from beltline.host.results.fields import table_of
-from beltline.host.solver.options import UNNAMED
-from beltline.host.solver.session import Session
-from beltline.host.solver.solve import ProcessorSession
 
 INAPPLICABLE = ("max_sweeps", "verify", "value_bits", "amount_bits", "timeout", "checkpoint", "checkpoint_every")
 """Options of :func:`beltline.solve` for one problem, which do not apply to an economy that solves many."""
@@ -59,26 +53,7 @@ class KrusellSmith(Calibration, Model):
     kinds: ClassVar[tuple[str, ...]] = tuple(Equilibrium.figures)
     finds_prices: ClassVar[bool] = True
 
-    def solve(
-        self,
-        agents: int = 10_000,
-        periods: int = 1_100,
-        discard: int = 100,
-        household: str | None = None,
-        device: str | Device | Session | ProcessorSession = UNNAMED,
-        interpolation: str = "bicubic",
-        panel: str = "cpu",
-        tol: float = 1e-7,
-        relaxation: float = 0.4,
-        max_iterations: int = 100,
-        household_tol: float | None = None,
-        choices: int = CHOICES,
-        refine: bool = True,
-        law: ArrayLike = UNCHANGED,
-        seed: int = 0,
-        progress: Progress | Literal[False] | None = None,
-        **options: Any,
-    ) -> Equilibrium:
+    def solve(self, progress: Any = None, *, choices: int = CHOICES, **options: Any) -> Equilibrium:
         """Find the equilibrium law of motion: the one that mean capital follows if all households believe in it.
 
         Given a law, the household's problem is solved, a panel of households is simulated, and the law is estimated
@@ -86,42 +61,14 @@ class KrusellSmith(Calibration, Model):
 
         Parameters
         ----------
-        agents : int
-            Number of households in the panel; 10% and 4% of them must be whole numbers (with the default unemployment).
-        periods, discard : int
-            Number of periods of the panel, and number of periods at its start that are not used for estimation.
-        household : str, optional
-            Method for the household's problem. ``"euler"``: iteration on the Euler equation, on devices ``"cpu"`` and
-            ``"gpu"``, where it is the default. ``"table"``: value function iteration with ``4 N_K`` exogenous states,
-            on every device; the default on all others.
-        device
-            Device that solves the household's problem: a name that :func:`beltline.solve` accepts, or an open
-            :class:`~beltline.Session`, which stays open.
-        interpolation : str
-            Interpolation of the policy in the panel: one of ``beltline.gpu_ref.krusell_smith.panel.INTERPOLATIONS``.
-        panel : str
-            Where the panel is simulated: ``"cpu"`` or ``"gpu"``.
-        tol : float
-            The iteration ends when law and estimate differ by less than this in every coefficient; above 0.
-        relaxation : float
-            Share of the distance to the estimate by which the law is changed, above 0 and at most 1.
-        max_iterations : int
-            Largest number of iterations.
-        household_tol : float, optional
-            Tolerance of the household's problem: change of ``k'`` (by default 1e-8) or of ``V`` (by default 1e-7).
-        choices : int
-            Number of grid points of a table, from 0 to ``top`` and closer near 0.
-        refine : bool
-            Whether the policy of a table is improved between grid points, once, as in :func:`beltline.refine`.
-        law : (2, 2) array
-            First guess of the law: ``b0`` and ``b1`` of the bad and of the good state.
-        seed : int
-            Seed of the shocks.
         progress
             As in :func:`beltline.solve`.
+        choices : int
+            Number of grid points of a table.
         **options
-            Options of the device or of the solver in double precision, its ``method`` included. On a sweep engine
-            ``method`` is ``"shift"`` or left out, and ``start`` applies to the first household.
+            The fields of :class:`~beltline.host.models.krusell_smith.options.Options`, and options of the device or of
+            the solver in double precision, its ``method`` included. On a sweep engine ``method`` is ``"shift"`` or left
+            out, and ``start`` applies to the first household.
 
         Returns
         -------
@@ -147,12 +94,8 @@ class KrusellSmith(Calibration, Model):
         'converged'
         """
         check_progress(progress)
-        given = Options(
-            agents=agents, periods=periods, discard=discard, interpolation=interpolation, panel=panel, seed=seed,
-            tol=tol, relaxation=relaxation, max_iterations=max_iterations, law=law, household=household, device=device,
-            household_tol=household_tol, choices=choices, refine=refine, options=_applicable(options),
-        )  # fmt: skip
-        return solve(self, given, progress)
+        own = {name: options.pop(name) for name in table_of(Options).keys() - {"options"} if name in options}
+        return solve(self, Options(choices=choices, **own, options=_applicable(options)), progress)
 
 
 def _applicable(options: dict[str, Any]) -> dict[str, Any]:

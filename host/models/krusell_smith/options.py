@@ -10,7 +10,7 @@ import numpy as np
 
 from beltline.gpu_ref.krusell_smith import shocks
 from beltline.gpu_ref.krusell_smith.panel import INTERPOLATIONS
-from beltline.host.devices import REFERENCES, Device, known
+from beltline.host.devices import DEVICES, REFERENCES, Device, known
 from beltline.host.models.krusell_smith.calibration import CHOICES, UNCHANGED
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, flag, shown, suggestion, table, whole
@@ -50,29 +50,53 @@ def _resolved(device: Any) -> Any:
 class Options(Declared):
     """Options of a solve, which :meth:`beltline.KrusellSmith.solve` explains."""
 
-    agents: int = parameter(10_000, count(1, AGENTS_LIMIT), "Number of households in the panel")
+    agents: int = parameter(
+        10_000, count(1, AGENTS_LIMIT), "Number of households in the panel; 10% and 4% of them must be whole numbers "
+        "(with the default unemployment)",
+    )  # fmt: skip
     periods: int = parameter(1_100, count(10, PERIODS_LIMIT), "Number of quarters of the panel")
-    discard: int = parameter(100, count(0, PERIODS_LIMIT), "Number of quarters at its start that are not used")
-    interpolation: str = parameter("bicubic", one_of(INTERPOLATIONS), "Interpolation of the policy in the panel")
-    panel: str = parameter("cpu", one_of(PANELS), "Where the panel is simulated")
-    seed: int = parameter(0, _from(0), "Seed of the shocks")
-    tol: float = parameter(1e-7, POSITIVE, "Difference of law and estimate below which the iteration ends")
-    relaxation: float = parameter(0.4, DEPRECIATION, "Share of it by which the law is changed")
-    max_iterations: int = parameter(100, _from(1), "Largest number of iterations")
-    law: Any = parameter(UNCHANGED, _law, "First guess of the law, ``(2, 2)``")
+    discard: int = parameter(
+        100, count(0, PERIODS_LIMIT), "Number of quarters at the start of the panel that are not used for estimation"
+    )
     household: str | None = parameter(
         None,
         lambda name, value: None if value is None else one_of(HOUSEHOLDS)(name, value),
-        "Method for the household's problem",
+        "Method for the household's problem: ``euler``, iteration on the Euler equation, on devices ``cpu`` and "
+        "``gpu``, where it is the default, or ``table``, value function iteration with ``4 N_K`` exogenous states, on "
+        "every device, the default on all others",
     )
     device: str | Device | Session | ProcessorSession = parameter(
-        UNNAMED, lambda _, device: _resolved(device), "The name of its device, or an open one"
+        UNNAMED, lambda _, device: _resolved(device),
+        f"Device that solves the household's problem: {', '.join((UNNAMED, *REFERENCES, *DEVICES))}. Or an open "
+        ":class:`~beltline.Session`, which stays open",
+    )  # fmt: skip
+    interpolation: str = parameter(
+        "bicubic", one_of(INTERPOLATIONS), f"Interpolation of the policy in the panel: {', '.join(INTERPOLATIONS)}"
     )
+    panel: str = parameter("cpu", one_of(PANELS), f"Where the panel is simulated: {' or '.join(PANELS)}")
+    tol: float = parameter(
+        1e-7,
+        POSITIVE,
+        "The iteration ends when law and estimate differ by less than this in each coefficient; above 0",
+    )
+    relaxation: float = parameter(
+        0.4, DEPRECIATION, "Share of the distance to the estimate by which the law is changed, above 0 and at most 1"
+    )
+    max_iterations: int = parameter(100, _from(1), "Largest number of iterations")
     household_tol: float | None = parameter(
-        None, lambda name, tol: None if tol is None else POSITIVE(name, tol), "Its tolerance"
+        None, lambda name, tol: None if tol is None else POSITIVE(name, tol),
+        "Tolerance of the household's problem: change of ``k'`` (by default 1e-8) or of ``V`` (by default 1e-7)",
+    )  # fmt: skip
+    choices: int = parameter(
+        CHOICES, count(16, 65_536), "Number of grid points of a table, from 0 to ``top`` and closer near 0"
     )
-    choices: int = parameter(CHOICES, count(16, 65_536), "Number of grid points of a table")
-    refine: bool = parameter(True, flag, "Whether a table's policy is improved between grid points")
+    refine: bool = parameter(
+        True, flag, "Whether the policy of a table is improved between grid points, once, as in :func:`beltline.refine`"
+    )
+    law: Any = parameter(
+        UNCHANGED, _law, "First guess of the law, ``(2, 2)``: ``b0`` and ``b1`` of the bad and of the good state"
+    )
+    seed: int = parameter(0, _from(0), "Seed of the shocks")
     options: Mapping[str, Any] = parameter(dict, lambda _, options: options, "Options of the device or of the method")
 
     def validate(self) -> None:

@@ -217,23 +217,3 @@ class ClosedForm:
         """Return the wealth from which a worker retires, in units of the good; 0 if workers retire at any wealth."""
         jumps = self.jumps(age)
         return jumps[-1][0] if jumps else 0.0
-
-
-def late_probability(wealth: ArrayLike, taste: float, wage: float, disutility: float, beta: float) -> Array:
-    """Return the probability that a worker retires at the last age but one, with taste shocks and no interest.
-
-    At the last age the shocks add a constant to the value, so that consumption is the same as without them: with
-    ``M > wage / beta`` it is ``(M + wage) / (1 + beta)`` for a worker and ``M / (1 + beta)`` for a worker who retires.
-
-    Examples
-    --------
-    >>> late_probability([20.0, 30.0, 40.0], 0.1, 20.0, 1.0, 0.98).round(3).tolist()
-    [0.024, 0.471, 0.878]
-    """
-    given = np.asarray(wealth, np.float64)
-    works = np.minimum(given, (given + wage) / (1.0 + beta))
-    rests = given / (1.0 + beta)
-    ahead = taste * math.log1p(math.exp(-disutility / taste))
-    gain = np.log(works) - disutility + beta * (np.log(given - works + wage) + ahead)
-    gain -= np.log(rests) + beta * np.log(given - rests)
-    return 1.0 / (1.0 + np.exp(gain / taste))

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.host.models.aged import AgedModel
+from beltline.host.models.base import AgedModel
 from beltline.host.models.model_result import SolutionResult, reading
 from beltline.host.models.retirement.closed_form import ClosedForm
 from beltline.host.problem.alternative import Alternative

@@ -6,13 +6,17 @@ import numpy as np
 import pytest
 
 from beltline.gpu_ref.krusell_smith import cuda_panel, panel
-from beltline.gpu_ref.krusell_smith.cuda_panel import layout, once, options, simulate, source
+from beltline.gpu_ref.krusell_smith.cuda_panel import Simulator, layout, once, options, source
 from beltline.gpu_ref.krusell_smith.panel import INTERPOLATIONS
 from beltline.gpu_ref.krusell_smith.shocks import draw_shocks
 from support.cuda_on_cpu import compiler, in_small_blocks
 from support.panels import CHAIN, SHARES, surface
 
 gpu = pytest.mark.skipif(bool(cuda_panel.available()), reason=cuda_panel.available() or "there is a device")
+
+
+def simulate(policy, x, m, shocks, *more):
+    return Simulator(shocks).simulate(policy, x, m, *more)
 
 
 @pytest.fixture

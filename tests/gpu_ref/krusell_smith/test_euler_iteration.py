@@ -5,7 +5,7 @@ import pytest
 from scipy.interpolate import RectBivariateSpline
 
 from beltline.gpu_ref import cpu
-from beltline.gpu_ref.krusell_smith.euler_iteration import slope_matrix, solve, spline_weights
+from beltline.gpu_ref.krusell_smith.euler_iteration import slope_matrix, spline_weights
 from beltline.host.models.krusell_smith.model import krusell_smith
 from support.households import LAW, household
 
@@ -84,8 +84,3 @@ def test_the_limit_of_iterations_is_reported():
     assert solved.iterations == 120
     assert solved.change > 1e-8
     assert seen == [50, 100]
-
-
-def test_shapes_are_checked():
-    with pytest.raises(ValueError, match=r"wealth and start must have shape \(5, 4, 4\) and ahead \(4, 2\), not "):
-        solve(range(5), range(4), np.ones((5, 4)), np.ones((4, 2)), 0, 0, 0, 0.9, 1.0, np.ones((5, 4)))

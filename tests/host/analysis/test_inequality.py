@@ -54,3 +54,22 @@ def test_percentiles_are_the_lowest_values_that_reach_a_share() -> None:
     many = np.random.default_rng(1).normal(size=10_001)
     found = percentiles(many, np.ones(many.size), [0.1, 0.5, 0.9])
     assert found == pytest.approx(np.quantile(many, [0.1, 0.5, 0.9]), abs=1e-3)
+
+
+def test_lorenz_and_gini() -> None:
+    people, share = bl.lorenz([3.0, 1.0, 0.0, 0.0])
+    assert people.tolist() == [0.0, 0.5, 0.75, 1.0]
+    assert share.tolist() == [0.0, 0.0, 0.25, 1.0]
+    assert bl.gini([3.0, 1.0, 0.0, 0.0]) == pytest.approx(0.625, rel=1e-15)
+    assert bl.gini(np.ones(7)) == pytest.approx(0.0, abs=1e-15)
+    assert bl.gini([1, 3], mass=[2, 1]) == pytest.approx(bl.gini([1, 1, 3]))
+    # The Gini coefficient of an exponential distribution is 1/2; weights replace a sample.
+    levels = np.linspace(0, 40, 40_001)
+    assert bl.gini(levels, np.exp(-levels)) == pytest.approx(0.5, abs=1e-3)
+    for arguments, sentence in (
+        (([1.0, -1.0],), "values must be finite and not negative, but values[1] is -1.0"),
+        (([1.0], [1.0, 2.0]), "mass must have the shape of values, (1,), not (2,)"),
+        (([0.0, 0.0],), "at least one of values with positive mass must be above 0, or shares are not defined"),
+    ):
+        with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}$"):
+            bl.gini(*arguments)

@@ -393,7 +393,7 @@ COMMANDS: dict[str, tuple[str, str, tuple[str, str], tuple[str, str]]] = {
     "aiyagari": (
         "--grid 250 --tol 1e-6 --device cpu", "Aiyagari's economy, 250 grid points x 7 states, on device cpu",
         ("--grid 60 --high 6", "Just below 1/beta - 1 the supply of capital is"),
-        ("--option slot=1", "method 'shift' has no option 'slot'"),
+        ("--option slot=1", "device 'cpu' has no option 'slot'"),
     ),
     "aiyagari-path": (
         "--grid 40 --states 2 --sigma 0.4 --high 40 --shock 0.005 --periods 100",

@@ -329,21 +329,3 @@ def test_progress_says_which_step_it_is(device: str) -> None:
 def test_a_rate_without_an_end_is_refused() -> None:
     with pytest.raises(bl.ProblemError, match=r"^interest must be a number above -delta = -0\.08 and below 1/beta - 1"):
         bl.aiyagari().problem(0.05)
-
-
-def test_lorenz_and_gini() -> None:
-    people, share = bl.lorenz([3.0, 1.0, 0.0, 0.0])
-    assert people.tolist() == [0.0, 0.5, 0.75, 1.0]
-    assert share.tolist() == [0.0, 0.0, 0.25, 1.0]
-    assert bl.gini([3.0, 1.0, 0.0, 0.0]) == pytest.approx(0.625, rel=1e-15)
-    assert bl.gini(np.ones(7)) == pytest.approx(0.0, abs=1e-15)
-    # The Gini coefficient of an exponential distribution is 1/2; weights replace a sample.
-    levels = np.linspace(0, 40, 40_001)
-    assert bl.gini(levels, np.exp(-levels)) == pytest.approx(0.5, abs=1e-3)
-    for arguments, sentence in (
-        (([1.0, -1.0],), "values must be finite and not negative, but values[1] is -1.0"),
-        (([1.0], [1.0, 2.0]), "mass must have the shape of values, (1,), not (2,)"),
-        (([0.0, 0.0],), "at least one of values with positive mass must be above 0, or shares are not defined"),
-    ):
-        with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}$"):
-            bl.gini(*arguments)

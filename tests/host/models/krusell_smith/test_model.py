@@ -16,13 +16,12 @@ import pytest
 
 import beltline as bl
 from beltline.gpu_ref.krusell_smith.shocks import aggregate_chain
-from beltline.host.analysis.between import Between
 from beltline.host.cli.main import main
 from beltline.host.devices import open_device
 from beltline.host.models.krusell_smith import algorithm
 from beltline.host.models.krusell_smith.algorithm import _short
 from beltline.host.models.krusell_smith.calibration import TRANSITION
-from beltline.host.models.krusell_smith.law import forecast, regression
+from beltline.host.models.krusell_smith.result import forecast, regression
 from beltline.hw.interface.parameters import MachineParameters
 
 NEAR = ((0.127, 0.9647), (0.1385, 0.963))
@@ -192,20 +191,6 @@ def test_constant_capital_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
         bl.solve(model, **options)
 
 
-def test_gini_of_known_distributions() -> None:
-    assert bl.gini([1, 1, 1]) == pytest.approx(0)
-    assert bl.gini([0, 0, 0, 1]) == pytest.approx(0.75)
-    assert bl.gini(np.arange(1, 100_001)) == pytest.approx(1 / 3, abs=1e-4)
-    assert bl.gini([1, 3], mass=[2, 1]) == pytest.approx(bl.gini([1, 1, 3]))
-    for wealth, mass, sentence in (
-        ([1, -1], None, "values must be finite and not negative, but values[1] is -1.0"),
-        ([1, 2], [1], "mass must have the shape of values, (2,), not (1,)"),
-        ([1, 0], [0, 1], "at least one of values with positive mass must be above 0, or shares are not defined"),
-    ):
-        with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}$"):
-            bl.gini(wealth, mass)
-
-
 def test_errors_of_interpolation(solved: bl.Equilibrium) -> None:
     errors = bl.panel_errors(solved)
     assert errors["bicubic"] == 0
@@ -297,21 +282,6 @@ def test_an_open_device_takes_no_options() -> None:
         pytest.raises(bl.ProblemError, match="^option 'lanes' can be set only when a device is opened"),
     ):
         equilibrium(**FAST, device=session, lanes=8)
-
-
-def test_a_refined_policy_lies_between_the_neighbours_and_is_nearer_the_truth() -> None:
-    economy = bl.krusell_smith(top=200.0)
-    found = []
-    for points in (150, 2000):
-        problem = economy.problem(np.array(NEAR), np.linspace(0, 200, points))
-        result = bl.solve(problem, device="cpu", method="mpi", tol=1e-7)
-        policy = Between(problem).improve(result.value[None]).choice[0]
-        spacing = 200 / (points - 1)
-        assert np.abs(policy - result.choice).max() <= spacing + 1e-9
-        found.append((problem.grid, policy, result.choice))
-    (coarse, better, raw), (fine, truth, _) = found
-    exact = np.array([np.interp(coarse, fine, truth[:, s]) for s in range(16)]).T
-    assert np.abs(better - exact).mean() < 0.5 * np.abs(raw - exact).mean()
 
 
 def test_the_limit_of_iterations_is_reported() -> None:

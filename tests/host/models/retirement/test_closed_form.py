@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from beltline.host.models.retirement.closed_form import ClosedForm, late_probability
+from beltline.host.models.retirement.closed_form import ClosedForm
+from docs.tables.retirement import late_probability
 
 PAPER = ClosedForm(ages=20, wage=20.0, disutility=1.0, beta=0.98)
 OTHERS = (

@@ -10,8 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import beltline as bl
-from beltline.host.models.retirement.closed_form import late_probability
-from docs.tables.retirement import Errors
+from docs.tables.retirement import Errors, late_probability
 
 Array = NDArray[np.float64]
 
