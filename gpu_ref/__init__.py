@@ -42,33 +42,27 @@ if TYPE_CHECKING:
     from beltline.gpu_ref.exact import exact_sweep as exact_sweep
     from beltline.gpu_ref.methods import METHODS as METHODS
     from beltline.gpu_ref.methods import Solution as Solution
-    from beltline.gpu_ref.random_problems import RandomProblem as RandomProblem
-    from beltline.gpu_ref.random_problems import random_problem as random_problem
     from beltline.gpu_ref.tables import check_tables as check_tables
     from beltline.gpu_ref.tables import expectation as expectation
     from beltline.gpu_ref.utility import crra_utility as crra_utility
 
 _HOMES = {
     "METHODS": "beltline.gpu_ref.methods",
-    "RandomProblem": "beltline.gpu_ref.random_problems",
     "Solution": "beltline.gpu_ref.methods",
     "check_tables": "beltline.gpu_ref.tables",
     "crra_utility": "beltline.gpu_ref.utility",
     "exact_sweep": "beltline.gpu_ref.exact",
     "expectation": "beltline.gpu_ref.tables",
-    "random_problem": "beltline.gpu_ref.random_problems",
 }
 """The module that defines each name."""
 
 __all__ = [
     "METHODS",
-    "RandomProblem",
     "Solution",
     "check_tables",
     "crra_utility",
     "exact_sweep",
     "expectation",
-    "random_problem",
 ]
 
 

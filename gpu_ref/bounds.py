@@ -72,8 +72,6 @@ class Certified:
         :data:`ONLY_BEST`, :data:`TIED` or :data:`IMPROVABLE`.
     loss
         By how much a choice is worse than the best one given ``V``, units of utility; infinite if it is not possible.
-    evaluations, searched
-        Number of objectives computed, and of columns in which all candidates were evaluated for want of an order.
     """
 
     off: Array
@@ -82,8 +80,6 @@ class Certified:
     alternative: NDArray[Any] | None
     status: NDArray[np.int8]
     loss: Array
-    evaluations: int = 0
-    searched: int = 0
 
 
 def uniform_bound(off: float, modulus: float) -> float:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from beltline.host.devices.rtl import open_rtl
 from beltline.host.devices.software_model import open_model
 from beltline.host.models.rbc import rbc
-from beltline.host.solver.driver import run
+from beltline.host.solver.driver import Driver
 from beltline.host.solver.fixed_point import fixed_point
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.line.clocks import pass_clocks
@@ -39,8 +39,8 @@ def main(argv: list[str] | None = None) -> int:
     say(f"{parameters.stages} stages ready after {time.perf_counter() - begin:.0f} s")
     good = True
     for sweep in range(1, arguments.sweeps + 1):
-        gateware = run(board, image, 1, progress=say)
-        expected = run(model, image, 1)
+        gateware = Driver(board).run(image, 1, progress=say)
+        expected = Driver(model).run(image, 1)
         values = int((gateware.value != expected.value).sum())
         choices = int((gateware.policy != expected.policy).sum())
         counted = gateware.clocks == expected.clocks and gateware.norm == expected.norm

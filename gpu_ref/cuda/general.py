@@ -25,7 +25,7 @@ from beltline.gpu_ref.general.solve import checked
 from beltline.gpu_ref.general.sweep import Found
 from beltline.gpu_ref.tables import Array
 
-__all__ = ["CudaOperator", "available", "solve", "sweep"]
+__all__ = ["CudaOperator", "available", "solve"]
 
 
 class CudaOperator:
@@ -115,12 +115,6 @@ class CudaOperator:
         """Maximise once from ``V``, ``(N_r, N_z, N_k)``, starting from the policy ``guess``, ``(N_d, N_z, N_k)``."""
         self.begin(V, guess)
         return self.iterate(self._form, self.launch(0.0, 1, 0))
-
-
-def sweep(form: Form, V: Array, policy: Indexes, age: int = 0) -> Iterate:
-    """Maximise once on the device; as :func:`beltline.gpu_ref.general.operator.sweep`."""
-    operator = CudaOperator(ready(), form, age)
-    return operator.sweep(states_first(V), np.ascontiguousarray(np.swapaxes(policy, -1, -2), np.int32))
 
 
 def solve(

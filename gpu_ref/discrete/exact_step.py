@@ -61,7 +61,7 @@ def certify_ages(program: Program, value: Array, start: Array, pairs: Numbers | 
         after = here
     each = zip(*((one.off, one.error, one.policy, one.status, one.loss) for one in found[::-1]), strict=True)
     off, error, policy, status, loss = map(np.stack, each)
-    return Certified(off, error, policy, None, status, loss, program.pairs * value.shape[0])
+    return Certified(off, error, policy, None, status, loss)
 
 
 def _bound(applied: Applied, value: Array) -> Array:
@@ -146,7 +146,7 @@ def _proven(applied: Applied, value: Array, after: Array, bound: Array, pairs: N
         choices = PossiblePairs(applied, after)
         own, most, other = choices.error_of(given), choices.most, choices.own
     status = status_of(maximal, applied.gap, lead, own, most, other)
-    return Certified(distance(applied.value, value), bound, applied.chosen, None, status, loss, program.pairs)
+    return Certified(distance(applied.value, value), bound, applied.chosen, None, status, loss)
 
 
 class Measured(NamedTuple):

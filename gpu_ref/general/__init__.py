@@ -14,8 +14,7 @@ not fall in ``x``; ``G`` and ``V`` may have any shape. An alternative may also b
 
 - :func:`solve` iterates on the value. Every maximising sweep is exact and proves its own result, without concavity
   (:mod:`beltline.gpu_ref.general.column` has the theorem).
-- :func:`certify` proves a solution once more, with code that shares no search with the solver.
-- :mod:`beltline.gpu_ref.general.full_search` evaluates every candidate; tests compare the other two with it.
+- :func:`measured` proves a solution once more, with code that shares no search with the solver.
 
 >>> import numpy as np
 >>> from beltline.gpu_ref.general import Branch, Form, Outside, solve
@@ -28,23 +27,19 @@ not fall in ``x``; ``G`` and ``V`` may have any shape. An alternative may also b
 
 from __future__ import annotations
 
-from beltline.gpu_ref.general.certificate import Certificate, certify
+from beltline.gpu_ref.general.certificate import measured
 from beltline.gpu_ref.general.form import Alternative, Branch, Form, Outside
 from beltline.gpu_ref.general.solution import Iterate, Prices, Solution
 from beltline.gpu_ref.general.solve import solve
-from beltline.gpu_ref.general.sweep import Swept, proven_branch
 
 __all__ = [
     "Alternative",
     "Branch",
-    "Certificate",
     "Form",
     "Iterate",
     "Outside",
     "Prices",
     "Solution",
-    "Swept",
-    "certify",
-    "proven_branch",
+    "measured",
     "solve",
 ]

@@ -150,8 +150,8 @@ class Applied:
     values, policy, slack, gap
         By alternative: its value, the best ``x'`` (-1 if it has none), a bound on the error of the value, and a lower
         bound on what the choice gains over every other.
-    evaluations, searched
-        As in :class:`beltline.gpu_ref.bounds.Certified`.
+    evaluations
+        Number of objectives computed.
     """
 
     def __init__(self, form: Form, V: Array, guess: Indexes, age: int = 0, tight: bool = False) -> None:
@@ -187,7 +187,7 @@ class Applied:
                     self.value[r], self.error[r], self.choice[r] = self.values[own[0]], self.slack[own[0]], own[0]
                     continue
                 _regime(self.values, self.slack, own, form.sigma, self.value[r], self.choice[r], self.error[r])
-        self.evaluations, self.searched = (int(n) for n in counts.sum(axis=(0, 1)))
+        self.evaluations = int(counts[..., 0].sum())
 
     @property
     def gap(self) -> Array:

@@ -1,17 +1,17 @@
-"""Certify values, choices and solutions of general problems, with code that shares no search with the solver.
+"""Certify values and choices of general problems, with code that shares no search with the solver.
 
 From the value to be certified, every alternative is maximised once more by
-:class:`~beltline.gpu_ref.general.applied.Applied`, starting from the policy to be certified. :func:`certify_form`
-certifies a value from anywhere, and choices, by state; :mod:`beltline.gpu_ref.bounds` has the argument.
-:func:`certify` compares all that a solver returned with what it promises. Shared with the solver are only the checks of
-tables, the utility function, the windows of bounds, and divide and conquer as a source of guesses, which cannot affect
-the result. Expectations are computed by :mod:`beltline.gpu_ref.tables`, which the solver does not use.
+:class:`~beltline.gpu_ref.general.applied.Applied`, starting from the policy to be certified. :func:`measured` does only
+that, and compares a solver's solution with what it finds. :func:`certify_form` also bounds errors by state and judges
+choices; :mod:`beltline.gpu_ref.bounds` has the argument. Shared with the solver are only the checks of tables, the
+utility function, the windows of bounds, and divide and conquer as a source of guesses, which cannot affect the result.
+Expectations are computed by :mod:`beltline.gpu_ref.tables`, which the solver does not use.
 
 *Tolerances.* A solver that returns ``V = T V_before`` reports ``change``, the largest ``|V - V_before|``. With the
 modulus ``m``, ``|T V - V| <= m change``. The policy is best for ``V_before``, so given ``V`` it loses at most ``2 m
-change``, and so does the choice of an alternative. With taste shocks of scale ``sigma``, a probability can move as far
-as such changes of all values of its regime allow. The rounding errors of both sweeps are added. With ages, ``change``
-is 0, because the value of each age was computed from the returned value of the next age.
+change``, and so does the choice of an alternative. The rounding errors of both sweeps are added. Probabilities are
+those that follow from the solution's own values of alternatives. With ages, ``change`` is 0, because the value of each
+age was computed from the returned value of the next age.
 """
 
 from __future__ import annotations
@@ -19,17 +19,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.compiled import njit
 from beltline.gpu_ref.bounds import Certified, bound_by_state, status_of, uniform_bound
-from beltline.gpu_ref.general import checks
 from beltline.gpu_ref.general.applied import NEGLIGIBLE, Applied, PossibleChoices
 from beltline.gpu_ref.general.form import Branch, Form, Indexes
-from beltline.gpu_ref.general.log_sum import extremes
 from beltline.gpu_ref.tables import Array
 from beltline.gpu_ref.utility import DOUBLE
 
@@ -38,108 +35,9 @@ ROUNDINGS = 4.0
 differently.
 """
 
-ALTERNATIVE_VALUE, POLICY, REGIME_VALUE, ALTERNATIVE_CHOICE, PROBABILITY = range(1, 6)
-"""Kinds of errors: an alternative's value, its choice of ``x'``, a regime's value, its choice of an alternative, the
-probability of an alternative.
-"""
 
-
-class Answer(Protocol):
-    """A solution to certify, with arrays as in :class:`beltline.gpu_ref.general.solution.Solution`."""
-
-    @property
-    def value(self) -> Array: ...
-    @property
-    def values(self) -> Array: ...
-    @property
-    def policy(self) -> Indexes: ...
-    @property
-    def choice(self) -> Indexes: ...
-    @property
-    def probabilities(self) -> Array: ...
-
-
-class Miss(NamedTuple):
-    """One state in which the answer is wrong.
-
-    Attributes
-    ----------
-    kind
-        :data:`ALTERNATIVE_VALUE`, :data:`POLICY`, :data:`REGIME_VALUE`, :data:`ALTERNATIVE_CHOICE` or
-        :data:`PROBABILITY`.
-    alternative
-        Number of the alternative; for an error of a regime, of its best alternative.
-    x, s, age
-        Grid point, exogenous state and age, counted from 0; 0 without a horizon.
-    amount
-        Size of the error, units of utility, or a probability; infinite if the choice is not allowed.
-    """
-
-    kind: int
-    alternative: int
-    x: int
-    s: int
-    age: int
-    amount: float
-
-
-class Certificate(NamedTuple):
-    """Outcome of a certification.
-
-    Attributes
-    ----------
-    residual
-        Largest ``|T V - V|``, or with a horizon ``|T V_next - V|`` at any age, units of utility.
-    rounding
-        Bound on the distance of ``T V`` as computed here from the one in exact arithmetic, units of utility.
-    error_bound
-        Bound on the distance of the value from the exact solution, rounding included, units of utility.
-    missed
-        Number of errors found: states of alternatives, and states of regimes.
-    miss
-        The largest error in units of utility, the first of equals; otherwise the largest error of a
-        probability; ``None`` if nothing is wrong.
-    evaluations
-        Number of objectives computed.
-    searched
-        Number of pairs of alternative and exogenous state in which all candidates were evaluated because the theorem
-        does not apply, at the age with most of them.
-    policy, choice
-        The best ``x'`` of each alternative and the first of the best alternatives of each regime given the value, of
-        the shapes of those of the answer.
-    """
-
-    residual: float
-    rounding: float
-    error_bound: float
-    missed: int
-    miss: Miss | None
-    evaluations: int
-    searched: int
-    policy: Indexes
-    choice: Indexes
-
-
-@njit(cache=True)
-def _impossible(values: Array, moves: Array, sigma: float, probabilities: Array, found: NDArray[np.bool_]) -> None:
-    """Mark in ``found`` the entries of ``probabilities``, ``(n, N_z, N_k)``, that those of a regime cannot be.
-
-    ``values`` are those of its alternatives, and ``moves`` how far each may have moved.
-    """
-    count = values.shape[0]
-    below, rounding = np.empty(count), (64.0 + 4.0 * count) * DOUBLE
-    for s in range(values.shape[1]):
-        for x in range(values.shape[2]):
-            top = values[:, s, x].max()
-            for n in range(count):
-                below[n] = values[n, s, x] - top
-            for n in range(count):
-                least, most = extremes(below, moves[:, s, x].copy(), n, sigma)
-                found[n, s, x] = not least - rounding <= probabilities[n, s, x] <= most + rounding
-
-
-class _AnswerAtAge(NamedTuple):
-    """The answer at one age; arrays as in :class:`Answer`, or with exogenous states before grid points."""
+class _Answer(NamedTuple):
+    """The arrays of a solution that are certified, as in :class:`beltline.gpu_ref.general.solution.Solution`."""
 
     value: Array
     values: Array
@@ -148,125 +46,116 @@ class _AnswerAtAge(NamedTuple):
     probabilities: Array
 
 
-class _Findings:
-    """Collect the errors found so far."""
+class Miss(NamedTuple):
+    """The largest error of a solution.
 
-    def __init__(self) -> None:
-        self.missed = 0
-        self.miss: Miss | None = None
+    Attributes
+    ----------
+    kind
+        What is wrong: ``"value"`` or ``"choice"`` of an alternative, ``"regime"`` (its value), ``"alternative"`` (that
+        chosen) or ``"probability"``.
+    alternative
+        Number of the alternative; for an error of a regime, of its best alternative.
+    x, s, age
+        Grid point, exogenous state and age, counted from 0; 0 without a horizon.
+    amount
+        Size of the error, units of utility, or a probability; infinite if the choice is not allowed.
+    """
 
-    def add(self, kind: int, wrong: NDArray[np.bool_], amount: Array, alternative: Any, age: int) -> None:
-        """Add the errors of ``wrong`` states, ``(N_z, N_k)``; an amount that is not a number counts as infinite.
-
-        ``alternative`` is a number, or one for each state.
-        """
-        if not wrong.any():
-            return
-        self.missed += int(wrong.sum())
-        sizes = np.where(wrong, np.where(amount >= 0.0, amount, np.inf), -1.0)
-        s, x = np.unravel_index(int(np.argmax(sizes)), sizes.shape)
-        d = int(np.broadcast_to(alternative, sizes.shape)[s, x])
-        found, old = Miss(kind, d, int(x), int(s), age, float(sizes[s, x])), self.miss
-        # Errors in units of utility take precedence over those of probabilities.
-        if old is None or (found.kind != PROBABILITY, found.amount) > (old.kind != PROBABILITY, old.amount):
-            self.miss = found
+    kind: str
+    alternative: int
+    x: int
+    s: int
+    age: int
+    amount: float
 
 
-def _compare(
-    form: Form, applied: Applied, answer: _AnswerAtAge, change: float, coarse: Array | None, age: int, found: _Findings
-) -> None:
-    """Add the errors of one age, in which values may be off by ``change``, ``coarse`` and rounding."""
-    allowed = ROUNDINGS * applied.slack
-    allowed += change
-    if coarse is not None:
-        allowed += coarse
+class Measured(NamedTuple):
+    """Residual and error bound of a solution, units of utility, and how it compares with what was found.
+
+    Attributes
+    ----------
+    residual, error_bound
+        Largest ``|T V - V|``, or with a horizon ``|T V_next - V|`` at any age; and a bound on the distance of the value
+        from the exact solution, rounding included.
+    missed, miss
+        Number of regimes' states in which something is wrong, and the largest error, the first of equals.
+    policy, choice
+        The best ``x'`` of each alternative and the first of the best alternatives of each regime given the value.
+    evaluations
+        Number of objectives computed.
+    """
+
+    residual: float
+    error_bound: float
+    missed: int
+    miss: Miss | None
+    policy: Indexes
+    choice: Indexes
+    evaluations: int
+
+
+def _errors(
+    form: Form, applied: Applied, answer: _Answer, change: float, coarse: Array, age: int
+) -> tuple[int, list[Miss]]:
+    """Return in how many states an answer of one age is wrong, and the largest error of each kind.
+
+    Arrays have exogenous states before grid points. Values may be off by ``change``, ``coarse`` and rounding.
+    """
+    count, regimes = len(form.alternatives), np.array([one.regime for one in form.alternatives])
+    best, first, taken = applied.values, applied.choice, np.clip(answer.choice, 0, count - 1)
+
+    def of(table: Array, d: Indexes) -> Array:
+        return np.take_along_axis(table, d, axis=0)
+
     # Comparisons are written such that NaN counts as wrong.
     with np.errstate(invalid="ignore", over="ignore"):
-        counted = [_compare_alternative(form, applied, answer, allowed, d, age, found) for d in range(len(allowed))]
-        for r in range(form.shape[0]):
-            own = form.of_regime(r)
-            if len(own) == 1 and form.sigma == 0.0 and _only(answer, r, own[0]):
-                continue
-            first, taken = applied.choice[r], answer.choice[r]
-            top = applied.values[own].max(axis=0)
-            loss, rough = np.full(top.shape, np.inf), np.zeros(top.shape)
-            for d in own:
-                lower = top - applied.values[d] - 2.0 * ROUNDINGS * applied.slack[d]
-                loss = np.where(taken == d, lower, loss)
-                if coarse is not None:
-                    rough = np.where((taken == d) | (first == d), np.maximum(rough, coarse[d]), rough)
-            within = change + ROUNDINGS * applied.error[r] + rough
-            gap, off = np.abs(applied.value[r] - answer.value[r]), np.zeros(top.shape, np.bool_)
-            for d in own:
-                off |= counted[d] & (answer.values[d] == answer.value[r])
-            found.add(REGIME_VALUE, ~(gap <= within) & ~off, gap, first, age)
-            found.add(ALTERNATIVE_CHOICE, ~(loss <= 2.0 * within), loss, first, age)
-            given = answer.probabilities[own]
-            exact = np.stack([taken == d for d in own]).astype(np.float64)
-            if form.sigma > 0.0:
-                wrong = np.empty(given.shape, np.bool_)
-                _impossible(applied.values[own], allowed[own], form.sigma, given, wrong)
-                exact = np.exp((applied.values[own] - top) / form.sigma)
-                exact /= exact.sum(axis=0)
-            else:
-                wrong = given != exact
-            for n, d in enumerate(own):
-                found.add(PROBABILITY, wrong[n], np.abs(given[n] - exact[n]), d, age)
+        allowed = change + coarse + ROUNDINGS * applied.slack
+        loss = np.zeros(best.shape)
+        for d in range(count):
+            s, x = np.nonzero(answer.policy[d] != applied.policy[d])
+            if s.size:
+                loss[d, s, x] = best[d, s, x] - applied.objective(d, answer.policy[d, s, x], s, x)[0]
+        gap = np.where(best == answer.values, 0.0, np.abs(best - answer.values))
+        within = change + np.maximum(of(coarse, first), of(coarse, taken)) + ROUNDINGS * applied.error
+        behind = of(best, first) - of(best, taken)
+        own = (regimes[taken] == np.arange(len(first))[:, None, None]) & (taken == answer.choice)
+        chances = (answer.choice[regimes] == np.arange(count)[:, None, None]).astype(np.float64)
+        if form.sigma > 0.0:
+            for r in range(len(first)):
+                here = answer.values[form.of_regime(r)]
+                weights = np.exp((here - here.max(axis=0)) / form.sigma)
+                chances[form.of_regime(r)] = weights / weights.sum(axis=0)
+        found = [
+            ("value", gap, allowed),
+            ("choice", loss, 2.0 * allowed),
+            ("regime", np.abs(applied.value - answer.value), within),
+            ("alternative", np.where(own, behind, np.inf), 2.0 * (within + ROUNDINGS * of(applied.slack, taken))),
+            ("probability", np.abs(answer.probabilities - chances), (64.0 + 4.0 * count) * DOUBLE * (form.sigma > 0.0)),
+        ]
+        wrong = [~(amount <= most) for _, amount, most in found]
+    states, misses = np.zeros(first.shape, np.bool_), []
+    for (kind, amount, _), off in zip(found, wrong, strict=True):
+        if not off.any():
+            continue
+        by_regime = kind in ("regime", "alternative")
+        for n in range(len(off)):
+            states[n if by_regime else regimes[n]] |= off[n]
+        sizes = np.where(off, np.where(amount >= 0.0, amount, np.inf), -1.0)
+        at = tuple(int(i) for i in np.unravel_index(int(np.argmax(sizes)), sizes.shape))
+        misses.append(Miss(kind, int(first[at]) if by_regime else at[0], at[2], at[1], age, float(sizes[at])))
+    return int(states.sum()), misses
 
 
-def _only(answer: _AnswerAtAge, regime: int, d: int) -> bool:
-    """Return whether an answer has nothing to compare for a regime besides the values of its only alternative."""
-    same = np.array_equal(answer.value[regime], answer.values[d])
-    return bool(same and (answer.choice[regime] == d).all() and (answer.probabilities[d] == 1.0).all())
-
-
-def _compare_alternative(
-    form: Form, applied: Applied, answer: _AnswerAtAge, allowed: Array, d: int, age: int, found: _Findings
-) -> NDArray[np.bool_]:
-    """Add the errors of one alternative; return where its value is wrong."""
-    best, values, own = applied.values[d], answer.values[d], answer.policy[d]
-    gap = np.abs(best - values)
-    if not isinstance(form.alternatives[d], Branch):
-        off = (best != values) | (own != -1)
-        found.add(ALTERNATIVE_VALUE, off, np.where(gap > 0.0, gap, np.inf), d, age)
-        return off
-    off = ~((gap <= allowed[d]) | (best == values))
-    found.add(ALTERNATIVE_VALUE, off, gap, d, age)
-    s, x = np.nonzero((own != applied.policy[d]) & ~off)
-    if s.size:
-        loss, wrong = np.zeros(best.shape), np.zeros(best.shape, np.bool_)
-        loss[s, x] = best[s, x] - applied.objective(d, own[s, x], s, x)[0]
-        wrong[s, x] = ~(loss[s, x] <= 2.0 * allowed[d][s, x])
-        found.add(POLICY, wrong, loss, d, age)
-    return off
-
-
-def _checked_arrays(form: Form, answer: Answer) -> _AnswerAtAge:
-    """Return the arrays of an answer as contiguous arrays, after checking their shapes."""
-    regimes, *here = form.shape
-    count = len(form.alternatives)
-    ages = () if form.horizon is None else (min(max(len(answer.value), 1), form.horizon),)
-    found: dict[str, Any] = {}
-    for name in _AnswerAtAge._fields:
-        kind = np.int32 if name in ("policy", "choice") else np.float64
-        array = np.ascontiguousarray(getattr(answer, name), kind)
-        shape = (*ages, regimes if name in ("value", "choice") else count, *here)
-        if array.shape != shape:
-            raise ValueError(f"{name} must have shape {shape}, not {array.shape}")
-        found[name] = array
-    checks.finite("value", found["value"])
-    return _AnswerAtAge(**found)
-
-
-def certify(
+def measured(
     form: Form,
-    answer: Answer,
+    answer: Any,
     change: float = 0.0,
     after: Array | None = None,
     coarse: Array | None = None,
     before_age: Callable[[int], None] | None = None,
-) -> Certificate:
-    """Certify a solution: measure its value, and find states in which another choice or alternative is better.
+) -> Measured:
+    """Measure the residual of a solution, and find states in which its value or one of its choices is wrong.
 
     About three evaluations per state and alternative if the answer is right.
 
@@ -275,7 +164,7 @@ def certify(
     form
         The problem; if prices move, with the tables of the last sweep.
     answer
-        Its solution; with a horizon, arrays with an axis of ages, of all or of the last ones.
+        Its solution, with a finite value; with a horizon, arrays with an axis of ages, of all or of the last ones.
     change
         Largest change of the value in the sweep that found it, units of utility. Ignored with a horizon.
     after
@@ -287,63 +176,48 @@ def certify(
     before_age
         Called with the number of ages that are done before each age.
 
-    Returns
-    -------
-    Certificate
-        Residual, error bound, and the errors found.
-
-    Raises
-    ------
-    ValueError
-        An array of the answer has a wrong shape, its value is not finite, or ``change`` is negative or not finite.
-
     Example
     -------
     >>> from dataclasses import replace
     >>> import numpy as np
-    >>> from beltline.gpu_ref.general import Branch, Form, certify, solve
+    >>> from beltline.gpu_ref.general import Branch, Form, measured, solve
     >>> grid = np.linspace(0.0, 1.0, 5)[:, None]
     >>> form = Form((Branch("save", 0, wealth=0.1 + grid, cost=grid, transition=np.eye(1), beta=0.9),), eta=2.0)
     >>> solution = solve(form)
-    >>> certify(form, solution, solution.residual).missed
+    >>> measured(form, solution, solution.residual).missed
     0
     >>> policy = solution.policy.copy()
     >>> policy[0, 4, 0] = 0
-    >>> certify(form, replace(solution, policy=policy), solution.residual).miss.x
+    >>> measured(form, replace(solution, policy=policy), solution.residual).miss.x
     4
     """
-    change = checks.number("change", change)
-    given = _checked_arrays(form, answer)
-    found = _Findings()
-    horizon = form.horizon
-    coarse = None if coarse is None else np.asarray(coarse, np.float64)
-    if coarse is not None and coarse.shape != given.values.shape:
-        raise ValueError(f"coarse must have shape {given.values.shape}, not {coarse.shape}")
-    following = given.value if horizon is None else form.start(after)
-    residual = rounding = bound = error = 0.0
-    evaluations = searched = 0
+    given = _Answer(*(np.asarray(getattr(answer, name)) for name in _Answer._fields))
+    coarse = np.zeros(given.values.shape) if coarse is None else coarse
+    ages = 1 if form.horizon is None else len(given.value)
+    following = given.value if form.horizon is None else form.start(after)
+    residual = bound = error = 0.0
+    missed, evaluations, misses = 0, 0, list[Miss]()
     best: list[tuple[Indexes, Indexes]] = []
-    count = 1 if horizon is None else len(given.value)
-    for done in range(count):
-        age, at = (horizon or 1) - 1 - done, count - 1 - done
+    for done in range(ages):
+        age, at = (form.horizon or 1) - 1 - done, ... if form.horizon is None else ages - 1 - done
         if before_age is not None:
             before_age(done)
-        now = given if horizon is None else _AnswerAtAge(*(array[at] for array in given))
-        applied = Applied(form, following, now.policy, age)
+        applied = Applied(form, following, np.ascontiguousarray(given.policy[at], np.int32), age)
+        here = _Answer(*(array[at].swapaxes(1, 2) for array in given))
         factor = form.modulus(age)
-        rough = None if coarse is None else (coarse if horizon is None else coarse[at]).swapaxes(1, 2)
-        here = _AnswerAtAge(*(array.swapaxes(1, 2) for array in now))
-        _compare(form, applied, here, 0.0 if horizon else factor * change, rough, age, found)
+        moved = factor * change if form.horizon is None else 0.0
+        wrong, found = _errors(form, applied, here, moved, coarse[at].swapaxes(1, 2), age)
+        missed, misses, evaluations = missed + wrong, misses + found, evaluations + applied.evaluations
         off = np.abs(applied.value - here.value)
-        residual, rounding = max(residual, float(off.max())), max(rounding, float(applied.error.max()))
-        evaluations, searched = evaluations + applied.evaluations, max(searched, applied.searched)
-        most = float((off * (1.0 + DOUBLE) + applied.error).max())
-        error = uniform_bound(most, factor) if horizon is None else (most + factor * error) * (1.0 + 8.0 * DOUBLE)
+        residual, most = max(residual, float(off.max())), float((off * (1.0 + DOUBLE) + applied.error).max())
+        error = (most + factor * error) * (1.0 + 8.0 * DOUBLE) if form.horizon else uniform_bound(most, factor)
         bound = max(bound, error)
-        following = now.value
-        best.append((applied.policy.swapaxes(1, 2), applied.choice.swapaxes(1, 2)))
-    policy, choice = best[0] if horizon is None else (np.stack(each[::-1]) for each in zip(*best, strict=True))
-    return Certificate(residual, rounding, bound, found.missed, found.miss, evaluations, searched, policy, choice)
+        following = np.ascontiguousarray(given.value[at])
+        best.insert(0, (applied.policy.swapaxes(1, 2), applied.choice.swapaxes(1, 2)))
+    policy, choice = best[0] if form.horizon is None else (np.stack(each) for each in zip(*best, strict=True))
+    # An error of a probability is named if there is no other.
+    miss = max(misses, key=lambda one: (one.kind != "probability", one.amount), default=None)
+    return Measured(residual, bound, missed, miss, policy, choice, evaluations)
 
 
 def certify_form(
@@ -382,9 +256,7 @@ def certify_form(
         name: None if getattr(ages[0], name) is None else np.stack([getattr(one, name) for one in ages])
         for name in ("off", "error", "policy", "alternative", "status", "loss")
     }
-    return Certified(
-        **stacked, evaluations=sum(one.evaluations for one in ages), searched=max(one.searched for one in ages)
-    )
+    return Certified(**stacked)
 
 
 def _in_user_order(found: Certified) -> Certified:
@@ -429,7 +301,7 @@ def _one_age(
         choices = PossibleChoices(applied, error) if np.isfinite(error).all() else None
         bound = np.full(off.shape, np.inf) if choices is None else off + choices.expected(error) * (1.0 + 4.0 * DOUBLE)
     best, taken, status, loss = _judged(form, applied, choices, policy, alternative)
-    return Certified(gap, bound, best, taken, status, loss, applied.evaluations, applied.searched)
+    return Certified(gap, bound, best, taken, status, loss)
 
 
 def _judged(

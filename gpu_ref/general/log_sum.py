@@ -1,4 +1,4 @@
-"""Error bounds of a log-sum, and of choice probabilities, when values are known up to an error.
+"""Error bounds of a log-sum when values are known up to an error.
 
 ``S = sigma log sum_d exp(v_d / sigma)`` rises in every ``v_d``. So if each ``v_d`` may be off by ``e_d``, ``S`` lies
 between its values at ``v - e`` and at ``v + e``. By Jensen's inequality the upper one is farther away::
@@ -6,8 +6,7 @@ between its values at ``v - e`` and at ``v + e``. By Jensen's inequality the upp
     S(v + e) - S(v) = sigma log(1 + sum_d p_d (exp(e_d / sigma) - 1)),    p_d = exp((v_d - S) / sigma)
 
 So an alternative with negligible probability adds nothing, however uncertain its value, as long as the probability
-stays negligible at ``v_d + e_d``. The probability ``p_d`` is largest if ``v_d`` is as high and all others are as low as
-they may be, and smallest in the opposite case.
+stays negligible at ``v_d + e_d``.
 
 Values are passed relative to the largest of them. These differences are exact up to one unit in the last place, even if
 ``sigma`` is tiny compared with the values.
@@ -20,7 +19,6 @@ import math
 import numpy as np
 
 from beltline.compiled import njit
-from beltline.gpu_ref.tables import Array
 
 _ROUND_UP = 1.001
 """Factor that covers the rounding of the exponentials and logarithms here."""
@@ -73,21 +71,3 @@ def log_sum_error(total_growth: float, total: float, highest: float, count: int,
     if total_growth < np.inf:
         return _ROUND_UP * sigma * math.log1p(total_growth / total)
     return _ROUND_UP * (highest + sigma * math.log(count))
-
-
-@njit(cache=True)
-def extremes(below: Array, errors: Array, d: int, sigma: float) -> tuple[float, float]:
-    """Return the smallest and the largest probability of alternative ``d`` if values may be off by ``errors``.
-
-    ``below`` and ``errors`` are ``(n,)``, and the largest ``below`` is 0. Alternatives with ``below = -inf`` cannot be
-    taken.
-    """
-    if below[d] == -np.inf:
-        return 0.0, 0.0
-    least = most = 1.0
-    for other in range(below.size):
-        if other != d and below[other] > -np.inf:
-            gap, error = below[other] - below[d], _ROUND_UP_GAP * (errors[other] + errors[d])
-            least += _exp((gap + error) / sigma)
-            most += _exp((gap - error) / sigma)
-    return 1.0 / least, 1.0 / most

@@ -85,11 +85,3 @@ def no_policy(form: Form) -> Indexes:
 def states_first(table: Array) -> Array:
     """Swap the last two axes: ``(..., N_k, N_z)`` becomes a contiguous ``(..., N_z, N_k)``, or the reverse."""
     return np.ascontiguousarray(np.swapaxes(table, -1, -2))
-
-
-def sweep(form: Form, V: Array, policy: Indexes, age: int = 0) -> Iterate:
-    """Maximise once from ``V``, ``(N_r, N_k, N_z)``, starting from ``policy``, ``(N_d, N_k, N_z)``.
-
-    ``V`` must be finite; nothing is checked.
-    """
-    return Operator(form, age).sweep(states_first(V), np.ascontiguousarray(np.swapaxes(policy, -1, -2), np.int32))

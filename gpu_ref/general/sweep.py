@@ -10,14 +10,13 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from beltline.compiled import njit, prange
 from beltline.gpu_ref.general.candidates import Indexes
 from beltline.gpu_ref.general.column import forced, forced_utility, searched
-from beltline.gpu_ref.general.form import Tables
 from beltline.gpu_ref.general.log_sum import growth, log_sum_error
-from beltline.gpu_ref.general.packed import FORCED, TABLE, Packed, pack
+from beltline.gpu_ref.general.packed import FORCED, TABLE, Packed
 from beltline.gpu_ref.tables import Array
 from beltline.gpu_ref.threads import threads, threads_for
 from beltline.gpu_ref.utility import DOUBLE
@@ -32,7 +31,8 @@ class Found(NamedTuple):
         ``(N_r, N_z, N_k)``, ``float64`` and ``int32``: value of each regime, units of utility; the number of its best
         alternative, the first of equals.
     values, policy, slack
-        ``(N_d, N_z, N_k)``, by alternative, as for :class:`Swept`.
+        ``(N_d, N_z, N_k)``, by alternative: value, ``-inf`` where it cannot be taken; the best ``x'``, -1 there; and a
+        bound on the distance of the value from the same sweep in exact arithmetic, units of utility.
     probabilities
         ``(N_d, N_z, N_k)``, of each alternative, with taste shocks; otherwise empty.
     facts
@@ -50,36 +50,6 @@ class Found(NamedTuple):
     probabilities: Array
     facts: Array
     counts: NDArray[np.int64]
-
-
-class Swept(NamedTuple):
-    """One alternative, maximised exactly and proven.
-
-    Attributes
-    ----------
-    value
-        ``(N_k, N_z)``, ``float64``, units of utility; ``-inf`` where nothing can be taken.
-    policy
-        ``(N_k, N_z)``, ``int32``: the lowest of the best ``x'``, or if cost falls in ``x'`` the cheapest of them; -1
-        where nothing can be taken.
-    slack
-        ``(N_k, N_z)``, ``float64``: bound on the distance of ``value`` from the maximum in exact arithmetic, units of
-        utility.
-    evaluations
-        Number of utilities computed.
-    divided
-        Number of exogenous states that needed divide and conquer.
-    searched
-        Number of exogenous states searched in full, because no order of the candidates makes bounds intervals, or
-        because rounding left nothing that could be proven.
-    """
-
-    value: Array
-    policy: Indexes
-    slack: Array
-    evaluations: int
-    divided: int
-    searched: int
 
 
 @njit(cache=True)
@@ -343,43 +313,3 @@ def swept(
             packed, V, mixed, eta, sigma, negative, largest_value, with_slack, guess, found, chunks_of(states, used)
         )  # fmt: skip
     return found
-
-
-def proven_branch(tables: Tables, V: Array, eta: float, *, negative: bool = False, policy: ArrayLike = -1) -> Swept:
-    """Maximise one alternative exactly, with about three evaluations a state if ``policy`` is nearly right.
-
-    Parameters
-    ----------
-    tables
-        Tables of a checked :class:`beltline.gpu_ref.general.form.Branch`.
-    V
-        ``(N_r, N_k, N_z)``, finite, units of utility: value of each regime.
-    eta, negative
-        As for :class:`beltline.gpu_ref.general.form.Form`.
-    policy
-        Initial guess: indexes of ``x'``, ``(N_k, N_z)`` or a number. It affects the time, and which of several choices
-        that differ by no more than :attr:`Swept.slack` is returned.
-
-    Raises
-    ------
-    ValueError
-        ``policy`` has another shape.
-
-    Example
-    -------
-    >>> import numpy as np
-    >>> from beltline.gpu_ref.general import Branch, Form, proven_branch
-    >>> grid = np.linspace(0.0, 1.0, 5)[:, None]
-    >>> form = Form((Branch("save", 0, wealth=0.1 + grid, cost=grid, transition=np.eye(1), beta=0.9),), eta=2.0)
-    >>> proven_branch(form.alternatives[0].at(), form.start(5.0 * grid[None]), 2.0).policy[:, 0]
-    array([0, 0, 0, 1, 2], dtype=int32)
-    """
-    shape = tables.wealth.shape
-    guess = np.asarray(policy, np.int32)
-    if guess.ndim and guess.shape != shape:
-        raise ValueError(f"policy must be an index or have shape {shape}, not {guess.shape}")
-    first = np.ascontiguousarray(np.broadcast_to(guess, shape).T)[None]
-    V = np.ascontiguousarray(V.transpose(0, 2, 1))
-    found = swept(pack([(0, tables)], V.shape[0]), V, float(eta), 0.0, negative, first)
-    evaluations, divided, in_full = (int(n) for n in found.counts[0].sum(axis=0))
-    return Swept(found.values[0].T, found.policy[0].T, found.slack[0].T, evaluations, divided, in_full)

@@ -21,13 +21,11 @@ all infeasible        2: they tie at -inf    0: go left
 infeasible half of the grid, and no later stage comes back. This can happen in the first stage only: if candidate 1 of a
 stage is feasible, so is candidate 1 of the next, because it lies below a feasible maximiser. So with single-peaked
 objectives and ``N_k >= 8`` the published rule is wrong in exactly the states with a feasible choice and ``W(x, s) <=
-X[N_k / 4]``, whatever ``V`` is, and finds no choice at all for them. ``python -m
-beltline.gpu_ref.published.search_rule`` shows it.
+X[N_k / 4]``, whatever ``V`` is, and finds no choice at all for them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -35,7 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from beltline.compiled import njit, njit_inlined, prange
 from beltline.gpu_ref.methods import Solution
-from beltline.gpu_ref.published import grid_search, iteration
+from beltline.gpu_ref.published import iteration
 from beltline.gpu_ref.tables import Array, check_tables, expectation
 from beltline.gpu_ref.utility import crra
 
@@ -163,50 +161,3 @@ def solve(
 
     check_rule(np.size(X), rule)
     return iteration.solve(X, W, Q, V0, beta, eta, epsilon, max_sweeps, searched)
-
-
-@dataclass(frozen=True)
-class WrongStates:
-    """States in which a sweep of the staged search differs from an exact one.
-
-    Attributes
-    ----------
-    states
-        Flat numbers ``x * N_z + s`` of the states whose policy differs, ascending, ``int64``.
-    lost
-        Number of them that end without any candidate of finite value although one exists.
-    largest_loss
-        Largest shortfall in value among those that end with a finite one (0 if no state does), in units of utility.
-    """
-
-    states: NDArray[np.int64]
-    lost: int
-    largest_loss: float
-
-    @property
-    def count(self) -> int:
-        """Number of wrong states."""
-        return int(self.states.size)
-
-
-def wrong_states(
-    X: ArrayLike,
-    W: ArrayLike,
-    Q: ArrayLike,
-    V: ArrayLike,
-    beta: float,
-    eta: float,
-    rule: Rule = "published",
-    oracle: iteration.Sweep = grid_search.sweep,
-) -> WrongStates:
-    """Compare one sweep of the staged search with a sweep of ``oracle`` from the same ``V``.
-
-    Arguments and errors as for :func:`sweep`; ``oracle`` is full grid search by default.
-    """
-    value, policy = sweep(X, W, Q, V, beta, eta, rule)
-    true_value, true_policy = oracle(X, W, Q, V, beta, eta)
-    wrong = np.flatnonzero(policy != true_policy)
-    ours, theirs = value.ravel()[wrong], true_value.ravel()[wrong]
-    found = np.isfinite(ours)
-    loss = float((theirs[found] - ours[found]).max(initial=0.0))
-    return WrongStates(wrong.astype(np.int64), int(np.count_nonzero(~found)), loss)

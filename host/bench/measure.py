@@ -6,7 +6,7 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -185,6 +185,34 @@ def _solved(problem: Problem, device: str, method: str, options: dict[str, Any])
     return result, failed, result.timing
 
 
+def _row(
+    device: str, method: str, given: Problem, result: Any, part: dict[str, float],
+    judged: tuple[float, int, float, bool], kind: str, note: str, call: float, joules: float = math.nan,
+) -> Row:  # fmt: skip
+    """Return the row of a ``result``, with the seconds of its parts, and what :func:`judge` found."""
+    residual, differences, gap, agrees = judged
+    return Row(
+        device,
+        method,
+        given.points,
+        given.states,
+        result.sweeps,
+        **dict.fromkeys(("allocate", "load", "read"), math.nan) | part,
+        total=sum(part.values()),
+        per_sweep=part["solve"] / result.sweeps,
+        ratio=math.nan,
+        residual=residual,
+        error_bound=result.error_bound,
+        policy_differences=differences,
+        value_difference=gap,
+        agrees=agrees,
+        kind=kind,
+        note=note,
+        call=call,
+        joules=joules,
+    )
+
+
 def reference_row(bench: Bench, device: str, method: str, options: dict[str, Any], grid: int) -> Row:
     """Return the row of one method in double precision on a processor or a GPU, as a user calls it."""
     given = bench.problem(grid)
@@ -215,26 +243,11 @@ def reference_row(bench: Bench, device: str, method: str, options: dict[str, Any
     policy = result.policy
     if method == "interp":
         policy = interpolation.nearest(given.grid, interpolation.candidates(given.grid, options["choices"]))[policy]
-    residual, differences, gap, agrees = judge(given, result.value, policy, result.error_bound, bench.answer(grid), own)
-    return Row(
-        device,
-        label,
-        grid,
-        given.states,
-        result.sweeps,
-        **part,
-        total=sum(part.values()),
-        per_sweep=part["solve"] / result.sweeps,
-        ratio=math.nan,
-        residual=residual,
-        error_bound=result.error_bound,
-        policy_differences=differences,
-        value_difference=gap,
-        agrees=agrees and not failed,
-        kind="measured",
-        note=failed or (OTHER if own else ""),
-        call=statistics.median(run["call"] for run in runs),
-        joules=joules,
+    judged = judge(given, result.value, policy, result.error_bound, bench.answer(grid), own)
+    call = statistics.median(run["call"] for run in runs)
+    note = failed or (OTHER if own else "")
+    return _row(
+        device, label, given, result, part, (*judged[:3], judged[3] and not failed), "measured", note, call, joules
     )
 
 
@@ -243,38 +256,18 @@ def machine_row(bench: Bench, device: str, grid: int, tol: float) -> Row:
     given = bench.problem(grid)
     result, call, around, joules = _on_machine(given, tol, device, {})
     part = {name: result.timing.get(name, 0.0) for name in ("load", "solve", "read")}
+    part["allocate"] = result.timing.get("open", 0.0)
     answer = bench.answer(grid)
     if tol > EPSILON:
         found = cpu.solve(*_tables(given), epsilon=tol)
         answer = Answer(found.value, found.policy, found.error_bound)
-    residual, differences, gap, agrees = judge(
-        given, result.value, result.policy, result.error_bound, answer, own=False
-    )
+    judged = judge(given, result.value, result.policy, result.error_bound, answer, own=False)
     source = "counted in simulation" if device == "rtl" else "formula"
-    judged = (residual, differences, gap, agrees)
     coarse = f", epsilon {tol:g}" if tol > EPSILON else ""
     bench.rows.append(_fpga_row("line", given, result, judged, source, around, coarse))
-    return Row(
-        device,
-        "line",
-        grid,
-        given.states,
-        result.sweeps,
-        result.timing.get("open", 0.0),
-        **part,
-        total=sum(part.values()),
-        per_sweep=part["solve"] / result.sweeps,
-        ratio=math.nan,
-        residual=residual,
-        error_bound=result.error_bound,
-        policy_differences=differences,
-        value_difference=gap,
-        agrees=agrees,
-        kind="simulation",
-        note="emulation of the machine on this computer" + coarse,
-        call=call,
-        joules=joules,
-    )
+    note = "emulation of the machine on this computer" + coarse
+    row = _row(device, "line", given, result, part, judged, "simulation", note, call, joules)
+    return replace(row, total=row.total - row.allocate)
 
 
 def _on_machine(given: Problem, tol: float, device: str, options: dict[str, Any]) -> tuple[Result, float, float, float]:
@@ -311,30 +304,11 @@ def _fpga_row(
     ``around`` is the time, in seconds, that this computer takes before and after the solve.
     """
     modelled = result.clocks / CLOCK_HZ
-    residual, differences, gap, agrees = judged
-    return Row(
-        "fpga",
-        method,
-        given.points,
-        given.states,
-        result.sweeps,
-        math.nan,
-        math.nan,
-        modelled,
-        math.nan,
-        modelled,
-        modelled / result.sweeps,
-        math.nan,
-        residual,
-        result.error_bound,
-        differences,
-        gap,
-        agrees,
-        "modelled",
+    note = (
         f"{result.clocks:,} clocks ({source}) at {CLOCK_HZ / 1e6:g} MHz{more}; {1e3 * around:.3g} ms of this computer "
-        "around them, in the model's buffers",
-        call=modelled + around,
+        "around them, in the model's buffers"
     )
+    return _row("fpga", method, given, result, {"solve": modelled}, judged, "modelled", note, modelled + around)
 
 
 def sweep_label(method: str | None) -> str:
@@ -374,29 +348,12 @@ def batch_row(bench: Bench, cuda: Any, grid: int) -> Row:
     del runs[0]
     part = {name: seconds / BATCH for name, seconds in _medians(runs).items()}
     middle = found[BATCH // 2]
-    residual, differences, gap, agrees = judge(
-        given, middle.value, middle.policy, middle.error_bound, bench.answer(grid), own=False
-    )
-    return Row(
-        "gpu",
-        f"shift start=coarse, batch of {BATCH:,}, each",
-        grid,
-        given.states,
-        middle.sweeps,
-        **part,
-        total=sum(part.values()),
-        per_sweep=part["solve"] / middle.sweeps,
-        ratio=math.nan,
-        residual=residual,
-        error_bound=middle.error_bound,
-        policy_differences=differences,
-        value_difference=gap,
-        agrees=agrees and all(one.converged for one in found),
-        kind="measured",
-        note="eta from 1.5 to 2.5; judged at eta = 2; the call is one of solve_batch, not verified",
-        call=statistics.median(run["wall"] for run in runs) / BATCH,
-        joules=joules,
-    )
+    judged = judge(given, middle.value, middle.policy, middle.error_bound, bench.answer(grid), own=False)
+    agrees = judged[3] and all(one.converged for one in found)
+    label = f"shift start=coarse, batch of {BATCH:,}, each"
+    note = "eta from 1.5 to 2.5; judged at eta = 2; the call is one of solve_batch, not verified"
+    call = statistics.median(run["wall"] for run in runs) / BATCH
+    return _row("gpu", label, given, middle, part, (*judged[:3], agrees), "measured", note, call, joules)
 
 
 def compile_models() -> None:

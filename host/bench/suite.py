@@ -14,9 +14,7 @@ its checks and verification, and the energy in joules that the call used, where 
 
 from __future__ import annotations
 
-import csv
 import datetime
-import io
 import json
 import math
 import os
@@ -32,7 +30,6 @@ from beltline.gpu_ref.memory import available
 from beltline.gpu_ref.methods import METHODS
 from beltline.host import __version__
 from beltline.host.bench import energy
-from beltline.host.bench.figure import figure_of
 from beltline.host.bench.measure import (
     BATCH,
     Bench,
@@ -137,7 +134,7 @@ def bench(
     Parameters
     ----------
     out
-        Directory for ``bench.json``, ``bench.csv``, ``bench.md`` and ``bench.png``.
+        Directory for ``bench.json`` and ``bench.md``.
     budget
         Largest expected time of a solve in seconds; ten times as much for the published method, and five times as much
         for a software model of the machine.
@@ -263,17 +260,5 @@ def finite(value: Any) -> Any:
 def _write(result: dict[str, Any], out: Path) -> None:
     with replacing(out / "bench.json") as file:
         file.write((json.dumps(finite(result), indent=1, allow_nan=False) + "\n").encode())
-    stream = io.StringIO(newline="")
-    writer = csv.DictWriter(stream, list(result["rows"][0]))
-    writer.writeheader()
-    writer.writerows(result["rows"])
-    with replacing(out / "bench.csv") as file:
-        file.write(stream.getvalue().encode())
     with replacing(out / "bench.md") as file:
         file.write(markdown(result).encode())
-    try:
-        figure = figure_of(result)
-    except ImportError:
-        return
-    with replacing(out / "bench.png") as file:
-        figure.savefig(file, dpi=120)

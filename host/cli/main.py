@@ -158,7 +158,7 @@ def _bench_arguments(parser: argparse.ArgumentParser) -> None:
         "--out",
         type=directory_name,
         metavar="DIR",
-        help="write bench.json, .csv, .md and .png to this directory, which exists",
+        help="write bench.json and bench.md to this directory, which exists",
     )
     parser.add_argument("--grids", metavar="N,N,...", help="grid points (default 16, 32, ... 65536, and 262144)")
     parser.add_argument(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,9 @@ from beltline.host.problem.checks import ProblemError, shown
 from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.problem.memory import memory_as_problem_error
 from beltline.host.problem.problem import Problem
+
+if TYPE_CHECKING:
+    from beltline.gpu_ref.general.form import Tables
 
 
 def to_discrete_dp(
@@ -77,7 +80,6 @@ def discrete_of(problem: Problem) -> DiscreteProblem:
 
     from beltline.gpu_ref.discrete.program import check_pairs, next_states, numbered, program_of
     from beltline.gpu_ref.general.form import Branch
-    from beltline.gpu_ref.general.full_search import objectives
 
     form = problem.form
     regimes, n_k, n_z = form.shape
@@ -100,9 +102,8 @@ def discrete_of(problem: Problem) -> DiscreteProblem:
             here = (one.regime * n_k + np.arange(n_k)[:, None]) * n_z + np.arange(n_z)
             if isinstance(one, Branch):
                 tables = one.at(0)
-                nothing = np.zeros(form.shape)
                 for s in range(n_z):
-                    rewards = objectives(tables, nothing, form.eta, s, negative=form.negative)
+                    rewards = _rewards(tables, form.eta, s, form.negative)
                     x, to = np.nonzero(rewards > -np.inf)
                     parts.append((here[x, s], d * n_k + to, rewards[x, to], count + s * n_k + to))
                 moved = next_states(tables.transition, n_k)
@@ -125,6 +126,20 @@ def discrete_of(problem: Problem) -> DiscreteProblem:
         number, chances, group = numbered(state, lottery, chances)
         program = program_of(state, action, reward, number, chances, discounts.pop() if discounts else 0.0, group)
     return DiscreteProblem(program, (states,), problem.name)
+
+
+def _rewards(tables: Tables, eta: float, s: int, negative: bool) -> NDArray[np.float64]:
+    """Return utility and ``kappa`` of each pair of row and candidate, ``(N_k, N_k)``; ``-inf`` if not allowed."""
+    from beltline.gpu_ref.utility import crra_utility
+
+    consumption = tables.wealth[:, s, None] - tables.cost[None, :, s]
+    candidates = np.arange(consumption.shape[1])
+    allowed = (tables.low[:, s, None] <= candidates) & (candidates <= tables.high[:, s, None])
+    if not negative:
+        allowed &= consumption > 0.0
+    with np.errstate(all="ignore"):
+        utility = consumption if eta == 0.0 else crra_utility(consumption, eta)
+    return np.where(allowed, utility + tables.kappa[s], -np.inf)
 
 
 def _lacks(problem: Problem | DiscreteProblem, wanted: str, found: str) -> ProblemError:

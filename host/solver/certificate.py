@@ -350,14 +350,14 @@ def _searched(
     problem: Problem, tables: Tables, change: float, form: Form, rounding: NDArray[np.float64] | None, deadline: float
 ) -> Certificate:
     """Certify a solution of any form by a search of every alternative in every state."""
-    from beltline.gpu_ref.general.certificate import certify as certify_answer
+    from beltline.gpu_ref.general.certificate import measured
 
     def before_age(done: int) -> None:
         check_time(deadline, done, len(tables.value))
 
     # No rounding of the device excuses a choice that it should not have made.
     coarse = None if rounding is None else TIMES * np.where(np.isfinite(rounding), rounding, 0.0)
-    seen = certify_answer(form, tables, change, start_of(problem), coarse, before_age if form.horizon else None)
+    seen = measured(form, tables, change, start_of(problem), coarse, before_age if form.horizon else None)
     found = claimed(problem, tables.value, seen.residual, seen.error_bound, form, tables=tables, verified=True)
     if seen.miss is not None:
         return replace(found, missed=_sentence(problem, form, seen.miss, seen.missed))
@@ -371,22 +371,14 @@ def _searched(
 
 def _sentence(problem: Problem, form: Form, miss: Miss, count: int) -> str:
     """Return a clause about the largest error that the search found."""
-    from beltline.gpu_ref.general.certificate import (
-        ALTERNATIVE_CHOICE,
-        ALTERNATIVE_VALUE,
-        POLICY,
-        PROBABILITY,
-        REGIME_VALUE,
-    )
-
     name = form.alternatives[miss.alternative].name
     of = f" of alternative {name!r}" if problem.alternatives else ""
     what = {
-        ALTERNATIVE_VALUE: f"the value{of} wrong",
-        POLICY: f"a choice{of} better",
-        REGIME_VALUE: f"the value, which is that of alternative {name!r}, wrong",
-        ALTERNATIVE_CHOICE: f"alternative {name!r} better than the one that was chosen",
-        PROBABILITY: f"the probability of alternative {name!r} wrong",
+        "value": f"the value{of} wrong",
+        "choice": f"a choice{of} better",
+        "regime": f"the value, which is that of alternative {name!r}, wrong",
+        "alternative": f"alternative {name!r} better than the one that was chosen",
+        "probability": f"the probability of alternative {name!r} wrong",
     }[miss.kind]
     size = f"by {miss.amount:.3g}" if math.isfinite(miss.amount) else "without bound"
     age = "" if problem.horizon is None else f", age {miss.age + 1}"

@@ -420,16 +420,3 @@ class Driver:
             timing=timing,
             moved=tuple(dict.fromkeys(self._moved)),
         )
-
-
-def run(
-    device: Device,
-    image: Image,
-    sweep_limit: int,
-    horizon: int | None = None,
-    progress: Progress | None = None,
-    timeout: float | None = None,
-    checkpoint: Checkpoint | None = None,
-) -> Run:
-    """Run one image on a device in any state: ``Driver(device).run(...)``."""
-    return Driver(device).run(image, sweep_limit, horizon, progress, timeout, checkpoint)

@@ -9,7 +9,7 @@ from yardstick.other import Pairs, product
 from yardstick.simple import Rng, dense, grid_of, points_of, sticky
 
 import beltline as bl
-from beltline.host.bench.random_problems import random_problem
+from support.random_problems import random_problem
 
 
 def units(rng: Rng, number: int) -> bl.Problem:

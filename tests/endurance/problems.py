@@ -38,8 +38,12 @@ WAYS: dict[str, tuple[int, dict[str, Any]]] = {
     "default": (LARGEST, {}),
     "tol": (LARGEST, {"tol": 1e-4}),
     "not verified": (LARGEST, {"verify": False}),
+    "warm": (LARGEST, {"device": "cpu", "method": "warm"}),
+    "shift": (LARGEST, {"device": "cpu", "method": "shift"}),
     "line": (150, {"device": "emulator"}),
+    "line not verified": (150, {"device": "emulator", "verify": False}),
     "sweep": (150, {"device": "emulator", "lanes": 2}),
+    "sweep shift": (150, {"device": "emulator", "lanes": 2, "method": "shift"}),
     "general": (150, {"device": "emulator", "lanes": 2, "general": 1}),
     "gpu": (LARGEST, {"device": "gpu"}),
 }

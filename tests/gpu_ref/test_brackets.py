@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from beltline.gpu_ref import extended
 from beltline.gpu_ref.published import grid_search
-from beltline.gpu_ref.random_problems import random_problem as random_concave
 from beltline.gpu_ref.tables import Array, expectation
 from beltline.gpu_ref.utility import crra_utility
-from beltline.host.bench.random_problems import random_problem
+from oracle import extended
+from support.concave_problems import random_problem as random_concave
 from support.proven_sweep import Swept, proven_sweep
+from support.random_problems import random_problem
 
 Tables = tuple[Array, Array, Array, Array, float, float]
 

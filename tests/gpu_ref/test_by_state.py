@@ -14,8 +14,8 @@ from beltline.gpu_ref.discrete import program_of
 from beltline.gpu_ref.discrete.exact_step import certify
 from beltline.gpu_ref.general.certificate import certify_form
 from beltline.gpu_ref.general.form import Branch
-from beltline.gpu_ref.general.random_forms import random_form
 from oracle import bellman as oracle
+from support.random_forms import random_form
 
 SIZES = (0.0, 1e-13, 1e-7, 1e-3, 0.3)
 """Errors of the values that are certified, as a share of the largest value."""

@@ -15,9 +15,9 @@ from beltline.gpu_ref.confirmation import (
     MAX_REPAIRS,
     confirmed,
 )
-from beltline.gpu_ref.random_problems import random_problem
 from beltline.gpu_ref.tables import expectation
 from beltline.gpu_ref.utility import crra_utility
+from support.concave_problems import random_problem
 from support.proven_sweep import proven_sweep
 
 

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import beltline.gpu_ref.memory
-from beltline.gpu_ref import cpu, exact_sweep, random_problem
+from beltline.gpu_ref import cpu, exact_sweep
 from beltline.gpu_ref.methods import METHODS, error_bound
 from beltline.gpu_ref.published import grid_search, iteration
-from beltline.gpu_ref.published import search_rule as published_rule
 from beltline.gpu_ref.tables import as_writable
 from beltline.gpu_ref.threads import THREADS_WORTH, threads_for
+from support import concave_problems
 
 from .rows import any_problem
 
@@ -30,8 +30,7 @@ def one_thread(request):
 
 
 def headline(grid, states=4):
-    p = published_rule.headline(grid, states)
-    return p.X, p.W, p.Q, p.V0, p.beta, p.eta
+    return concave_problems.headline(grid, states).arguments
 
 
 def same(a, b):
@@ -98,7 +97,7 @@ def test_a_start_that_some_state_cannot_afford_is_replaced_in_checked_tables_too
 def test_plain_sweeps_have_the_bits_of_full_search(seed, tolerance):
     rng = np.random.default_rng(seed)
     anything = any_problem(rng, float(rng.choice([0.2, 1.0, 1.5, 2.0, 5.0])))
-    for arguments in (random_problem(np.random.default_rng(seed)).arguments, anything):
+    for arguments in (concave_problems.random_problem(np.random.default_rng(seed)).arguments, anything):
         epsilon, limit = 10.0**-tolerance, 40
         oracle = grid_search.solve(*arguments, epsilon, limit, interval=1)
         same(cpu.solve(*arguments, epsilon, limit), oracle)
@@ -111,7 +110,7 @@ def test_every_proven_bound_holds(seed):
     satisfies the rule.
     """
     rng = np.random.default_rng(seed)
-    problem = random_problem(rng, grid=int(2 ** rng.integers(2, 7)))
+    problem = concave_problems.random_problem(rng, grid=int(2 ** rng.integers(2, 7)))
     X, W, Q, V0, beta, eta = problem.arguments
     beta = min(beta, 0.9)
     truth = iteration.solve(X, W, Q, V0, beta, eta, 1e-11 * max(1.0, np.abs(V0).max()))
@@ -155,7 +154,7 @@ def test_headline_sweeps(method, options, sweeps):
 def test_coarse_start_of_random_problems(states):
     """The result does not depend on the start."""
     for seed in range(8):
-        problem = random_problem(np.random.default_rng(seed), 1100, states, "general")
+        problem = concave_problems.random_problem(np.random.default_rng(seed), 1100, states, "general")
         found = cpu.solve(*problem.arguments, 1e-9, method="shift", start="coarse")
         given = cpu.solve(*problem.arguments, 1e-9, method="shift")
         assert found.converged
@@ -185,11 +184,12 @@ def test_policy_evaluation_does_not_mislead_the_search():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_what_does_not_fit_is_refused_before_it_is_allocated(method, monkeypatch):
+    arguments = headline(1024)
     monkeypatch.setattr(beltline.gpu_ref.memory, "available", lambda: 2**28 + 1000)
     monkeypatch.setattr(beltline.gpu_ref.memory, "UNCHECKED", 0)
     sentence = rf"^method '{method}' on 1,024 x 4 states needs 0\.00 GiB, more than the 0\.00 GiB that this process"
     with pytest.raises(MemoryError, match=sentence.replace("+", r"\+")):
-        cpu.solve(*headline(1024), 1e-6, method=method)
+        cpu.solve(*arguments, 1e-6, method=method)
 
 
 @pytest.mark.parametrize("method", ["warm", "shift", "mpi"])

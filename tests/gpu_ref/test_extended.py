@@ -9,9 +9,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from beltline.gpu_ref import extended
 from beltline.gpu_ref.published import grid_search, iteration
-from beltline.gpu_ref.random_problems import random_problem
+from oracle import extended
+from support.concave_problems import random_problem
 
 pytestmark = pytest.mark.skipif(not extended.available(), reason="numpy.longdouble is a double here")
 
@@ -91,13 +91,6 @@ def test_iteration_in_double_precision_is_within_its_bound(seed: int) -> None:
     wrong = found.value.copy()
     wrong[-1, 0] += 2.0 * found.error_bound + 1e-9
     assert exact.distance(wrong) > found.error_bound
-
-
-def test_states_without_a_choice_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"^every state must afford a choice, but W\[0, 0\] = 0.0 affords none of X$"):
-        extended.solve(X, np.array([[0.0], [1.0], [2.0]]), np.eye(1), 0.9, 2.0)
-    with pytest.raises(ValueError, match=r"^beta times the sums of transition's rows must be below 1, not 1"):
-        extended.solve(X, np.array([[1.0], [1.0], [2.0]]), np.eye(1), 1.0, 2.0)
 
 
 def test_the_distance_of_a_nan_is_infinite() -> None:

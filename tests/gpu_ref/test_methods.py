@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from beltline.gpu_ref import cpu, extended
+from beltline.gpu_ref import cpu
 from beltline.gpu_ref.methods import largest_value, modulus, shifts, sweep_rounding
 from beltline.gpu_ref.published import iteration
-from beltline.gpu_ref.random_problems import random_problem
+from oracle import extended
+from support.concave_problems import random_problem
 
 precise = pytest.mark.skipif(not extended.available(), reason="numpy.longdouble is a double here")
 

@@ -17,7 +17,7 @@ import beltline as bl
 import beltline.host.devices.lock
 import beltline.host.solver.checked
 from beltline.host.devices import Device, DeviceLostError, open_device
-from beltline.host.solver.driver import run
+from beltline.host.solver.driver import Driver
 from beltline.host.solver.fixed_point import fixed_point
 from beltline.hw.bus import serial_frames
 from beltline.hw.bus.serial_frames import Operation
@@ -109,7 +109,7 @@ def test_bytes_that_are_lost_change_nothing(board: SimulatedSerialBoard, options
 
 
 def begin_endless(device: Device) -> None:
-    run(device, fixed_point(bl.rbc(grid=16, states=2), 1e-6), 1)
+    Driver(device).run(fixed_point(bl.rbc(grid=16, states=2), 1e-6), 1)
     for name, value in (("SWEEP_LIMIT", 2**32 - 1), ("EPSILON", 0), ("COMMAND", Command.RUN)):
         device.write_register(name, value)
 

@@ -23,7 +23,7 @@ import beltline.host.devices.f2
 import beltline.host.devices.lock
 from beltline.host.devices import Device, DeviceError, open_device
 from beltline.host.solver.checked import read_table
-from beltline.host.solver.driver import run
+from beltline.host.solver.driver import Driver
 from beltline.host.solver.fixed_point import fixed_point
 from beltline.hw.interface.layout import Layout
 from beltline.hw.interface.parameters import MachineParameters
@@ -154,7 +154,7 @@ def pattern(count: int, seed: int = 0) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 def load_endless(device: Device) -> dict[str, int]:
     """Load a small problem that never ends by itself; return the settings."""
-    run(device, fixed_point(problem(12, 3), 1e-6), 1)
+    Driver(device).run(fixed_point(problem(12, 3), 1e-6), 1)
     device.write_register("SWEEP_LIMIT", 2**32 - 1)
     device.write_register("EPSILON", 0)
     return {name: device.read_register(name) for name, r in REGISTERS.items() if r.access is Access.READ_WRITE}
@@ -495,7 +495,7 @@ def test_reset(bench: Bench) -> None:
         n: v for n, v in settings.items() if n != "INTERRUPT"
     }
     given = problem(12, 3)
-    assert run(device, fixed_point(given, 1e-6), 10_000).status == ended(bench, Status.CONVERGED)
+    assert Driver(device).run(fixed_point(given, 1e-6), 10_000).status == ended(bench, Status.CONVERGED)
 
 
 def ended(bench: Bench, status: Status) -> Status:
@@ -509,9 +509,11 @@ def same_run(bench: Bench, given: bl.Problem, tol: float, limit: int, horizon: i
     The line makes as many sweeps: a sweep engine may need one more to prove the last one.
     """
     image = fixed_point(given, tol)
-    own, model = (run(device, image, limit, horizon) for device in (bench.open(), open_device("emulator", bench.small)))
+    own, model = (
+        Driver(device).run(image, limit, horizon) for device in (bench.open(), open_device("emulator", bench.small))
+    )
     sweeps = limit if horizon is not None else own.sweeps
-    line = run(open_device("emulator", SMALL), replace(image, epsilon=0), sweeps, horizon)
+    line = Driver(open_device("emulator", SMALL)).run(replace(image, epsilon=0), sweeps, horizon)
     for other in (model, line):
         for name in ("sweeps", "states_done", "norm"):
             assert getattr(own, name) == getattr(other, name)
@@ -536,8 +538,8 @@ def test_run_of_ages(bench: Bench) -> None:
 def test_run_in_two_parts_gives_the_same_bits(bench: Bench) -> None:
     device = bench.open()
     image = fixed_point(problem(12, 3), 1e-5)
-    whole = run(device, image, 10_000)
-    assert run(device, image, 5).sweeps == 5
+    whole = Driver(device).run(image, 10_000)
+    assert Driver(device).run(image, 5).sweeps == 5
     device.write_register("SWEEP_LIMIT", 10_000)
     device.write_register("COMMAND", Command.RUN)
     end(device)

@@ -9,11 +9,10 @@ from typing import TypeVar
 import numpy as np
 import pytest
 
-from beltline.gpu_ref.random_problems import random_problem
 from beltline.host.devices.rtl import RtlDevice, open_rtl
 from beltline.host.devices.software_model import ModelDevice
 from beltline.host.problem.problem import Problem
-from beltline.host.solver.driver import run
+from beltline.host.solver.driver import Driver
 from beltline.host.solver.fixed_point import Image
 from beltline.host.solver.run import Run
 from beltline.hw.arithmetic.numbers import MAXIMUM
@@ -24,6 +23,7 @@ from beltline.hw.interface.registers import Mode
 from beltline.hw.line.model import LineSoftwareMachine
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import ROW_WORDS, SweepParameters
+from support.concave_problems import random_problem
 
 
 def opened(parameters: MachineParameters) -> Iterator[RtlDevice]:
@@ -50,10 +50,10 @@ def assert_all_agree(device: RtlDevice, parameters: MachineParameters, image: Im
     """Assert that gateware, stage-by-stage model and fast path agree after every sweep, all of which are stored with a
     horizon.
     """
-    gateware = run(device, image, sweeps, horizon=sweeps)
-    fast = run(software(parameters), image, sweeps, horizon=sweeps)
+    gateware = Driver(device).run(image, sweeps, horizon=sweeps)
+    fast = Driver(software(parameters)).run(image, sweeps, horizon=sweeps)
     assert_same(gateware, fast)
-    assert_same(fast, run(software(parameters, stage_by_stage=True), image, sweeps, horizon=sweeps))
+    assert_same(fast, Driver(software(parameters, stage_by_stage=True)).run(image, sweeps, horizon=sweeps))
     return gateware
 
 

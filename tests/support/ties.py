@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.gpu_ref.random_problems import random_problem
 from beltline.host.problem.problem import Problem
 from beltline.host.solver.fixed_point import fixed_point
 from beltline.hw.arithmetic.expectation import ExpectationParameters
 from beltline.hw.arithmetic.utility import UtilityParameters
 from beltline.hw.arithmetic.utility_constants import UtilityConstants
+from support.concave_problems import random_problem
 
 
 class Search(NamedTuple):

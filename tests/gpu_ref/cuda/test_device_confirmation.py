@@ -12,10 +12,10 @@ from beltline.gpu_ref.confirmation import confirmed as on_processor
 from beltline.gpu_ref.cuda import solver
 from beltline.gpu_ref.cuda.device import available, cupy_module
 from beltline.gpu_ref.cuda.device_confirmation import Comparisons, Confirmation
-from beltline.gpu_ref.extended import solve as solve_extended
-from beltline.gpu_ref.random_problems import random_problem
 from beltline.gpu_ref.tables import expectation
 from beltline.gpu_ref.utility import crra_utility
+from oracle.extended import solve as solve_extended
+from support.concave_problems import random_problem
 from support.proven_sweep import proven_sweep
 
 pytestmark = pytest.mark.skipif(bool(available()), reason=available() or "there is a device")

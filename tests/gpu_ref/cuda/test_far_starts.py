@@ -11,8 +11,8 @@ import pytest
 from beltline.gpu_ref.cuda import exact_sweeps, sweeps
 from beltline.gpu_ref.cuda.layout import layout
 from beltline.gpu_ref.exact import exact_sweep
-from beltline.gpu_ref.extended import solve as solve_extended
 from beltline.gpu_ref.methods import Arguments, check_arguments, largest_before_shift
+from oracle.extended import solve as solve_extended
 from support.cuda_on_cpu import HostArray
 from support.threads import one_thread
 

@@ -7,13 +7,13 @@ import pytest
 
 from beltline.gpu_ref.cuda import general as cuda
 from beltline.gpu_ref.cuda import general_sweeps
-from beltline.gpu_ref.cuda.device import available
-from beltline.gpu_ref.general import Branch, Form, Outside, exactness
-from beltline.gpu_ref.general.operator import sweep
+from beltline.gpu_ref.cuda.device import available, ready
+from beltline.gpu_ref.general import Branch, Form, Outside
 from beltline.gpu_ref.general.packed import TABLE
-from beltline.gpu_ref.general.random_forms import random_form
 from beltline.gpu_ref.general.solve import solve
 from beltline.host.models.arellano.model import arellano
+from support.full_search import Compared, compare_form, sweep
+from support.random_forms import random_form
 
 gpu = pytest.mark.skipif(bool(available()), reason=available() or "there is a device")
 
@@ -29,12 +29,18 @@ def firm(states: int = 3, points: int = 700) -> Form:
     return Form((stay, Outside("exit", 0, 0.9 * grid)), eta=0.0)
 
 
+def on_device(form: Form, age: int) -> cuda.CudaOperator:
+    return cuda.CudaOperator(ready(), form, age)
+
+
 @gpu
 @pytest.mark.parametrize("teams", [False, True])
 def test_sweeps_against_full_search(teams: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in SMALL_TEAMS.items() if teams else ():
         monkeypatch.setattr(general_sweeps, name, value)
-    found = exactness.run(60, 1000, 60, lambda line: None, cuda.sweep)
+    found = Compared()
+    for seed in range(1000, 1060):
+        compare_form(found, f"problem {seed}", random_form(seed, 60), on_device)
     assert found.differences == []
 
 
@@ -50,7 +56,7 @@ def test_rounding_is_bounded_as_on_the_processor(teams: bool, monkeypatch: pytes
     for seed in range(40):
         drawn = random_form(seed, 40)
         here = sweep(drawn.form, drawn.value, drawn.policy)
-        there = cuda.sweep(drawn.form, drawn.value, drawn.policy)
+        there = sweep(drawn.form, drawn.value, drawn.policy, 0, on_device)
         assert np.isfinite(here.slack) == np.isfinite(there.slack)
         if np.isfinite(here.slack):
             least = here.slack * (0.9 if here.searched == there.searched else 0.2)

@@ -11,9 +11,9 @@ import pytest
 from beltline.gpu_ref.cuda import general_sweeps, proven_sweeps
 from beltline.gpu_ref.cuda import solver as cuda
 from beltline.gpu_ref.cuda.proven_sweeps import bends_up
-from beltline.gpu_ref.extended import solve as solve_extended
 from beltline.gpu_ref.published import grid_search
 from beltline.gpu_ref.tables import Array
+from oracle.extended import solve as solve_extended
 
 gpu = pytest.mark.skipif(bool(cuda.available()), reason=cuda.available() or "there is a device")
 

@@ -17,8 +17,7 @@ from beltline.gpu_ref.exact import exact_sweep
 from beltline.gpu_ref.methods import METHODS, can_stay, modulus
 from beltline.gpu_ref.published import grid_search, staged_search, staged_search_cuda
 from beltline.gpu_ref.published.iteration import solve as reference_solve
-from beltline.gpu_ref.published.search_rule import headline
-from beltline.gpu_ref.random_problems import random_problem
+from support.concave_problems import headline, random_problem
 
 
 @pytest.fixture(autouse=True)

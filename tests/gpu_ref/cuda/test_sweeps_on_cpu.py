@@ -14,7 +14,7 @@ import pytest
 from beltline.gpu_ref.cuda import kernels, sweeps
 from beltline.gpu_ref.cuda.device_tables import OUTCOME
 from beltline.gpu_ref.exact import exact_sweep
-from beltline.gpu_ref.random_problems import RandomProblem, random_problem
+from support.concave_problems import RandomProblem, random_problem
 from support.cuda_on_cpu import compiler
 
 THREADS = 32

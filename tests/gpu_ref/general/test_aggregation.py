@@ -7,10 +7,10 @@ import pytest
 
 from beltline.gpu_ref.general import Branch, Form, Outside, solve
 from beltline.gpu_ref.general.operator import Operator, no_policy
-from beltline.gpu_ref.general.random_forms import random_form
 from beltline.gpu_ref.tables import Array
 from beltline.gpu_ref.utility import crra_utility
 from beltline.host.models.arellano.model import arellano
+from support.random_forms import random_form
 
 
 def savings(states: int = 3, points: int = 40) -> Form:

@@ -8,18 +8,25 @@ import numpy as np
 import pytest
 
 from beltline.gpu_ref.exact import exact_sweep
-from beltline.gpu_ref.general import Branch, Form, proven_branch
+from beltline.gpu_ref.general import Branch, Form
 from beltline.gpu_ref.general.applied import continuation
 from beltline.gpu_ref.general.candidates import AS_GIVEN, BY_COST, UNORDERED, numbered, windows
-from beltline.gpu_ref.general.exactness import Compared, compare_form
 from beltline.gpu_ref.general.form import Tables
-from beltline.gpu_ref.general.full_search import full_sweep, future, objectives, search_branch
 from beltline.gpu_ref.general.operator import Operator
 from beltline.gpu_ref.general.proof import SLACK, VALUE, proven_column
-from beltline.gpu_ref.general.random_forms import random_form
-from beltline.gpu_ref.general.sweep import Swept
-from beltline.gpu_ref.random_problems import random_problem
 from beltline.gpu_ref.tables import Array
+from support.concave_problems import random_problem
+from support.full_search import (
+    Compared,
+    Swept,
+    compare_form,
+    full_sweep,
+    future,
+    objectives,
+    proven_branch,
+    search_branch,
+)
+from support.random_forms import random_form
 
 
 def tables_of(branch: Branch, eta: float = 2.0, *, negative: bool = False) -> Tables:
@@ -241,8 +248,3 @@ def test_full_search_evaluates_every_allowed_candidate() -> None:
     expected = np.log(tables.wealth[x, s] - tables.cost[i, s]) + 0.9 * chain[1] @ V[0, 2]
     assert objectives(tables, V, 1.0, s)[x, i] == pytest.approx(expected)
     assert objectives(tables, V, 1.0, s)[0, 4] == -np.inf
-
-
-def test_a_policy_of_another_shape_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"^policy must be an index or have shape \(5, 2\), not \(3,\)$"):
-        proven_branch(tables_of(savings(5)), np.zeros((1, 5, 2)), 2.0, policy=np.zeros(3, np.int32))

@@ -7,15 +7,14 @@ import time
 import numpy as np
 import pytest
 
-from beltline.gpu_ref import cpu, random_problem
+from beltline.gpu_ref import cpu
 from beltline.gpu_ref.published import endogenous_grid, grid_search, interpolation, staged_search
-from beltline.gpu_ref.published import search_rule as published_rule
+from support import concave_problems
 from support.fakes import interrupt_main_after
 
 
 def headline(grid):
-    p = published_rule.headline(grid)
-    return p.X, p.W, p.Q, p.V0, p.beta, p.eta
+    return concave_problems.headline(grid).arguments
 
 
 def test_howard_steps_evaluate_the_policy_between_full_searches():
@@ -109,7 +108,7 @@ def test_staged_search_needs_a_power_of_two():
 
 @pytest.mark.parametrize("module", [grid_search, staged_search])
 def test_searches_return_to_python_between_batches(module, monkeypatch):
-    arguments = random_problem(np.random.default_rng(0), 64, 4, "general").arguments
+    arguments = concave_problems.random_problem(np.random.default_rng(0), 64, 4, "general").arguments
     whole = module.sweep(*arguments)
     monkeypatch.setattr(module, "BATCH", 256)
     sizes = []

@@ -21,8 +21,8 @@ from beltline.host.analysis.between import Between, monotone_cubics, straight
 from beltline.host.analysis.cells import best_in_cell
 from beltline.host.analysis.grid_error import bounds, concave_wealth
 from beltline.host.analysis.refine import answer_of
-from beltline.host.bench.random_problems import random_problem
 from docs.tables.refine import closed, savings
+from support.random_problems import random_problem
 
 Array = NDArray[np.float64]
 

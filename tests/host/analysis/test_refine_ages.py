@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import beltline as bl
 from beltline.host.analysis.grid_error import bounds_of_ages
-from beltline.host.bench.random_problems import random_problem
+from support.random_problems import random_problem
 
 Array = NDArray[np.float64]
 

@@ -37,7 +37,7 @@ from beltline.host.devices import (
 )
 from beltline.host.devices.lock import BoardLock
 from beltline.host.devices.mapped import MappedDevice
-from beltline.host.solver.driver import run
+from beltline.host.solver.driver import Driver
 from beltline.host.solver.fixed_point import fixed_point
 from beltline.hw.interface.registers import Command, Table
 from support.boards import (
@@ -193,7 +193,7 @@ def solving_elsewhere(name: str, directory: Path) -> Iterator[subprocess.Popen[s
         beltline.host.devices.lock.directory = lambda: Path({str(directory)!r})
         import beltline.host.solver.checked
         from beltline.host.devices import open_device
-        from beltline.host.solver.driver import run
+        from beltline.host.solver.driver import Driver
         from beltline.host.solver.fixed_point import fixed_point
         from support import boards
         patch = pytest.MonkeyPatch()
@@ -205,7 +205,7 @@ def solving_elsewhere(name: str, directory: Path) -> Iterator[subprocess.Popen[s
         fabric.stuck = True
         beltline.host.solver.checked.STUCK_SECONDS = 1000.0
         fabric.fault = lambda: fabric.busy and print("busy", flush=True)
-        run(device, fixed_point(boards.GIVEN, 1e-6), 10_000)
+        Driver(device).run(fixed_point(boards.GIVEN, 1e-6), 10_000)
     """
     with subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE, text=True
@@ -228,7 +228,7 @@ def test_process_killed_in_mid_solve_leaves_the_board_to_the_next(board: tuple[s
         assert process.wait(60) == -signal.SIGKILL
     # The state that a killed process leaves: a run in progress, with other tables.
     device = open_device(name)
-    run(device, fixed_point(problem(30, 2, seed=9), 1e-6), 1)
+    Driver(device).run(fixed_point(problem(30, 2, seed=9), 1e-6), 1)
     device.write_register("SWEEP_LIMIT", 2**32 - 1)
     device.write_register("EPSILON", 0)
     device.write_register("COMMAND", Command.RUN)

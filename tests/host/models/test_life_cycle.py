@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,6 @@ import pytest
 
 import beltline as bl
 from beltline.gpu_ref.published import grid_search
-from beltline.gpu_ref.published.life_cycle import tables
 from beltline.host.cli.main import main
 from beltline.host.devices import open_device
 from beltline.hw.interface.parameters import MachineParameters
@@ -25,7 +25,15 @@ def life() -> bl.Result:
 
 def test_tables_are_those_of_the_tutorial() -> None:
     problem = bl.life_cycle()
-    X, W, Q = tables()
+    # ln e follows a Tauchen chain with a half-width of 1.5 unconditional standard deviations.
+    rho, sigma = 0.99, 0.02058
+    half = 1.5 * sigma / math.sqrt(1.0 - rho**2)
+    log_e = np.linspace(-half, half, 15)
+    edges = (log_e[1:] + log_e[:-1]) / 2
+    below = [[0.5 * math.erfc(-(edge - rho * y) / (sigma * math.sqrt(2.0))) for edge in edges] for y in log_e]
+    Q = np.diff(np.pad(below, ((0, 0), (1, 1)), constant_values=((0.0, 0.0), (0.0, 1.0))), axis=1)
+    X = np.linspace(0.1, 4.0, 1500)
+    W = 1.07 * X[:, None] + 5.0 * np.exp(log_e)
     assert (problem.points, problem.states, problem.horizon) == (1500, 15, 10)
     assert problem.grid == pytest.approx(X, rel=1e-15)
     assert problem.wealth == pytest.approx(W, rel=1e-14)

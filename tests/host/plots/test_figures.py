@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import beltline as bl
-from beltline.host.models.base import Solved
 from beltline.host.plots.figures import KINDS, OF_AGES
 from support.fakes import problem
 
@@ -44,11 +43,10 @@ def solutions(rbc: bl.Result) -> dict[str, Any]:
 def test_every_solution_has_a_status_and_a_figure_that_a_notebook_shows_once(solutions: dict[str, Any]) -> None:
     pyplot.close("all")
     for name, solution in solutions.items():
-        known: Solved = solution
-        assert isinstance(known.status, str), name
-        assert known.status
-        assert isinstance(known.success, bool)
-        figure = known.plot()
+        assert isinstance(solution.status, str), name
+        assert solution.status
+        assert isinstance(solution.success, bool)
+        figure = solution.plot()
         # The figure is displayed only as the value of a cell: pyplot would display figures of its own a second time.
         assert figure._repr_png_().startswith(b"\x89PNG"), name
         assert pyplot.get_fignums() == [], name

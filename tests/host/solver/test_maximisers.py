@@ -10,10 +10,10 @@ import pytest
 
 import beltline as bl
 from beltline.gpu_ref.general.form import Branch
-from beltline.gpu_ref.general.full_search import full_sweep, objectives
 from beltline.host.problem.general import start_of
 from support.batches import career, firm
 from support.fakes import problem
+from support.full_search import full_sweep, objectives
 
 TIED = 2.0**-48
 """Share of the largest value by which tied objectives may differ."""

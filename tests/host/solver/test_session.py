@@ -25,7 +25,7 @@ import beltline.host.solver.checked
 import beltline.host.solver.complete
 from beltline.host.devices import DEVICES
 from beltline.host.devices.software_model import ModelDevice
-from beltline.host.solver.driver import Driver, run
+from beltline.host.solver.driver import Driver
 from beltline.host.solver.fixed_point import fixed_point
 from beltline.host.solver.run import Checkpoint
 from beltline.hw.interface.parameters import MachineParameters
@@ -259,8 +259,8 @@ def test_checkpoints_change_no_bit(tmp_path: Path) -> None:
             saved.append(run.sweeps)
 
     image = fixed_point(given, 1e-10)
-    found = run(slow_model(50, 3), image, 10_000, checkpoint=Watched(file, every=0.05))
-    alone = run(slow_model(50, 3), image, 10_000)
+    found = Driver(slow_model(50, 3)).run(image, 10_000, checkpoint=Watched(file, every=0.05))
+    alone = Driver(slow_model(50, 3)).run(image, 10_000)
     assert len(saved) > 3, saved
     assert (found.value == alone.value).all()
     assert (found.policy == alone.policy).all()

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import beltline as bl
-from beltline.gpu_ref import cpu, extended
+from beltline.gpu_ref import cpu
 from beltline.gpu_ref.methods import Solution
 from beltline.gpu_ref.starts import nearer
 from beltline.host.solver.fixed_point import amount_fraction_bits, fixed_point
+from oracle import extended
 from support.fakes import convex_kink
 
 STATES = 5

@@ -6,7 +6,7 @@ import pytest
 
 import beltline as bl
 from beltline.host.devices import open_device
-from beltline.host.solver.driver import run
+from beltline.host.solver.driver import Driver
 from beltline.host.solver.fixed_point import fixed_point
 from beltline.hw.arithmetic.evaluator import EvaluatorParameters
 from beltline.hw.arithmetic.expectation import ExpectationParameters
@@ -45,7 +45,7 @@ def test_small_tiles_give_the_models_bits_and_clocks() -> None:
     for name in ("rtl", "emulator"):
         device = open_device(name, parameters)
         try:
-            runs.append(run(device, image, sweep_limit=5))
+            runs.append(Driver(device).run(image, sweep_limit=5))
         finally:
             device.close()
     found, wanted = runs

@@ -9,7 +9,7 @@ from beltline.gpu_ref import cpu
 from beltline.gpu_ref.published import grid_search
 from beltline.host.devices.software_model import ModelDevice
 from beltline.host.models.rbc import rbc
-from beltline.host.solver.driver import run
+from beltline.host.solver.driver import Driver
 from beltline.host.solver.fixed_point import fixed_point
 from beltline.hw.arithmetic.numbers import Fixed
 from beltline.hw.interface.parameters import MachineParameters
@@ -25,7 +25,7 @@ def test_headline_problem_against_double_precision() -> None:
     problem = rbc(grid=65_536, states=4)
     image = fixed_point(problem, 1e-10)
     machine = LineSoftwareMachine(MachineParameters(65_536, 4))
-    limit = run(ModelDevice(machine), image, 1)
+    limit = Driver(ModelDevice(machine)).run(image, 1)
     assert limit.status == Status.DONE | Status.LIMIT
 
     machine.v[:] = image.start.reshape(-1)

@@ -9,7 +9,7 @@ import pytest
 
 from beltline.host.devices.software_model import ModelDevice
 from beltline.host.models.rbc import rbc
-from beltline.host.solver.driver import run
+from beltline.host.solver.driver import Driver
 from beltline.host.solver.fixed_point import Image, fixed_point
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
 from beltline.hw.arithmetic.objective import INFEASIBLE
@@ -191,7 +191,7 @@ def test_a_sweep_in_which_nothing_moves_takes_what_the_formula_says(lanes: int, 
     """If no choice moves, a sweep takes about the clocks of the formula, which assumes that each state stays."""
     parameters = MachineParameters(grid=grid, states=states, engine=Engine.SWEEP, lanes=lanes)
     machine = SweepSoftwareMachine(SweepParameters.of(parameters), logged=True)
-    run(ModelDevice(machine, parameters), fixed_point(rbc(grid=grid, states=states), 1e-6), 2000)
+    Driver(ModelDevice(machine, parameters)).run(fixed_point(rbc(grid=grid, states=states), 1e-6), 2000)
     quiet = [n for n, one in enumerate(machine.proven_by) if not one.rounds and not machine.searched[n]]
     clocks, formula = machine.sweep_clocks[quiet[-1]], quiet_clocks(parameters)
     assert abs(clocks - formula) <= 0.02 * clocks

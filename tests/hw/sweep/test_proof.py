@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from beltline.host.bench.random_problems import random_problem
 from beltline.host.models.rbc import rbc
 from beltline.host.solver.fixed_point import Image, fixed_point
 from beltline.hw.arithmetic.objective import INFEASIBLE
@@ -27,6 +26,7 @@ from beltline.hw.sweep.software_passes import search_all, whole_grid
 from beltline.hw.sweep.software_proof import SKIPPED, _best, bracket_all, divide_all
 from support.machines import begun, proving_machine
 from support.peaks import KINDS, FullSearch, savings
+from support.random_problems import random_problem
 
 
 def swept(machine: SweepSoftwareMachine, image: Image) -> tuple[NDArray[np.int64], NDArray[np.int64], bool]:

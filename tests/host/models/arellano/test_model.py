@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 import beltline as bl
-from beltline.gpu_ref.general.full_search import full_sweep
 from beltline.host.cli.main import main
 from beltline.host.models.arellano import model
 from beltline.host.models.arellano.business_cycle import DEFAULTED, MOMENTS, OUT, REPAID, _sample
+from support.full_search import full_sweep
 
 Array = NDArray[np.float64]
 

@@ -1,6 +1,6 @@
 """Solutions in extended precision with a proven error, against which every bound that a solver reports is tested.
 
-This module is slow and simple, and shares nothing with the solvers except the conventions of :mod:`beltline.gpu_ref`.
+This module is slow and simple, and imports nothing of the project; arguments are as in :mod:`beltline.gpu_ref`.
 Utilities, values and residuals are ``numpy.longdouble`` (64 bits of mantissa on x86), and every maximisation evaluates
 every candidate. With an infinite horizon it is policy iteration (Howard 1960): each policy is evaluated by a sparse LU
 factorisation in double precision, refined with residuals in extended precision. The error that is reported does not
@@ -17,8 +17,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csc_array, identity
 from scipy.sparse.linalg import splu
-
-from beltline.gpu_ref.tables import check_tables
 
 Long = np.longdouble
 LongArray = NDArray[np.longdouble]
@@ -137,28 +135,12 @@ def _modulus(Q: LongArray, beta: Long) -> float:
 
 
 def solve(X: ArrayLike, W: ArrayLike, Q: ArrayLike, beta: float, eta: float) -> Extended:
-    """Solve a problem with an infinite horizon; arguments as in :mod:`beltline.gpu_ref`.
-
-    Every state must have a choice. Takes ``16 N_z N_k^2`` bytes of memory.
-
-    Raises
-    ------
-    ValueError
-        The tables break a condition of :mod:`beltline.gpu_ref`, a state has no choice, or ``beta`` is not below 1.
-    """
-    W = np.asarray(W, dtype=np.float64)
-    tables = check_tables(X, W, Q, np.zeros(W.shape), beta, eta)
-    u = utilities(tables[0], tables[1], eta)
-    unable = np.argwhere(np.isneginf(u.max(axis=2)))
-    if unable.size:
-        x, s = unable[0]
-        raise ValueError(f"every state must afford a choice, but W[{x}, {s}] = {tables[1][x, s]} affords none of X")
-    chain, discount = tables[2].astype(Long), Long(beta)
+    """Solve a problem with an infinite horizon, in which every state has a choice; ``16 N_z N_k^2`` bytes of memory."""
+    u = utilities(np.asarray(X, np.float64), np.asarray(W, np.float64), eta)
+    chain, discount = np.asarray(Q, Long), Long(beta)
     modulus = _modulus(chain, discount)
-    if not modulus < 1:
-        raise ValueError(f"beta times the sums of transition's rows must be below 1, not {modulus}")
     states = chain.shape[0]
-    value, policy = _maximised(u, chain, discount, np.zeros(W.shape, dtype=Long))
+    value, policy = _maximised(u, chain, discount, np.zeros(np.shape(W), dtype=Long))
     value = value / (1 - Long(modulus))
     best = (np.inf, value)
     for _ in range(POLICIES):
@@ -177,11 +159,10 @@ def solve(X: ArrayLike, W: ArrayLike, Q: ArrayLike, beta: float, eta: float) -> 
 
 def solve_ages(X: ArrayLike, W: ArrayLike, Q: ArrayLike, V0: ArrayLike, beta: float, eta: float, ages: int) -> Extended:
     """Solve a finite horizon of ``ages`` sweeps; ``V0`` is the value after the last age. Otherwise as :func:`solve`."""
-    tables = check_tables(X, W, Q, V0, beta, eta)
-    u = utilities(tables[0], tables[1], eta)
-    chain, discount = tables[2].astype(Long), Long(beta)
+    u = utilities(np.asarray(X, np.float64), np.asarray(W, np.float64), eta)
+    chain, discount = np.asarray(Q, Long), Long(beta)
     modulus = _modulus(chain, discount)
-    following = tables[3].astype(Long)
+    following = np.asarray(V0, Long)
     values = np.empty((ages, *following.shape), dtype=Long)
     error = worst = 0.0
     for age in range(ages - 1, -1, -1):

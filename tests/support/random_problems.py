@@ -1,6 +1,6 @@
 """Random problems of every form that :class:`~beltline.host.problem.problem.Problem` allows, to test guarantees.
 
-:mod:`beltline.gpu_ref.random_problems` draws problems whose objectives have a single local maximum. Here they may have
+``concave_problems.py`` draws problems whose objectives have a single local maximum. Here they may have
 several: grids are uneven, wealth has kinks, jumps and flat pieces, constraints bind, the poorest can afford little,
 amounts are in units from a millionth to a million, and first guesses are arbitrary.
 """

@@ -25,6 +25,7 @@ from typing import Literal
 
 import numpy as np
 
+import beltline as bl
 from beltline.gpu_ref.tables import Array
 from beltline.gpu_ref.utility import crra_utility
 
@@ -53,6 +54,12 @@ class RandomProblem:
     def arguments(self) -> tuple[Array, Array, Array, Array, float, float]:
         """``(X, W, Q, V0, beta, eta)``."""
         return self.X, self.W, self.Q, self.V0, self.beta, self.eta
+
+
+def headline(grid: int = 65_536, states: int = 4) -> RandomProblem:
+    """Return the RBC problem of Aldrich et al. (2011) as tables."""
+    p = bl.rbc(grid=grid, states=states)
+    return RandomProblem(p.grid, p.wealth, p.transition, p.start, p.beta, p.eta, "headline")
 
 
 def _transition(rng: np.random.Generator, states: int) -> Array:
@@ -149,30 +156,11 @@ def random_problem(
 ) -> RandomProblem:
     """Draw a concave problem with the properties listed in the module's docstring.
 
-    Parameters
-    ----------
-    rng
-        Random generator: the same state of it and the same NumPy version give the same problem.
-    grid
-        ``N_k``, at least 2. By default from 3 to 200, mostly no power of two.
-    states
-        ``N_z``, at least 1. By default from 1 to 8.
-    kind
-        ``"general"`` or ``"ties"``. By default ``"ties"`` in one of eight draws.
-
-    Raises
-    ------
-    ValueError
-        ``grid``, ``states`` or ``kind`` is out of range.
+    By default ``grid`` is from 3 to 200, mostly no power of two, ``states`` from 1 to 8, and one of eight draws is of
+    kind ``"ties"``. The same state of ``rng`` and the same NumPy version give the same problem.
     """
     grid = int(rng.integers(3, 201)) if grid is None else grid
     states = int(rng.integers(1, 9)) if states is None else states
-    if grid < 2 or states < 1:
-        raise ValueError(f"grid must be at least 2 and states at least 1, not {grid} and {states}")
     if kind is None:
         kind = "ties" if rng.random() < 0.125 else "general"
-    if kind == "general":
-        return _general(rng, grid, states)
-    if kind == "ties":
-        return _ties(rng, grid, states)
-    raise ValueError(f"kind must be 'general' or 'ties', not {kind!r}")
+    return (_general if kind == "general" else _ties)(rng, grid, states)
