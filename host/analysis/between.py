@@ -23,7 +23,7 @@ from beltline.host.problem.problem import Problem
 Pieces = Callable[[Array, Array], Array]
 """Returns coefficients, ``(rows, 4, N_k - 1)``, the cubic ones first, from the grid and a table ``(rows, N_k)``."""
 
-EVALUATIONS, REST = 4, 1e-3
+EVALUATIONS, REST = 4, 1e-2
 """Largest number of corrections of a value after each maximisation, and the share of the first gap that may be left."""
 
 PASSES, NEARLY = 100, 0.3
@@ -103,11 +103,21 @@ def _followed(
     """
     regimes, states, points = gap.shape
     found, given, ahead = gap.copy(), np.empty(points), np.empty(points)
+    blocks = regimes * states
+    flow, mean = np.zeros((blocks, blocks)), np.empty(blocks)
+    for d in range(regime.size):
+        for s in range(states):
+            for to in range(regimes):
+                flow[regime[d] * states + s, to * states : (to + 1) * states] += (
+                    probability[d, s].mean() * mix[d, to] * chain[d, s]
+                )
+    shifts = np.linalg.inv(np.eye(blocks) - flow)
     for number in range(limit):
         moved = 0.0
-        for place in range(regimes * states):
-            here = place if number % 2 == 0 else regimes * states - 1 - place
+        for place in range(blocks):
+            here = place if number % 2 == 0 else blocks - 1 - place
             r, s = here // states, here % states
+            mean[here] = -found[r, s].mean()
             given[:] = gap[r, s]
             for d in range(regime.size):
                 if regime[d] == r:
@@ -124,8 +134,18 @@ def _followed(
                         j = max(below[x], 0)
                         given[x] += chance[x] * (ahead[j] + above[x] * (ahead[j + 1] - ahead[j]))
             moved = max(moved, _along(given, r, s, regime, cell, visits, found[r, s]))
+            mean[here] += found[r, s].mean()
         if moved <= enough:
             break
+        # What the mean changes of later states add to those before, for ever.
+        left = np.zeros(blocks)
+        for first in range(blocks):
+            for then in range(blocks):
+                if (then > first) == (number % 2 == 0) and then != first:
+                    left[first] += flow[first, then] * mean[then]
+        left = shifts @ left
+        for here in range(blocks):
+            found[here // states, here % states] += left[here]
     return found
 
 
