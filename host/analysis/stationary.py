@@ -238,10 +238,10 @@ def _balanced(
 
     Arrays are as in :func:`_swept`. Between passes the masses of groups of states are, in which the slowest movements
     are seen (Koury, McAllister and Stewart 1984). ``totals`` are the known shares of exogenous states; empty if they
-    are not known. Returns whether the last two passes moved nothing but what rounding does.
+    are not known. Returns whether the last passes moved nothing but what rounding does.
     """
     states, points = choice.shape[1:]
-    regimes, moved, before = mass.shape[0], np.inf, np.inf
+    regimes, moved = mass.shape[0], np.full(EVERY + 1, np.inf)
     visits, arrived = visits_of(regime, probability, choice, share, chain, mix, 1.0 - FLOOR), np.empty(choice.shape)
     blocks = min(int((WORK * mass.size) ** (1.0 / 3.0)) // (regimes * states), points)
     for number in range(limit):
@@ -249,11 +249,11 @@ def _balanced(
             _group(regime, choice, share, probability, chain, mix, mass, blocks)
         for s in range(states):
             _carried(regime, choice, share, probability, mass, arrived, -1, s)
-        before, moved = moved, 0.0
+        moved[1:], moved[0] = moved[:-1].copy(), 0.0
         for place in range(regimes * states):
             here = place if number % 2 == 0 else regimes * states - 1 - place
             r, t = here // states, here % states
-            moved += _swept(regime, choice, visits, chain, mix, arrived, mass, r, t)
+            moved[0] += _swept(regime, choice, visits, chain, mix, arrived, mass, r, t)
             _carried(regime, choice, share, probability, mass, arrived, r, t)
         if totals.size:
             for s in range(states):
@@ -261,7 +261,8 @@ def _balanced(
                     mass[:, s] *= totals[s] / mass[:, s].sum()
         else:
             mass /= mass.sum()
-        if moved <= MASS_MOVES or before <= moved <= FLOOR:
+        # Passes with and without groups in turn move less and more.
+        if moved[0] <= MASS_MOVES or moved[EVERY] <= moved[0] <= FLOOR:
             return True
     return False
 

@@ -39,7 +39,7 @@ class Interrupted(BruteDevice):
 
 def test_ctrl_c_says_that_the_checkpoint_was_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "run.npz"
-    monkeypatch.setattr(np, "savez", refused)
+    monkeypatch.setattr(np.lib.format, "write_array", refused)
     with pytest.raises(KeyboardInterrupt, match=f"^checkpoint {re.escape(repr(str(file)))} could not be written: Read"):
         bl.solve(problem(50, 3), device=Interrupted(), checkpoint=file)
 

@@ -401,7 +401,7 @@ def test_full_disk_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(np, "savez", full)
+    monkeypatch.setattr(np.lib.format, "write_array", full)
     sentence = f" The checkpoint {str(file)!r} could not be written: No space left on device."
     assert bl.solve(given, max_sweeps=40, checkpoint=file, device="emulator").message.endswith(sentence)
     assert file.read_bytes() == before

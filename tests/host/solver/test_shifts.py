@@ -161,7 +161,7 @@ def test_household_that_ends_on_another_peak_is_solved_from_a_concave_value() ->
     with mock.patch.object(Session, "solve", spoiled):
         found = bl.solve(model, tol=1e-7, lanes=4, progress=False, device="emulator")
     (warm, last), (cold, again) = starts
-    assert (warm, cold) == ("last", "problem")
+    assert (warm, cold) == ("last", "given")
     assert found.success
     assert found.household is again
     assert found.steps[-1].interest == found.steps[-2].interest
