@@ -296,6 +296,30 @@ def cost_row(points: int, count: int) -> Row:
     return Row(f"RBC, {points:,} x 4, with `cost=` x'", ms[OURS], "2 times that without", times > 2.0, said)
 
 
+def after_rows(points: int, count: int) -> list[Row]:
+    """Time the stationary distribution of savings, and choices between grid points with their solve."""
+    problem = savings(points)
+    result = bl.solve(problem, TOL, device="cpu", progress=False)
+    runs: dict[str, Callable[[], Any]] = {
+        OURS: partial(bl.solve, problem, TOL, device="cpu", progress=False),
+        "distribution": partial(bl.stationary_distribution, result, choices="grid"),
+        "choices between points": partial(bl.solve, problem, TOL, device="cpu", progress=False, choices="continuous"),
+    }
+    ms, found = timed(runs, time.perf_counter, count)
+    own, mass = ms.pop(OURS), found["distribution"]
+    left = np.abs(result.transitions().T @ mass.ravel() - mass.ravel()).sum()
+    said = {
+        "distribution": f"moves {left:.1e} in a period",
+        "choices between points": "" if found["choices between points"].success else "NOT EQUAL",
+    }
+    asked = {"distribution": 1.0, "choices between points": 2.0}
+    return [
+        Row(f"{name}, {points:,} x 5", spent, f"{asked[name]:g} times the solve (is {spent / own:.2f})",
+            spent > asked[name] * own, said[name])
+        for name, spent in ms.items()
+    ]  # fmt: skip
+
+
 def one_thread(count: int, small: bool) -> list[Row]:
     """Return the rows of CPU time; call it in a process with one thread."""
     rbc = ((1024, 1.5), (4096, 4.0)) if not small else ((256, 0.0),)
@@ -315,9 +339,10 @@ def one_thread(count: int, small: bool) -> list[Row]:
 def all_cores(count: int, small: bool) -> list[Row]:
     """Return the rows of wall-clock time on all cores."""
     if small:
-        return [default_row(61, 7, 1e3, count)]
+        return [default_row(61, 7, 1e3, count), *after_rows(100, count)]
     large = row("RBC, 65,536 x 4, until no choice improves", bl.rbc(grid=65_536), 25.0, 0.0, time.perf_counter, count)
-    return [large, default_row(251, 51, 5.0, count), default_row(1001, 21, 6.0, count)]
+    after = [one for points in (400, 1200, 52_000) for one in after_rows(points, count)]
+    return [large, default_row(251, 51, 5.0, count), default_row(1001, 21, 6.0, count), *after]
 
 
 def on_gpu(count: int) -> list[Row]:

@@ -30,7 +30,7 @@ from beltline.host.solver.certificate import (
 from beltline.host.solver.judgement import LIMITED, concluded
 from beltline.host.solver.options import UNNAMED, SolveOptions, Way, check_names, ways
 from beltline.host.solver.solve_general import METHOD as BRACKETS
-from beltline.host.solver.solve_general import solve_general
+from beltline.host.solver.solve_general import SLOW, solve_general
 
 if TYPE_CHECKING:
     from beltline.gpu_ref.methods import Solution
@@ -49,9 +49,6 @@ MEASURES = {
     "spans": "Half the spread of the changes of V in each exogenous state",
 }
 """What the stopping rules of the methods measure, in words."""
-
-SLOW = 1000
-"""A method that has not converged after this number of sweeps or more counts as slow."""
 
 FALLBACK = Way("warm", why="the methods before it failed")
 """The method that is tried after any failure of others: these may have begun from a bad first guess, needed more

@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from beltline.gpu_ref.timing import timed
+from beltline.gpu_ref.timing import added, timed
 from beltline.host.devices.base import DeviceError, Progress
 from beltline.host.problem.checks import ProblemError, shown, suggestion
 from beltline.host.problem.discrete import DiscreteProblem
@@ -53,10 +54,32 @@ OUTCOMES = {
 """The outcome for each status of the solver."""
 
 
+SLOW = 1000
+"""A method that has not converged after this number of sweeps or more counts as slow."""
+
+
 def solve_general(
     problem: Problem, options: SolveOptions, device: str, more: dict[str, Any], report: Progress | None
 ) -> Result:
-    """Solve a problem of the general form."""
+    """Solve a problem of the general form, on the processor if a GPU is slow: it solves no linear systems."""
+    first = _solved(problem, options, device, more, report)
+    slow = first.status == Outcome.LIMIT and options.max_sweeps >= SLOW
+    if device == DEVICES[0] or not slow or more.get("update") is not None:
+        return first
+    if report:
+        report(f"device {device} did not converge; solving on the {DEVICES[0]}")
+    other = _solved(problem, options, DEVICES[0], more, report)
+    if not other.success:
+        return first
+    why = first.message[:1].lower() + first.message[1:]
+    message = f"{other.message} Device {DEVICES[0]!r} replaced {device!r}, which had failed: {why}"
+    return replace(other, message=message, timing=added(first.timing, other.timing))
+
+
+def _solved(
+    problem: Problem, options: SolveOptions, device: str, more: dict[str, Any], report: Progress | None
+) -> Result:
+    """Solve a problem of the general form on one device."""
     update, steps = check_general(problem, options, device, more)
     timing: dict[str, float] = {}
     with timed(timing, "open"):

@@ -28,6 +28,8 @@ def main() -> int:
         from endurance.problems import WAYS, problems
 
         ways = tuple(WAYS) if given.ways == ["all"] else tuple(given.ways)
+        if unknown := set(ways) - set(WAYS):
+            parser.error(f"--ways must be all or some of {', '.join(WAYS)}, not {', '.join(sorted(unknown))}")
         facts = problems(given.count, given.seed, ways, given.jobs)
         print(json.dumps(facts, indent=1))
         return int(bool(facts["wrong"]))

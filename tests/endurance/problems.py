@@ -19,6 +19,7 @@ from yardstick.reading import read
 
 import beltline as bl
 from beltline.gpu_ref.threads import threads
+from beltline.host.devices.base import DeviceError
 from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.general import start_of
 from oracle import bellman
@@ -121,7 +122,7 @@ def attempted(given: Any, way: str, solution: tuple[Any, float]) -> Ended:
     try:
         problem = given.problem if isinstance(given, Pairs) else given
         result = bl.solve(problem, progress=False, **WAYS[way][1])
-    except ProblemError as refusal:
+    except (ProblemError, DeviceError) as refusal:
         return Ended("refused", str(refusal)[:60])
     except Exception as fault:
         return Ended("wrong", f"raised {fault!r}"[:200])

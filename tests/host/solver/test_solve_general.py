@@ -375,6 +375,28 @@ def test_a_gpu_reports_each_part_of_its_time_once(monkeypatch: pytest.MonkeyPatc
     assert [found.timing[name] for name in ("load", "solve", "read")] == [1.0, 2.0, 3.0]
 
 
+def test_what_is_slow_on_a_graphics_card_is_solved_on_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regimes that lead to each other, and much patience: without linear systems no number of sweeps is enough."""
+    leads = {"on": 0.5, "off": 0.5}
+    given = bl.Problem(
+        grid=np.array([0.0, 1.0]), wealth=np.ones((2, 1)), transition=np.eye(1), beta=1.0 - 1e-5, eta=0.0,
+        negative=True,
+        alternatives=[
+            bl.Alternative(name=f"{name}", regime=name, leads_to=leads, wealth=np.array([[1.0 + n], [2.0]]))
+            for n, name in enumerate(leads)
+        ],
+    )  # fmt: skip
+    monkeypatch.setattr(general, "available", lambda: "")
+    monkeypatch.setattr(general, "solve", lambda *tables, seconds, **more: solve(*tables, **more, corrected=False))
+    found, right = (bl.solve(given, device=device, progress=False, steps=20) for device in ("gpu", "cpu"))
+    assert found.success
+    assert found.device == "cpu"
+    assert "Device 'cpu' replaced 'gpu', which had failed: " in found.message
+    assert np.array_equal(found.value, right.value)
+    few = bl.solve(given, device="gpu", progress=False, max_sweeps=100)
+    assert (few.success, few.device) == (False, "gpu")
+
+
 def test_what_a_graphics_card_does_not_take_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuses(*arguments: Any, **more: Any) -> Any:
         raise ValueError("a CUDA device takes at most 16 alternatives and 8 regimes, not 17 and 1")
