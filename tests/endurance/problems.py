@@ -45,7 +45,9 @@ WAYS: dict[str, tuple[int, dict[str, Any]]] = {
     "line not verified": (150, {"device": "emulator", "verify": False}),
     "sweep": (150, {"device": "emulator", "lanes": 2}),
     "sweep shift": (150, {"device": "emulator", "lanes": 2, "method": "shift"}),
+    "sweep not verified": (150, {"device": "emulator", "lanes": 2, "verify": False}),
     "general": (150, {"device": "emulator", "lanes": 2, "general": 1}),
+    "general not verified": (150, {"device": "emulator", "lanes": 2, "general": 1, "verify": False}),
     "gpu": (LARGEST, {"device": "gpu"}),
 }
 """Ways to solve: the largest number of values, and arguments of ``bl.solve``."""
@@ -61,14 +63,14 @@ class Ended:
     seconds: float = 0.0
 
 
-def made(kind: str, number: int, seed: int) -> Any:
-    """Return the problem of a kind and number: a ``Problem`` or ``Pairs`` of at most :data:`LARGEST` values."""
+def made(kind: str, number: int, seed: int, largest: int = LARGEST) -> Any:
+    """Return the problem of a kind and number: a ``Problem`` or ``Pairs`` of at most ``largest`` values."""
     count, draw = KNOWN[kind]
     rng = np.random.default_rng([zlib.crc32(kind.encode()), seed, number])
     while True:
         given = draw(rng, number % count)
         size = given.reward.shape[0] if isinstance(given, Pairs) else given.points * given.states * len(given.regimes)
-        if size <= LARGEST:
+        if size <= largest:
             return given
 
 
@@ -112,8 +114,41 @@ def judged(given: Any, result: Any, solution: tuple[Any, Any]) -> Ended:
     proven = (judge.status == 1).reshape(value.shape) if judge.status.size == value.size else np.zeros(1, bool)
     if not shocks and (loss[np.broadcast_to(proven, loss.shape)] > 0.0).any():
         return Ended("wrong", "a choice that is proven the only best is not")
+    if not isinstance(given, Pairs) and given.general and (wrong := by_alternative(given, result, value)):
+        return Ended("wrong", wrong)
     largest = float(np.max(distance))
     return Ended("success", share=max(largest, 0.0) / bound if bound else 0.0)
+
+
+def by_alternative(given: Any, result: Any, exact: Any) -> str:
+    """Compare values, choices and probabilities of each alternative with the oracle; return what is wrong.
+
+    ``exact`` is the solution, ``(ages, regimes, N_k, N_z)``. Values of alternatives that are not chosen follow from the
+    value before the last sweep, which may be off by ``tol`` more. In a value of great size, of hardly any consumption,
+    the rounding of cash on hand shows.
+    """
+    form, size = given.form, float(np.abs(exact).max())
+    allowed = 2.0 * (result.error_bound + result.tol) + 1e-9 * size
+    tables = [table[None] if given.horizon is None else table for table in result.tables]
+    for age in range(len(exact)):
+        last = given.horizon is not None and age + 1 == len(exact)
+        V = np.asarray(start_of(given)) if last else exact[age if given.horizon is None else age + 1]
+        right, (_, values, policy, _, chances) = bellman.swept(form, V, age), (table[age] for table in tables)
+        if given.taste and np.abs(chances - right.probabilities).max() > min(1.0, 2.0 * allowed / given.taste) + 1e-12:
+            return f"a probability at age {age}"
+        able = np.isfinite(right.values)
+        if not np.array_equal(able, np.isfinite(values)) or (chances[~able] > 0).any():
+            return f"an alternative that cannot be taken at age {age}"
+        usual = able & (np.abs(np.where(able, right.values, 0.0)) < 1e3 * size)
+        if (off := np.abs(values[usual] - right.values[usual]).max(initial=0.0)) > allowed:
+            return f"the value of an alternative by {float(off):.3g} at age {age}"
+        for d in np.flatnonzero([hasattr(one, "wealth") for one in form.alternatives]):
+            own = bellman.objectives(form, d, V, age)
+            chosen = np.take_along_axis(own, np.maximum(policy[d], 0)[:, :, None], axis=2)[:, :, 0]
+            lost = right.values[d][usual[d]] - chosen[usual[d]]
+            if ((policy[d] < 0) != ~able[d]).any() or lost.max(initial=0.0) > allowed:
+                return f"a choice of alternative {d} at age {age}"
+    return ""
 
 
 def attempted(given: Any, way: str, solution: tuple[Any, float]) -> Ended:
@@ -135,21 +170,24 @@ def attempted(given: Any, way: str, solution: tuple[Any, float]) -> Ended:
     return found
 
 
+def ends(kind: str, number: int, seed: int, ways: tuple[str, ...], largest: int = LARGEST) -> list[tuple[str, Ended]]:
+    """Solve a problem in each of ``ways`` that takes its size and kind, and judge."""
+    given = made(kind, number, seed, largest)
+    size = given.reward.shape[0] if isinstance(given, Pairs) else start_of(given).size
+    try:
+        solution = exact(given)
+    except (AssertionError, RuntimeError) as fault:
+        return [(ways[0], Ended("no exact solution", str(fault)[:60]))]
+    able = [way for way in ways if size <= WAYS[way][0] and not (isinstance(given, Pairs) and "device" in WAYS[way][1])]
+    return [(way, attempted(given, way, solution)) for way in able]
+
+
 def _part(numbers: list[int], seed: int, ways: tuple[str, ...]) -> list[tuple[str, int, str, Ended]]:
-    found, kinds = [], list(KNOWN)
+    kinds, found = list(KNOWN), []
     with threads(1):
         for index in numbers:
             kind, number = kinds[index % len(kinds)], index // len(kinds)
-            given = made(kind, number, seed)
-            size = given.reward.shape[0] if isinstance(given, Pairs) else start_of(given).size
-            try:
-                solution = exact(given)
-            except (AssertionError, RuntimeError) as fault:
-                found.append((kind, number, ways[0], Ended("no exact solution", str(fault)[:60])))
-                continue
-            for way in ways:
-                if size <= WAYS[way][0] and not (isinstance(given, Pairs) and WAYS[way][1].get("device")):
-                    found.append((kind, number, way, attempted(given, way, solution)))
+            found += [(kind, number, *one) for one in ends(kind, number, seed, ways)]
     return found
 
 

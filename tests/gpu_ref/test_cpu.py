@@ -174,14 +174,6 @@ def test_threads_change_nothing(monkeypatch):
     assert numba.get_num_threads() == before
 
 
-def test_policy_evaluation_does_not_mislead_the_search():
-    """From a flat start, policy evaluation leads to values that are not concave, and the search stays exact."""
-    arguments = headline(1024)
-    found = cpu.solve(*arguments, 1e-10, method="mpi")
-    assert 0 < found.exact_sweeps <= found.maximising_sweeps < found.sweeps
-    np.testing.assert_array_equal(found.policy, cpu.solve(*arguments, 1e-10).policy)
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_what_does_not_fit_is_refused_before_it_is_allocated(method, monkeypatch):
     arguments = headline(1024)

@@ -6,7 +6,8 @@ Imports nothing of the project: problems are read by their attributes only.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csc_array
@@ -14,6 +15,19 @@ from scipy.sparse.linalg import splu
 
 LONG = np.longdouble
 EPS = float(np.finfo(LONG).eps)
+
+
+def simple(X: Any, W: Any, Q: Any, beta: float, eta: float, horizon: int | None = None) -> Any:
+    """Return a problem of one alternative whose choice ``x'`` costs ``X``, as a form."""
+    W = np.asarray(W, float)
+    low = np.zeros(W.shape, int)
+    tables = SimpleNamespace(
+        wealth=W, cost=np.repeat(np.asarray(X, float)[:, None], W.shape[1], axis=1), low=low, high=low + len(W) - 1,
+        mix=np.ones(1), transition=np.asarray(Q, float), beta=np.full(W.shape[1], beta), kappa=np.zeros(W.shape[1]),
+    )  # fmt: skip
+    one = SimpleNamespace(regime=0, wealth=W, at=lambda age: tables)
+    shape = (1, *W.shape)
+    return SimpleNamespace(alternatives=(one,), shape=shape, eta=eta, sigma=0.0, negative=False, horizon=horizon)
 
 
 def utility(c: Any, eta: float) -> Any:
@@ -49,6 +63,29 @@ def objectives(form: Any, d: int, V: Any, age: int = 0, known: Any = None) -> An
     future = np.einsum("r,st,rkt->sk", *(np.asarray(t, LONG) for t in (tables.mix, tables.transition)), V)
     future = future * np.asarray(tables.beta, LONG)[:, None] + np.asarray(tables.kappa, LONG)[:, None]
     return (fixed(form, d, age) if known is None else known) + future[None]
+
+
+class Swept(NamedTuple):
+    """One sweep: ``value`` ``(N_r, N_k, N_z)``, ``values``, ``policy`` and ``probabilities`` ``(N_d, N_k, N_z)``, and
+    the number of the best alternative, ``choice``, as ``value``. Of equals the lowest ``x'`` and alternative are taken;
+    ``policy`` is -1 where none is allowed.
+    """
+
+    value: Any
+    values: Any
+    policy: Any
+    choice: Any
+    probabilities: Any
+
+
+def swept(form: Any, V: Any, age: int = 0) -> Swept:
+    """Search all candidates of all states, given ``V``."""
+    best, policy = _best(form, V, age)
+    for d, one in enumerate(form.alternatives):
+        policy[d][~np.isfinite(best[d]) if hasattr(one, "wealth") else ...] = -1
+    of = [[d for d, one in enumerate(form.alternatives) if one.regime == r] for r in range(form.shape[0])]
+    choice = np.stack([np.array(own)[best[own].argmax(axis=0)] for own in of])
+    return Swept(_combined(form, best), best, policy, choice, _chances(form, best))
 
 
 def applied(form: Any, V: Any, age: int = 0) -> Any:
@@ -104,6 +141,13 @@ def solution_with_error(form: Any, after: Any) -> tuple[Any, Any]:
             return V, left[1]
         V = V + left[0]
     raise AssertionError("Newton's method did not end")
+
+
+def distance(form: Any, value: Any, after: Any = 0.0) -> float:
+    """Return a lower bound on the largest distance of ``value`` from the exact one; infinity if an entry is NaN."""
+    exact, error = solution_with_error(form, np.broadcast_to(np.asarray(after, LONG), form.shape))
+    gap = np.abs(np.asarray(value, LONG).reshape(exact.shape) - exact) - error
+    return np.inf if np.isnan(gap).any() else max(float(gap.max()), 0.0)
 
 
 def _step(matrix: Any, residual: Any, V: Any) -> tuple[Any, Any]:

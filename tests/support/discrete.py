@@ -5,23 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from oracle.bellman import pairs_solution
+
 Array = NDArray[np.float64]
 
 
-def by_brute_force(R: Array, Q: Array, beta: float) -> tuple[Array, NDArray[np.int64]]:
-    """Return value and policy by policy iteration on tables ``(n, m)`` and ``(n, m, n)``, with dense algebra."""
-    rows = np.arange(R.shape[0])
-    policy = R.argmax(axis=1)
-    for _ in range(1000):
-        value = np.linalg.solve(np.eye(rows.size) - beta * Q[rows, policy], R[rows, policy])
-        objectives = R + beta * (Q @ value)
-        best = objectives.argmax(axis=1)
-        # At ties the old action stays, so that rounding cannot make policies cycle.
-        better = objectives[rows, best] > objectives[rows, policy] + 1e-12 * (1.0 + np.abs(value).max())
-        if not better.any():
-            return value, policy
-        policy = np.where(better, best, policy)
-    raise AssertionError("policy iteration did not end")
+def by_brute_force(R: Array, Q: Array, beta: float) -> tuple[Array, NDArray[np.intp]]:
+    """Return the oracle's value and policy of tables ``(n, m)`` and ``(n, m, n)``."""
+    value = np.asarray(pairs_solution(R, Q, beta)[0], np.float64)
+    return value, (R + beta * (Q @ value)).argmax(axis=1)
 
 
 def storage(largest: int = 5, shock: int = 10, alpha: float = 0.5) -> tuple[Array, Array, float]:
@@ -67,16 +59,3 @@ def savings(points: int = 60) -> tuple[Array, Array, float, Array, Array]:
         for a in range(points):
             Q[:, z, a, a, :] = chain[z]
     return R.reshape(2 * points, points), Q.reshape(2 * points, points, 2 * points), 0.96, assets, chain
-
-
-def random_dp(rng: np.random.Generator, states: int, actions: int, *, shared: bool) -> tuple[Array, Array, float]:
-    """Draw rewards, some impossible, and transitions, of which many are the same if ``shared``."""
-    R = rng.normal(size=(states, actions)) * 10.0 ** rng.integers(-3, 4)
-    R[rng.random(R.shape) < 0.3] = -np.inf
-    R[np.arange(states), rng.integers(0, actions, states)] = rng.normal(size=states)
-    count = int(rng.integers(1, states + 1)) if shared else states * actions
-    rows = rng.random((count, states)) * (rng.random((count, states)) < 0.5)
-    rows[np.arange(count), rng.integers(0, states, count)] += 0.1
-    rows /= rows.sum(axis=1, keepdims=True)
-    which = rng.integers(0, count, (states, actions)) if shared else np.arange(count).reshape(states, actions)
-    return R, rows[which], float(rng.choice([0.0, 0.5, 0.95, 0.999]))

@@ -14,7 +14,7 @@ from beltline.gpu_ref.cuda.device import available, cupy_module
 from beltline.gpu_ref.cuda.device_confirmation import Comparisons, Confirmation
 from beltline.gpu_ref.tables import expectation
 from beltline.gpu_ref.utility import crra_utility
-from oracle.extended import solve as solve_extended
+from oracle import bellman
 from support.concave_problems import random_problem
 from support.proven_sweep import proven_sweep
 
@@ -108,7 +108,7 @@ def test_the_bound_holds_of_a_solution_with_jumps(eta: float) -> None:
     value, policy = solution.value, solution.policy
     found = Confirmation(X, W, Q, 0.95, eta).compare(value, value, policy, 1e-8)
     assert found is not None
-    assert (found.residual + found.rounding) / 0.05 >= solve_extended(X, W, Q, 0.95, eta).distance(value)
+    assert (found.residual + found.rounding) / 0.05 >= bellman.distance(bellman.simple(X, W, Q, 0.95, eta), value)
     assert np.diff(policy, axis=0).max() > 16
     value[400, 1] += 1e-6
     assert Confirmation(X, W, Q, 0.95, eta).compare(value, value, policy, 1e-8) is None

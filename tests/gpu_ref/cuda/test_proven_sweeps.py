@@ -13,7 +13,7 @@ from beltline.gpu_ref.cuda import solver as cuda
 from beltline.gpu_ref.cuda.proven_sweeps import bends_up
 from beltline.gpu_ref.published import grid_search
 from beltline.gpu_ref.tables import Array
-from oracle.extended import solve as solve_extended
+from oracle import bellman
 
 gpu = pytest.mark.skipif(bool(cuda.available()), reason=cuda.available() or "there is a device")
 
@@ -57,7 +57,7 @@ BETA = 0.94
 
 @functools.cache
 def solution(name: str, eta: float) -> Array:
-    value: Array = solve_extended(GRID, bent()[name], Q, BETA, eta).value
+    value: Array = bellman.solution(bellman.simple(GRID, bent()[name], Q, BETA, eta), np.zeros((1, GRID.size, 3)))[0]
     return value
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import mpmath
 import numpy as np
 import pytest
@@ -70,36 +68,3 @@ def test_facts_of_the_rbc() -> None:
     assert given.labels[1] == f"z = {z[1]:.4f}"
     assert given.parameters == {"alpha": 0.3, "delta": 0.1, "rho": 0.95, "sigma": 0.005, "width": 3.0}
     assert (given.asset_name, given.shock_name) == ("capital", "productivity")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({"grid": 1}, "grid must be a whole number from 2 to 1048576, not 1"),
-        ({"grid": 1e3}, "grid must be a whole number from 2 to 1048576, not 1000.0"),
-        ({"grid": True}, "grid must be a whole number from 2 to 1048576, not True"),
-        ({"grid": 10**12}, "grid must be a whole number from 2 to 1048576, not 1000000000000"),
-        ({"states": 0}, "states must be a whole number from 1 to 1024, not 0"),
-        ({"beta": 1}, "beta must be a number above 0 and below 1, not 1"),
-        ({"eta": 20}, "eta must be a number above 0 and at most 16, not 20"),
-        ({"alpha": 1.0}, "alpha must be a number above 0 and below 1, not 1.0"),
-        ({"alpha": "a"}, "alpha must be a number above 0 and below 1, not 'a'"),
-        ({"delta": -0.1}, "delta must be a number from 0 to 1, not -0.1"),
-        ({"rho": 1}, "rho must be a number above -1 and below 1, not 1"),
-        ({"sigma": 0}, "sigma must be a number above 0, not 0"),
-        ({"width": float("inf")}, "width must be a number above 0, not inf"),
-        (
-            {"beta": 1e-99, "alpha": 0.8},
-            "the steady-state capital of this calibration is 0 to 0, which double precision cannot hold: "
-            "change beta, alpha, delta or sigma",
-        ),
-        (
-            {"alpha": 0.999, "grid": 16},
-            "the steady-state capital of this calibration is inf to inf, which double precision cannot hold: "
-            "change beta, alpha, delta or sigma",
-        ),
-    ],
-)
-def test_refusal(arguments: dict[str, float], sentence: str) -> None:
-    with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
-        bl.rbc(**arguments)  # type: ignore[arg-type]

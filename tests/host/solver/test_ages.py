@@ -17,22 +17,10 @@ from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Mode, Status, Table
 from support.ages import with_ages, with_cost_by_age
 from support.alternatives import KINDS, with_alternatives
-from support.compared import TOL, compared
+from support.compared import TOL, check
 
 BUILD = {"lanes": 2, "general": 1}
-COSTS = {"lanes": 2, "general": 1}
 EMULATOR = {"device": "emulator", **BUILD}
-
-
-@pytest.mark.parametrize("build", [COSTS, BUILD])
-def test_a_cost_by_age_needs_no_alternatives(build: dict[str, int]) -> None:
-    with bl.open("emulator", **build) as device:
-        for seed in range(4):
-            given = with_cost_by_age(seed, 30, 3)
-            assert compared(given, device.solve(given), bl.solve(given)) == 0
-            tables = {name: np.asarray(getattr(given, name))[0] for name in ("wealth", "cost")}
-            by_state = replace(given, beta=[0.9, 0.8, 0.95], horizon=None, **tables)
-            assert compared(by_state, device.solve(by_state, tol=TOL), bl.solve(by_state, tol=TOL)) == 0
 
 
 def test_ages_that_were_not_reached_are_no_result() -> None:
@@ -118,7 +106,7 @@ def test_number_formats_are_those_of_the_most_demanding_age() -> None:
             assert fewer[0] == ("kappa" in change)
             assert fewer[1] == ("wealth" in change)
             assert {(age.value_bits, age.amount_bits) for age in image.ages} == {(image.value_bits, image.amount_bits)}
-            assert compared(other, bl.solve(other, **EMULATOR), bl.solve(other)) == 0
+            check(other, bl.solve(other, **EMULATOR))
 
 
 def test_product_states_are_shared_only_if_they_are_equal_at_all_ages() -> None:
@@ -128,7 +116,7 @@ def test_product_states_are_shared_only_if_they_are_equal_at_all_ages() -> None:
     wealth[3] *= 0.99
     other = replace(given, alternatives=[*given.alternatives[:2], replace(given.alternatives[2], wealth=wealth)])
     assert {one.count for one in products_by_age(other)} == {3}
-    assert compared(other, bl.solve(other, **EMULATOR), bl.solve(other)) == 0
+    check(other, bl.solve(other, **EMULATOR))
 
 
 def test_values_that_fall_are_refused_only_at_ages_that_they_enter() -> None:
@@ -157,14 +145,14 @@ def test_values_that_fall_are_refused_only_at_ages_that_they_enter() -> None:
                 with pytest.raises(bl.ProblemError, match=f"^{sentence}.* at age {falling + 1}: solve it"):
                     bl.solve(other, **EMULATOR)
             else:
-                assert compared(other, bl.solve(other, **EMULATOR), bl.solve(other)) == 0
+                check(other, bl.solve(other, **EMULATOR))
         alternatives = [replace(given.alternatives[0], cost=cost), given.alternatives[2]]
         other = replace(given, alternatives=alternatives, start=np.linspace(0.0, -1.0, 20)[:, None] * np.ones(2))
         if age == 2:
             with pytest.raises(bl.ProblemError, match="^start must not fall as the grid rises, .* at age 3, but it "):
                 bl.solve(other, **EMULATOR)
         else:
-            assert compared(other, bl.solve(other, **EMULATOR), bl.solve(other)) == 0
+            check(other, bl.solve(other, **EMULATOR))
 
 
 def test_a_discount_factor_of_one_is_exact_enough() -> None:
@@ -172,7 +160,7 @@ def test_a_discount_factor_of_one_is_exact_enough() -> None:
     given = with_alternatives("retirement", 1, 20, 2, 4)
     alternatives = [replace(one, beta=1.0, transition=np.eye(2)) for one in given.alternatives]
     other = replace(given, alternatives=alternatives)
-    assert compared(other, bl.solve(other, **EMULATOR), bl.solve(other)) == 0
+    check(other, bl.solve(other, **EMULATOR))
 
 
 def test_a_build_that_is_not_general_refuses_costs_by_age() -> None:
@@ -189,7 +177,7 @@ def test_the_last_solution_is_no_value_after_the_last_age() -> None:
         for given in (with_ages("retirement", 1, 20, 2), replace(endless, horizon=3)):
             device.solve(endless, tol=1e-3)
             found = device.solve(given, start="last")
-            assert compared(given, found, bl.solve(given)) == 0
+            check(given, found)
 
 
 def test_a_timeout_ends_between_ages() -> None:

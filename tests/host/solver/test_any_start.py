@@ -63,30 +63,12 @@ def test_results_of_every_device_are_starts_of_this_one(name: str, results: dict
         assert ("began from the least concave majorant of start" in found.message) == (name in STAGED)
 
 
-@pytest.mark.parametrize("name", DEVICES)
-def test_starts_of_any_shape_lead_to_the_solution(name: str, results: dict[str, bl.Result]) -> None:
-    random = np.random.default_rng(3)
-    wave = 10 * np.sin(7 * SAVINGS.grid)[:, None] + np.zeros(3)
-    for start in (wave, random.normal(size=(128, 3)) * 5, SAVINGS.grid[:, None] ** 2 + np.zeros(3)):
-        for verify in (True, False):
-            found = bl.solve(replace(SAVINGS, start=start), tol=1e-6, progress=False, verify=verify, **DEVICES[name])
-            assert found.success, found.message
-            warm = results["warm"]
-            assert np.abs(found.value - warm.value).max() <= found.error_bound + warm.error_bound
-
-
 def test_a_loaded_result_can_be_a_start(tmp_path: Path, results: dict[str, bl.Result]) -> None:
     again = replace(SAVINGS, start=results["line"].value)
     found = bl.solve(again, tol=1e-6, device="cpu", progress=False)
     loaded = bl.load(found.save(tmp_path / "a.npz"))
     assert (loaded.problem.start == again.start).all()
     assert bl.solve(loaded.problem, tol=1e-6, device="cpu", progress=False).sweeps == found.sweeps
-
-
-def test_a_batch_takes_any_start(results: dict[str, bl.Result]) -> None:
-    many = [replace(SAVINGS, start=before.value) for before in results.values()]
-    for device in ("emulator", "cpu"):
-        assert all(one.success for one in bl.solve_many(many, device=device, tol=1e-6))
 
 
 @pytest.mark.parametrize("name", AGES)
@@ -105,20 +87,6 @@ def test_an_age_loop_is_a_horizon(name: str) -> None:
         assert np.abs(found.value[0] - whole.value[age]).max() <= found.error_bound + whole.error_bound + 1e-9
         following = found.value[0]
     assert bent > 0
-
-
-@pytest.mark.parametrize("name", AGES)
-def test_a_transition_path_takes_the_value_of_the_next_date(name: str, results: dict[str, bl.Result]) -> None:
-    rates = np.linspace(0.01, 0.03, 8)
-    following = exact = results["warm"].value
-    for rate in rates[::-1]:
-        wealth = (1 + rate) * SAVINGS.grid[:, None] + np.array([0.3, 1.0, 1.7])
-        found = bl.solve(replace(SAVINGS, horizon=1, wealth=wealth, start=following), progress=False, **DEVICES[name])
-        assert found.success, found.message
-        following = found.value[0]
-        best = bl.solve(replace(SAVINGS, horizon=1, wealth=wealth, start=exact), device="cpu", progress=False)
-        exact = best.value[0]
-        np.testing.assert_allclose(following, exact, atol=1e-8)
 
 
 def test_an_unsuitable_value_after_the_last_age_is_refused() -> None:

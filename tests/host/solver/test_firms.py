@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ import beltline as bl
 from beltline.host.solver.complete import rounding_of
 from beltline.host.solver.product_image import product_image, reach_of
 from beltline.host.solver.products import products_of
+from support.compared import check
 from support.costs import with_cost
 from support.firms import firm
 
@@ -19,24 +19,12 @@ BUILD = {"lanes": 2, "general": 1}
 EMULATOR = {"device": "emulator", **BUILD}
 
 
-def compared(found: Any, right: Any) -> int:
-    """Check that values are the processor's within both bounds; return the number of choices that differ."""
-    assert found.success, found.message
-    assert right.success, right.message
-    bound = found.error_bound + right.error_bound
-    assert np.abs(found.value - right.value).max() <= bound
-    able = np.isfinite(right.tables.values)
-    assert np.array_equal(np.isfinite(found.tables.values), able)
-    assert np.abs(found.tables.values[able] - right.tables.values[able]).max() <= 2.0 * bound
-    return int((found.tables.policy != right.tables.policy).sum() + (found.tables.choice != right.tables.choice).sum())
-
-
 def test_problems_without_alternatives() -> None:
     """A plain problem, or one with a cost, is solved on such a build if its utility is linear."""
     for given in (bl.rbc(grid=24, states=2), with_cost("laffer", 1, 30)):
         for negative in (False, True):
             linear = replace(given, eta=0.0, negative=negative, marginal_wealth=None)
-            assert compared(*(bl.solve(linear, tol=1e-6, **where) for where in (EMULATOR, {}))) == 0
+            check(linear, bl.solve(linear, tol=1e-6, **EMULATOR))
         with pytest.raises(bl.ProblemError, match="supports only with the options lanes= and general=1: pass these"):
             bl.solve(linear, device="emulator", lanes=2)
 
@@ -81,7 +69,7 @@ def test_fraction_bits() -> None:
     for name in ("value_bits", "amount_bits"):
         few = bl.solve(given, tol=1e-4, **{name: 30}, **EMULATOR)
         assert (few.value_bits, few.amount_bits) == (30, 30)
-        assert compared(few, found) == 0
+        check(given, few)
     with pytest.raises(
         bl.ProblemError,
         match="^value_bits and amount_bits must be equal with eta = 0, where utility is an amount of the good, not 30 ",

@@ -11,9 +11,9 @@ import pytest
 import beltline as bl
 from beltline.gpu_ref.general.form import Branch
 from beltline.host.problem.general import start_of
+from oracle import bellman
 from support.batches import career, firm
 from support.fakes import problem
-from support.full_search import full_sweep, objectives
 
 TIED = 2.0**-48
 """Share of the largest value by which tied objectives may differ."""
@@ -29,16 +29,15 @@ def losses(given: bl.Problem, result: Any) -> tuple[float, int]:
     worst, other = 0.0, 0
     for age in range(ages):
         V = value[age] if given.horizon is None else value[age + 1] if age + 1 < ages else start_of(given)
-        found = full_sweep(form, V, age)
+        found = bellman.swept(form, V, age)
         other += int((found.policy != policy[age]).sum())
         for d, one in enumerate(form.alternatives):
             if not isinstance(one, Branch):
                 continue
             assert ((policy[age, d] < 0) == (found.policy[d] < 0)).all()
-            for s in range(given.states):
-                rows = np.flatnonzero(policy[age, d, :, s] >= 0)
-                ours = objectives(one.at(age), V, form.eta, s, negative=form.negative)[rows, policy[age, d, rows, s]]
-                worst = max(worst, float((found.values[d, rows, s] - ours).max(initial=0.0)))
+            own, rows = bellman.objectives(form, d, V, age), policy[age, d] >= 0
+            ours = np.take_along_axis(own, np.maximum(policy[age, d], 0)[:, :, None], axis=2)[:, :, 0]
+            worst = max(worst, float((found.values[d] - ours)[rows].max(initial=0.0)))
         if result.alternative is not None and not given.taste:
             choice = taken if given.horizon is None else taken[age]
             best = found.values[choice, np.arange(given.points)[:, None], np.arange(given.states)]

@@ -16,10 +16,9 @@ from beltline.gpu_ref.cuda import device as cuda_device
 from beltline.gpu_ref.cuda import device_confirmation
 from beltline.gpu_ref.cuda import solver as cuda
 from beltline.gpu_ref.methods import METHODS
-from beltline.gpu_ref.published import grid_search
 from beltline.host.solver import certificate
 from beltline.host.solver.reference import BASELINES
-from support.fakes import convex_kink, problem
+from support.fakes import problem
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -76,16 +75,6 @@ def test_what_a_graphics_card_does_not_confirm_is_looked_at_on_the_processor(
     assert result.error_bound == (pytest.approx(0.00075 / (1 - given.beta)) if confirms else wanted.error_bound)
 
 
-def test_agrees_with_brute_force() -> None:
-    given = problem(30, 3)
-    result = bl.solve(given, device="cpu", method="warm", tol=1e-7)
-    tables = given.grid, given.wealth, given.transition, given.start, given.beta, given.eta
-    oracle = grid_search.solve(*tables, 1e-7, interval=1)
-    assert (result.value == oracle.value).all()
-    assert (result.policy == oracle.policy).all()
-    assert result.sweeps == oracle.sweeps
-
-
 def test_a_change_that_rounding_leaves_is_a_success_that_says_so() -> None:
     grid = np.linspace(0.1, 5.0, 110)
     problem = bl.Problem(
@@ -104,17 +93,6 @@ def test_a_change_that_rounding_leaves_is_a_success_that_says_so() -> None:
     assert re.search(
         r" With beta near 1 all values may be off by .*, and their differences by 0\.\d+\.$", result.message
     )
-
-
-@pytest.mark.parametrize("bonus", [0.5, 4.0])
-def test_kinks_that_a_local_search_would_miss(bonus: float) -> None:
-    given = convex_kink(bonus)
-    tables = given.grid, given.wealth, given.transition, given.start, given.beta, given.eta
-    right = grid_search.solve(*tables, 1e-8)
-    for method in METHODS:
-        result = bl.solve(given, tol=1e-8, device="cpu", method=method)
-        assert result.success
-        assert np.abs(result.value - right.value).max() <= result.error_bound + right.error_bound
 
 
 @pytest.mark.parametrize("method", BASELINES)

@@ -11,7 +11,7 @@ from scipy import sparse
 
 import beltline as bl
 from beltline.gpu_ref.discrete import exact_step
-from support.discrete import by_brute_force, growth, random_dp, savings, storage
+from support.discrete import by_brute_force, growth, savings, storage
 from support.quantecon_import import markov as markov
 
 PRINTED_POLICY = [0, 0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 4, 5, 5, 5, 5]
@@ -91,15 +91,6 @@ def test_savings_in_every_form_and_by_factors() -> None:
             chosen = chosen + np.arange(80) // 2 - 39
         np.testing.assert_array_equal(chosen, policy, err_msg=name)
         assert result.value.shape == ((80,) if name in ("product", "pairs", "sparse pairs") else (40, 2)), name
-
-
-def test_transitions_of_any_kind_are_solved() -> None:
-    rng = np.random.default_rng(5)
-    for shared in (False, True):
-        R, Q, _ = random_dp(rng, 15, 5, shared=shared)
-        result = bl.solve(bl.from_discrete_dp(R, Q, 0.95))
-        assert result.success
-        np.testing.assert_allclose(result.value, by_brute_force(R, Q, 0.95)[0], atol=1e-8)
 
 
 def test_discrete_dp_itself_agrees(markov: ModuleType) -> None:

@@ -132,24 +132,6 @@ def test_a_wrong_choice_is_not_passed_off_as_proven() -> None:
     assert "a second, exact search finds a choice of alternative" in found.message
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"update_every": 3}, "update_every needs update, the function that returns new prices"),
-        ({"update": 3}, "update must be a function that is called after each sweep, not 3"),
-        ({"update": COUNTRY.update, "update_every": 0}, "update_every must be a whole number from 1, not 0"),
-        ({"update": COUNTRY.update, "checkpoint": "c.npz"}, "checkpoint is not supported while prices move: leave"),
-        (
-            {"update": bl.arellano(bonds=21, incomes=5).update},
-            "face of update must have one entry per grid point, 61",
-        ),
-    ],
-)
-def test_what_is_refused(options: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(bl.ProblemError, match="^" + sentence):
-        bl.solve(COUNTRY.problem(), device="emulator", **BUILD, **options)
-
-
 def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plot = tmp_path / "a.png"
     words = ["solve", "arellano", "--bonds", "61", "--incomes", "7", "--tol", "1e-4"]

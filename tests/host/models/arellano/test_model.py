@@ -17,7 +17,7 @@ import beltline as bl
 from beltline.host.cli.main import main
 from beltline.host.models.arellano import model
 from beltline.host.models.arellano.business_cycle import DEFAULTED, MOMENTS, OUT, REPAID, _sample
-from support.full_search import full_sweep
+from oracle import bellman
 
 Array = NDArray[np.float64]
 
@@ -97,7 +97,7 @@ def test_names_are_consistent(economy: bl.DefaultEconomy) -> None:
 def test_it_solves_the_problem_at_its_own_prices(economy: bl.DefaultEconomy) -> None:
     found = economy.solution
     problem = replace(found.problem, start=found.value)
-    residual = np.abs(full_sweep(problem.form, found.value).value - found.value).max()
+    residual = float(np.abs(bellman.applied(problem.form, found.value) - found.value).max())
     assert found.verified
     assert abs(found.residual - residual) < 1e-12
     assert found.error_bound >= residual / (1 - economy.model.beta)
@@ -112,7 +112,7 @@ def test_values_are_measured_at_the_prices_that_are_returned() -> None:
     assert found.price_change > 0.01
     assert found.verified
     form = found.problem.form
-    residual = np.abs(full_sweep(form, found.value).value - found.value).max()
+    residual = float(np.abs(bellman.applied(form, found.value) - found.value).max())
     assert found.residual == pytest.approx(residual, rel=1e-12)
     assert found.error_bound == pytest.approx(residual / (1 - form.modulus()), rel=1e-9)
 
@@ -356,21 +356,3 @@ def test_an_unknown_start_is_refused() -> None:
 def test_prices_are_not_to_be_given() -> None:
     with pytest.raises(bl.ProblemError, match="^update must not be given: bond prices are those at which lenders "):
         bl.solve(bl.arellano(**SMALL), update=lambda last: last, progress=False)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({"paths": 1}, "paths must be a whole number from 2 to 100000000, not 1"),
-        ({"periods": 1.5}, "periods must be a whole number from 2 to 100000000, not 1.5"),
-        ({"burn_in": -1}, "burn_in must be a whole number from 0 to 100000000, not -1"),
-        ({"seed": -1}, "seed must be a whole number that is not negative, not -1"),
-        (
-            {"periods": 10, "before_default": 10},
-            "before_default must be a whole number from 1 to periods - 1 = 9, or None, not 10",
-        ),
-    ],
-)
-def test_refusals_of_moments(economy: bl.DefaultEconomy, arguments: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}$"):
-        economy.moments(**arguments)
