@@ -51,7 +51,7 @@ endurance: $(READY) ## Damage files, search for such that break a reader, kill p
 	$(RUN) -m tests.endurance problems $(if $(PROBLEMS),--count '$(PROBLEMS)') --ways all
 	for kind in npz nc; do $(RUN) -m tests.endurance fuzz --kind $$kind $(if $(SECONDS),--seconds '$(SECONDS)') || exit 1; done
 
-faults: $(READY) ## Put 20 faults of every kind into line, sweep engine, serial port and simulated gateware: hours at most
+faults: $(READY) ## Put 20 faults of every kind into line, sweep engine, serial port and simulated gateware: minutes
 	$(PYTEST) -q tests/host/devices/test_faults.py
 
 bad-arguments: $(READY) ## Call every public function with bad values, 10,000 times with two at once: minutes. SEED=

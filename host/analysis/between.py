@@ -111,7 +111,9 @@ def _followed(
                 flow[regime[d] * states + s, to * states : (to + 1) * states] += (
                     probability[d, s].mean() * mix[d, to] * chain[d, s]
                 )
-    shifts = np.linalg.inv(np.eye(blocks) - flow)
+    # What mean changes add for ever to the states solved before, in passes from the first state and from the last.
+    ever = np.linalg.inv(np.eye(blocks) - flow)
+    after_rising, after_falling = ever @ np.triu(flow, 1), ever @ np.tril(flow, -1)
     for number in range(limit):
         moved = 0.0
         for place in range(blocks):
@@ -137,13 +139,7 @@ def _followed(
             mean[here] += found[r, s].mean()
         if moved <= enough:
             break
-        # What the mean changes of later states add to those before, for ever.
-        left = np.zeros(blocks)
-        for first in range(blocks):
-            for then in range(blocks):
-                if (then > first) == (number % 2 == 0) and then != first:
-                    left[first] += flow[first, then] * mean[then]
-        left = shifts @ left
+        left = (after_rising if number % 2 == 0 else after_falling) @ mean
         for here in range(blocks):
             found[here // states, here % states] += left[here]
     return found

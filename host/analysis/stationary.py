@@ -174,9 +174,9 @@ def _carried(
     regime: NDArray[np.int64], choice: NDArray[np.int32], share: Array, probability: Array, mass: Array, arrived: Array,
     r: int, s: int,
 ) -> None:  # fmt: skip
-    """Fill ``arrived`` with where each alternative of regime ``r``, or of all if -1, carries that of state ``s``."""
+    """Fill ``arrived`` with where each alternative of regime ``r`` carries the mass of exogenous state ``s``."""
     for d in range(regime.size):
-        if r < 0 or regime[d] == r:
+        if regime[d] == r:
             own, to = mass[regime[d], s], arrived[d, s]
             cell, above, chance = choice[d, s], share[d, s], probability[d, s]
             to[:] = 0.0
@@ -247,8 +247,9 @@ def _balanced(
     for number in range(limit):
         if blocks > 1 and number % EVERY == 0:
             _group(regime, choice, share, probability, chain, mix, mass, blocks)
-        for s in range(states):
-            _carried(regime, choice, share, probability, mass, arrived, -1, s)
+        for r in range(regimes):
+            for s in range(states):
+                _carried(regime, choice, share, probability, mass, arrived, r, s)
         moved[1:], moved[0] = moved[:-1].copy(), 0.0
         for place in range(regimes * states):
             here = place if number % 2 == 0 else regimes * states - 1 - place

@@ -30,7 +30,7 @@ from beltline.host.solver.certificate import (
 from beltline.host.solver.judgement import LIMITED, concluded
 from beltline.host.solver.options import UNNAMED, SolveOptions, Way, check_names, ways
 from beltline.host.solver.solve_general import METHOD as BRACKETS
-from beltline.host.solver.solve_general import SLOW, solve_general
+from beltline.host.solver.solve_general import SLOW, in_place_of, solve_general
 
 if TYPE_CHECKING:
     from beltline.gpu_ref.methods import Solution
@@ -94,9 +94,7 @@ def _or_others(
             break
         timing = added(timing, other.timing)
         if other.success:
-            why = first.message[:1].lower() + first.message[1:]
-            message = f"{other.message} Method {way.method!r} replaced {first.method!r}, which had failed: {why}"
-            return replace(other, message=message, timing=timing)
+            return in_place_of(first, other, f"Method {way.method!r} replaced {first.method!r}", timing)
     return first
 
 

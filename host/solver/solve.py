@@ -362,7 +362,7 @@ def solve(
         Seconds after which a run of a named device, or the verification of its ages, is stopped.
     checkpoint : path, optional
         File (``.npz``) to which the value function and the number of sweeps are saved regularly, on Ctrl-C, SIGTERM
-        or SIGHUP and at ``max_sweeps``. If it exists, the solve continues from it and returns the same bits as else;
+        or SIGHUP and at ``max_sweeps``. If it exists, the solve continues from it to the same bits as without a break;
         ``max_sweeps`` includes the sweeps made before. It is deleted when the result has converged and is verified. If
         it cannot be written, the message says so. Only for named devices of the accelerator and an infinite horizon.
     checkpoint_every : float, optional

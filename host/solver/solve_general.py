@@ -71,9 +71,14 @@ def solve_general(
     other = _solved(problem, options, DEVICES[0], more, report)
     if not other.success:
         return first
+    timing = added(first.timing, other.timing)
+    return in_place_of(first, other, f"Device {DEVICES[0]!r} replaced {device!r}", timing)
+
+
+def in_place_of(first: Result, other: Result, what: str, timing: dict[str, float]) -> Result:
+    """Return ``other`` with ``timing``, and a message that says ``what`` was replaced, and why ``first`` failed."""
     why = first.message[:1].lower() + first.message[1:]
-    message = f"{other.message} Device {DEVICES[0]!r} replaced {device!r}, which had failed: {why}"
-    return replace(other, message=message, timing=added(first.timing, other.timing))
+    return replace(other, message=f"{other.message} {what}, which had failed: {why}", timing=timing)
 
 
 def _solved(

@@ -69,9 +69,13 @@ def made(kind: str, number: int, seed: int, largest: int = LARGEST) -> Any:
     rng = np.random.default_rng([zlib.crc32(kind.encode()), seed, number])
     while True:
         given = draw(rng, number % count)
-        size = given.reward.shape[0] if isinstance(given, Pairs) else given.points * given.states * len(given.regimes)
-        if size <= largest:
+        if size_of(given) <= largest:
             return given
+
+
+def size_of(given: Any) -> int:
+    """Return the number of values of a problem, at one age."""
+    return len(given.reward) if isinstance(given, Pairs) else given.points * given.states * len(given.regimes)
 
 
 def exact(given: Any) -> tuple[Any, Any]:
@@ -111,8 +115,9 @@ def judged(given: Any, result: Any, solution: tuple[Any, Any]) -> Ended:
     away = 2.0 * np.minimum(bound, by_state.max())
     if not (loss <= away).all():
         return Ended("wrong", f"{int((~(loss <= away)).sum())} choices lose more than {float(away):.3g}")
-    proven = (judge.status == 1).reshape(value.shape) if judge.status.size == value.size else np.zeros(1, bool)
-    if not shocks and (loss[np.broadcast_to(proven, loss.shape)] > 0.0).any():
+    # Of several alternatives each has a status of its own.
+    alone = not shocks and judge.status.size == value.size
+    if alone and (loss.ravel()[judge.status.ravel() == 1] > 0.0).any():
         return Ended("wrong", "a choice that is proven the only best is not")
     if not isinstance(given, Pairs) and given.general and (wrong := by_alternative(given, result, value)):
         return Ended("wrong", wrong)
@@ -151,7 +156,7 @@ def by_alternative(given: Any, result: Any, exact: Any) -> str:
     return ""
 
 
-def attempted(given: Any, way: str, solution: tuple[Any, float]) -> Ended:
+def attempted(given: Any, way: str, solution: tuple[Any, Any]) -> Ended:
     """Solve in one way and judge."""
     begin = time.perf_counter()
     try:
@@ -173,7 +178,7 @@ def attempted(given: Any, way: str, solution: tuple[Any, float]) -> Ended:
 def ends(kind: str, number: int, seed: int, ways: tuple[str, ...], largest: int = LARGEST) -> list[tuple[str, Ended]]:
     """Solve a problem in each of ``ways`` that takes its size and kind, and judge."""
     given = made(kind, number, seed, largest)
-    size = given.reward.shape[0] if isinstance(given, Pairs) else start_of(given).size
+    size = size_of(given)
     try:
         solution = exact(given)
     except (AssertionError, RuntimeError) as fault:
@@ -194,13 +199,13 @@ def _part(numbers: list[int], seed: int, ways: tuple[str, ...]) -> list[tuple[st
 def problems(count: int, seed: int, ways: tuple[str, ...], jobs: int) -> dict[str, Any]:
     """Solve ``count`` problems in each of ``ways`` and return, by way, how often which end was found, and the rest."""
     parts = [list(range(first, min(first + 20, count))) for first in range(0, count, 20)]
-    ends: dict[str, Counter[str]] = {way: Counter() for way in ways}
+    counts: dict[str, Counter[str]] = {way: Counter() for way in ways}
     share, slowest = dict.fromkeys(ways, 0.0), dict.fromkeys(ways, (0.0, ""))
     wrong, failed = [], []
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
         for done, part in enumerate(pool.map(partial(_part, seed=seed, ways=ways), parts), 1):
             for kind, number, way, one in part:
-                ends[way][one.end] += 1
+                counts[way][one.end] += 1
                 share[way] = max(share[way], one.share)
                 slowest[way] = max(slowest[way], (round(one.seconds, 2), f"{kind}-{number}"))
                 if one.end == "wrong":
@@ -210,6 +215,6 @@ def problems(count: int, seed: int, ways: tuple[str, ...], jobs: int) -> dict[st
             if done % 25 == 0 or done == len(parts):
                 print(f"{min(20 * done, count):,} of {count:,} problems, {len(wrong)} wrong", flush=True)
     by_way = {
-        way: {**ends[way], "largest share of a bound": round(share[way], 3), "slowest": slowest[way]} for way in ways
+        way: {**counts[way], "largest share of a bound": round(share[way], 3), "slowest": slowest[way]} for way in ways
     }
     return {"problems": count, **by_way, "not solved": failed[:100], "wrong": wrong[:50]}

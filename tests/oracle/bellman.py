@@ -164,12 +164,8 @@ def _largest_beta(form: Any, age: int) -> float:
     return float(max(np.max(one.at(age).beta) for one in form.alternatives if hasattr(one, "wealth")))
 
 
-def probabilities(form: Any, V: Any, age: int = 0) -> Any:
-    """Return the probability of every alternative in its regime, ``(N_d, N_k, N_z)``; ties go to the first."""
-    return _chances(form, _best(form, V, age)[0])
-
-
 def _chances(form: Any, best: Any) -> Any:
+    """Return the probability of every alternative in its regime, ``(N_d, N_k, N_z)``; ties go to the first."""
     found = np.zeros(best.shape, LONG)
     for r in range(form.shape[0]):
         own = [d for d, one in enumerate(form.alternatives) if one.regime == r]

@@ -76,16 +76,20 @@ def capital_search(
     report: Callable[[str], None] | None,
 ) -> Search:  # fmt: skip
     """Return a search for the interest rate between its bounds."""
-    top = 1 / max(economy.beta for economy in economies) - 1
     setup = capital_market(economies, shares, productivity)
-    return Search(setup, tol, start, report, [-economies[0].delta], [top])
+    return Search(setup, tol, start, report, [-economies[0].delta], [_ceiling(economies)])
+
+
+def _ceiling(economies: Sequence[Calibration]) -> float:
+    """Return ``1/beta - 1`` of the most patient households: no equilibrium has a higher interest rate."""
+    return 1 / max(economy.beta for economy in economies) - 1
 
 
 def clear(search: Search, economies: Sequence[Calibration]) -> Trial:
     """Find the interest rate at which households supply the capital that firms demand."""
-    firms, top = economies[0], 1 / max(economy.beta for economy in economies) - 1
+    firms = economies[0]
     try:
-        return search.clear([0.9 * top], MAX_RATES)
+        return search.clear([0.9 * _ceiling(economies)], MAX_RATES)
     except UnsolvedError as unsolved:
         highest = max(search.trials, key=lambda trial: float(trial.prices.interest), default=None)
         if unsolved.status != Outcome.MARKET or highest is None or highest.excess[0] <= 0:
